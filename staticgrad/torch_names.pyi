@@ -502,7 +502,7 @@ def expm1(input: TensorLike, *, out: None = None) -> Tensor:
     """exp(x) - 1, accurate for small x."""
 
 def fill(input: Any, value: Any) -> Tensor:
-    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+    """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
@@ -884,7 +884,7 @@ def matrix_exp(A: Any) -> Tensor:
     """The exponential of square matrices."""
 
 def matrix_power(A: Any, n: int) -> Tensor:
-    """The product of n times the matrix A; of its inverse for a negative n."""
+    """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
 @overload
 def max(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
+import textwrap
 import warnings
 
 import pytest
@@ -43,6 +46,61 @@ def test_paths(path, name):
     for part in path.split("."):
         found = getattr(found, part)
     assert found is module
+
+
+@pytest.mark.parametrize(
+    ("statement", "expression"),
+    [
+        ("import staticgrad as torch", "torch.nn.functional.relu(torch.ones(2))"),
+        ("import staticgrad.nn as nn", "nn.Linear(2, 3)"),
+        ("import staticgrad.nn.functional as F", "F.cross_entropy"),
+        ("import staticgrad.nn.init as init", "init.xavier_uniform_"),
+        ("import staticgrad.nn.utils.rnn as rnn", "rnn.pad_sequence"),
+        ("import staticgrad.nn.utils as utils", "utils.clip_grad_norm_"),
+        ("import staticgrad.nn.utils.parametrize as parametrize", "parametrize.register_parametrization"),
+        ("import staticgrad.optim as optim", "optim.SGD"),
+        ("import staticgrad.optim.lr_scheduler as schedules", "schedules.OneCycleLR"),
+        ("import staticgrad.optim.swa_utils as swa", "swa.AveragedModel"),
+        ("import staticgrad.utils.data as data", "data.DataLoader"),
+        ("import staticgrad.utils.checkpoint as checkpoint", "checkpoint.checkpoint"),
+        ("import staticgrad.autograd as autograd", "autograd.grad"),
+        ("import staticgrad.autograd.functional as functional", "functional.jacobian"),
+        ("import staticgrad.func as func", "func.vmap"),
+        ("import staticgrad.linalg as linalg", "linalg.inv"),
+        ("import staticgrad.special as special", "special.erf"),
+        ("import staticgrad.random as random", "random.manual_seed"),
+        ("import staticgrad.distributions as distributions", "distributions.Normal(0.0, 1.0)"),
+        ("import staticgrad.nn.parameter", "staticgrad.nn.parameter.Parameter"),
+        ("from staticgrad import nn, optim", "nn.Module, optim.Adam"),
+        ("from staticgrad.nn import functional", "functional.softmax"),
+        ("from staticgrad.nn import functional as F, Parameter", "F.linear, Parameter"),
+        ("from staticgrad.nn.utils.rnn import pack_padded_sequence", "pack_padded_sequence"),
+        ("from staticgrad.autograd import Variable, Function", "Variable, Function"),
+        ("from staticgrad.utils.data import DataLoader, TensorDataset", "DataLoader, TensorDataset"),
+        ("from staticgrad.optim.lr_scheduler import StepLR", "StepLR"),
+        ("from staticgrad.func import functional_call, vmap", "functional_call, vmap"),
+        ("from staticgrad.distributions import Categorical", "Categorical"),
+    ],
+)
+def test_import_statements_of_programs(statement, expression):
+    names: dict[str, object] = {}
+    exec(statement, names)
+    assert eval(expression, names) is not None
+
+
+def test_a_module_that_is_imported_alone_is_an_attribute_of_its_parents():
+    """In a new process, because other tests have imported the modules already."""
+    paths = ["nn.functional", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "func", "linalg", "special", "random"]
+    paths += ["distributions", "autograd"]
+    program = f"""
+        import importlib, sys, staticgrad as torch
+        for path in {paths}:
+            found = torch
+            for part in path.split("."):
+                found = getattr(found, part)
+            assert found is importlib.import_module("staticgrad." + path), path
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
 def test_there_is_no_accelerator():

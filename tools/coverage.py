@@ -79,7 +79,8 @@ S = rng.uniform(0.2, 0.9, (3, 3))
 S = S @ S.T + 2 * np.eye(3)
 V = rng.uniform(0.2, 0.9, 3)
 CUBE = rng.uniform(0.2, 0.9, (2, 3, 4))
-IMAGE = rng.uniform(0.2, 0.9, (2, 4, 6, 6))
+IMAGE = rng.permutation(np.linspace(0.2, 0.9, 288)).reshape(2, 4, 6, 6)
+"""Values that differ by more than the steps of differences, for functions that take the largest."""
 N = rng.integers(1, 5, (3, 4))
 CLASSES = np.array([0, 2, 1])
 

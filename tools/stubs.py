@@ -57,7 +57,7 @@ DUNDERS = (
 )  # fmt: skip
 WORDS = ("axis", "dim", "keepdim", "keepdims")
 """Names of arguments that stand in signatures beside a function's own; other synonyms are for callers without a checker."""
-RETURNS = {"grad_fn": "Record | GradFn | None"}
+RETURNS = dict.fromkeys(("grad_fn", "creator"), "Record | GradFn | None")
 """What differs from mode to mode."""
 GRAPH_ONLY = ("eval", "graph", "node", "op")
 """What tensors of a graph have beyond the others."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
-from ..operators import is_tensor
+from ..operators import is_tensor, warn_former
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
@@ -17,8 +17,10 @@ class _EveryVariable(type):
     """The metaclass of `Variable`: every tensor is one."""
 
     def __call__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if volatile:
+            warn_former("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning)
         made = data.detach() if is_tensor(data) else Tensor(data)
-        return made.requires_grad_(True) if requires_grad and not volatile else made
+        return made.requires_grad_(True) if requires_grad else made
 
     def __instancecheck__(cls, x: Any) -> bool:
         return is_tensor(x)
@@ -28,7 +30,8 @@ class Variable(metaclass=_EveryVariable):
     """`Variable(data, requires_grad=False, volatile=False)`: a tensor of `data` that shares its memory. Tensors were called so
     before PyTorch 0.4, and each of them is an instance.
 
-    volatile: nothing computed from it was recorded; write `with no_grad():` for that now. Raises DTypeError for integers that
+    volatile: without effect, and a UserWarning; nothing computed from the tensor was recorded, for which PyTorch has
+    `with no_grad():` today. Raises DTypeError for integers that
     are to require grad.
     """
 

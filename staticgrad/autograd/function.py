@@ -25,7 +25,7 @@ from ..eager.tape import FreedTensor, Handle, Record, changed, edge, tick
 from ..eager.tensor import UNRECORDED, Tensor, check_inplace, wrap
 from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_position
 from ..ir import OpDef
-from ..operators import F, Operators, Symbol, frontends, state, top_level
+from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
 from ..ops.custom_gradient import call_symbols
 from ..types import shape_text
 from .under_transforms import apply_lifted
@@ -188,7 +188,7 @@ class Kept:
         return shown
 
 
-class BackwardNode:
+class BackwardNode(FormerNode):
     """`grad_fn` of a result of a Function. It has the attributes of the ctx."""
 
     def __init__(self, record: FunctionRecord):

@@ -9,7 +9,7 @@ from typing import Any
 from .. import eager
 from ..eager.backward import at_edges
 from ..errors import GradientError
-from ..operators import TensorLike, Tensors, frontends
+from ..operators import TensorLike, Tensors, frontends, retained
 
 
 def backward(
@@ -39,7 +39,7 @@ def backward(
     if isinstance(inputs, dict):
         inputs = list(inputs.values())
     inputs = None if inputs is None else at_edges(inputs)
-    retain = retain_variables if retain_graph is None else retain_graph
+    retain = retained(retain_graph, retain_variables)
     frontends.backward(at_edges(tensors), grad_tensors, retain, create_graph, inputs)
 
 

@@ -119,9 +119,9 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     _keep_former(new, x)
     if x is owner:
         updates, whole = [(x, new)], wrap(value._data, new)
-    elif x._data.size == owner._data.size and x._data.flags.c_contiguous and owner._data.flags.c_contiguous:
-        whole = cast("Tensor", F.reshape(wrap(value._data, new), owner.shape))  # the same elements in the same order
-        updates = [(owner, whole._record), (x, new)]
+    elif _same_order(x, owner):
+        whole = cast("Tensor", F.reshape(wrap(value._data, new), owner.shape))
+        updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     else:
         part = wrap(value._data, new)
         mask, flat = _written(owner, places_of(x, owner), part)
@@ -149,8 +149,15 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     return updates
 
 
+def _same_order(view: Tensor, owner: Tensor) -> bool:
+    """Whether a view shows all elements of its owner, in the owner's order."""
+    return view._data.size == owner._data.size and view._data.flags.c_contiguous and owner._data.flags.c_contiguous
+
+
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
     """The record of a view as read from the present value of the tensor that owns its memory."""
+    if _same_order(view, owner):
+        return cast("Any", F.reshape(whole, view.shape))._record
     again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
     record: Record = cast("Any", F.reshape(again, view.shape))._record
     return record

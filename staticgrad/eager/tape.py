@@ -20,6 +20,7 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
+from ..operators import FormerNode
 from .grad_mode import modes
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ tick: Callable[[], int] = count(1).__next__
 """The next time of this process's clock."""
 
 
-class Record:
+class Record(FormerNode):
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
@@ -169,7 +170,7 @@ saved_values: list[Callable[[Record], dict[str, Any]]] = []
 """The saved values of a record by PyTorch's names; `saved.py` enters it."""
 
 
-class AccumulateGrad:
+class AccumulateGrad(FormerNode):
     """The end of the tape at a leaf: adds to `variable.grad`."""
 
     __slots__ = ("__weakref__", "variable")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..errors import GradientError, ShapeError
-from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, state
+from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
 from ..types import SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
@@ -337,12 +337,14 @@ class Tensor(Operators):
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: AnyTensor | Iterable[AnyTensor] | None = None,
+        *,
+        retain_variables: builtins.bool | None = None,
     ) -> None:
         """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
 
         gradient: self's shape; may be left out for one element. retain_graph: keep saved values for another backward
-        (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
-        GradientError, and leaves every `grad` as it was when it does.
+        (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated.
+        retain_variables: the former name of retain_graph. Raises GradientError, and leaves every `grad` as it was when it does.
 
         Examples:
             >>> x = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -350,7 +352,7 @@ class Tensor(Operators):
             >>> x.grad
             tensor([2., 4., 6.])
         """
-        frontends.backward(self, gradient, retain_graph, create_graph, inputs)
+        frontends.backward(self, gradient, retained(retain_graph, retain_variables), create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""

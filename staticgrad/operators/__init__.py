@@ -3,6 +3,7 @@
 from . import conversions, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
+from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
@@ -20,6 +21,7 @@ __all__ = [
     "Array",
     "Carry",
     "F",
+    "FormerNode",
     "GradFn",
     "Index",
     "Level",
@@ -55,10 +57,12 @@ __all__ = [
     "promotion",
     "public",
     "respelled",
+    "retained",
     "size_of",
     "spelled",
     "state",
     "tensor_method",
     "top_level",
     "torch_function",
+    "warn_former",
 ]

@@ -390,12 +390,15 @@ class Tensor:
         retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
         inputs: Tensor | Iterable[Tensor] | None = None,
+        *,
+        retain_variables: builtins.bool | None = None,
     ) -> None:
         """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
 
         gradient: self's shape; may be left out for one element. retain_graph: keep saved values for another backward
-        (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
-        GradientError, and leaves every `grad` as it was when it does.
+        (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated.
+        retain_variables: the former name of retain_graph. Raises GradientError, and leaves every `grad` as it was when it
+        does.
 
         Examples:
             >>> x = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -581,6 +584,10 @@ class Tensor:
 
     def cpu(self, memory_format: Any = None) -> Tensor:
         """This tensor: all tensors are in the CPU's memory."""
+
+    @property
+    def creator(self) -> Record | GradFn | None:
+        """The former name of `grad_fn`."""
 
     def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """The cross products along `dim`, the first axis of extent 3 unless given."""
@@ -794,7 +801,7 @@ class Tensor:
     def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
     def fill(self, value: Any) -> Tensor:
-        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+        """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     def fill_(self, value: TensorLike) -> Tensor:
         """Set every element to a number."""
@@ -1386,7 +1393,7 @@ class Tensor:
         """The exponential of square matrices."""
 
     def matrix_power(self, n: builtins.int) -> Tensor:
-        """The product of n times the matrix A; of its inverse for a negative n."""
+        """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
     @overload
     def max(
@@ -2420,6 +2427,10 @@ class Tensor:
     def view_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
 
+    @property
+    def volatile(self) -> builtins.bool:
+        """False. Nothing computed from a volatile tensor was recorded; `with no_grad():` says that today."""
+
     def vsplit(
         self,
         indices_or_sections: Any,
@@ -3113,7 +3124,7 @@ class Functions:
 
     @staticmethod
     def fill(input: Any, value: Any) -> Tensor:
-        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+        """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     @staticmethod
     def fix(input: Any) -> Tensor:
@@ -3607,7 +3618,7 @@ class Functions:
 
     @staticmethod
     def matrix_power(A: Any, n: int) -> Tensor:
-        """The product of n times the matrix A; of its inverse for a negative n."""
+        """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
     @overload
     @staticmethod

@@ -21,7 +21,7 @@ from .dispatch import apply, state
 from .methods import Operators
 from .nodes import as_array, located, promotion
 from .sizes import Size, size_of
-from .symbols import AbsentError, Symbol
+from .symbols import AbsentError, Symbol, has_rank
 
 
 class Application:
@@ -223,6 +223,10 @@ class Lifted(Symbol):
 
     def _count(self) -> int | None:
         return None if None in self.shape else int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def _ranked(self) -> bool:
+        return has_rank(self.value)
 
     @property
     def requires_grad(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import DTypeError, ShapeError
 from . import spelling
 from .dispatch import NUMPY, F
+from .former_names import warn_former
 
 if TYPE_CHECKING:
     from .annotations import Index, TensorLike
@@ -42,6 +43,18 @@ class Operators(Tensor):
     def mT(self) -> Tensor:
         """The last two axes swapped."""
         return F.swapaxes(self, -1, -2)
+
+    @property
+    def creator(self) -> Any:
+        """The former name of `grad_fn`."""
+        warn_former("`creator` is deprecated. Use `grad_fn` instead.")
+        return self.grad_fn
+
+    @property
+    def volatile(self) -> bool:
+        """False. Nothing computed from a volatile tensor was recorded; `with no_grad():` says that today."""
+        warn_former("volatile was removed (Variable.volatile is always False)", UserWarning)
+        return False
 
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""

@@ -24,6 +24,7 @@ from ..operators import (
     spelled,
     tensor_method,
     torch_function,
+    warn_former,
 )
 from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
@@ -145,12 +146,20 @@ def _general(x: Any, key: Any) -> Tensor:
     if sum(k is Ellipsis for k in keys) > 1:
         raise ArgumentError("an index can have only one Ellipsis")
     consumed, n = sum(map(_axes_of, keys)), ndim_of(x)
+    if n == 0 and _is_first(key):
+        warn_former("indexing a 0-dim tensor with [0] is deprecated. Use `tensor.item()` to convert it to a number.")
+        return _subscript(x, [])
     if consumed > n:
         raise IndexRangeError(f"too many indices: {consumed} for {n} axes")
     check_order(keys)
     at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
     keys = keys[:at] + [slice(None)] * (n - consumed) + keys[at + 1 :]
     return _subscript(x, _unmask(keys, x))
+
+
+def _is_first(key: Any) -> bool:
+    """Whether a key is the place of the one element that scalars had before PyTorch 0.4, as tensors of one axis."""
+    return isinstance(key, (int, np.integer)) and not isinstance(key, bool) and key in (0, -1)
 
 
 def _as_mask(k: Any) -> Any:

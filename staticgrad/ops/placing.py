@@ -17,7 +17,6 @@ from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_
 from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .batched_moves import last_writers
-from .broadcasting import broadcast_like_op
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, integer, ndim_of
@@ -282,11 +281,11 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 
 @torch_function()
 def fill(input: Any, value: Any) -> Tensor:
-    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+    """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
     if isinstance(value, Operators) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
     number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
-    return F.clone(apply(broadcast_like_op, number, input))
+    return F.where(np.True_, number, input)
 
 
 @torch_function(inplace=True)

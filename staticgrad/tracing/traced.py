@@ -12,9 +12,10 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node, View
-from ..operators import F, GradFn, Symbol, TensorLike, misuse
+from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
+from .selection import is_unknown_mask, select
 
 
 class Traced(Symbol):
@@ -40,6 +41,10 @@ class Traced(Symbol):
     def name(self) -> str:  # type: ignore[override]
         """The name of its argument, or of its op. Values of a trace are never looked up by name."""
         return self.node.name or self.node.op.name
+
+    def __getitem__(self, key: Index) -> AnyTensor:
+        selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
+        return selected
 
     def operand(self) -> Node:
         self.tracer.check_view(self)
@@ -128,10 +133,16 @@ class Traced(Symbol):
         return self
 
     def backward(
-        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+        *,
+        retain_variables: Any = None,
     ) -> None:
         """As `Tensor.backward`: the gradients are added to `.grad` of the leaves, symbolically."""
-        self.tracer.backward(self, gradient, retain_graph, create_graph, inputs)
+        self.tracer.backward(self, gradient, retained(retain_graph, retain_variables), create_graph, inputs)
 
     @property
     def _version(self) -> int:

@@ -21,6 +21,7 @@ from ..operators.memory import reshaped
 from ..ops.indexing import check_order
 from ..ops.placing import written
 from ..types import bool_, category, check_unmasked, shape_text
+from .selection import Selection, is_unknown_mask
 from .traced import Alias, Traced
 
 
@@ -130,6 +131,11 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     """`target[key] = value`. Raises as eager mode does, and ArgumentError for a mask with as many values as it has places."""
     x = tracer.value(target) if isinstance(target, Tensor) else target
     keys = key if isinstance(key, tuple) else (key,)
+    if isinstance(value, Selection):
+        if not is_unknown_mask(key):
+            value.refuse()
+        tracer.assign(x, value.written_to(x, key), "setitem")
+        return
     check_unmasked(value)
     value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
     if category(value.dtype) > category(x.dtype):

@@ -58,6 +58,53 @@ def mask_of_rows(x, w):
 
 
 @program
+def places_of_a_mask_changed(x, w):
+    y = x * w
+    y[y > 1] += 2.0
+    y[y < 0.5] *= w[0, 0]
+    y[y > 0.75] -= w[1, 1:2]
+    y[y > 0.25] /= 3.0
+    y[y > 0.3] **= 2
+    return y * w
+
+
+@program
+def rows_of_a_mask_changed(x, w):
+    y = x * w
+    rows = y[:, 0] > 0.5
+    y[rows] += w[0]
+    y[rows] *= w[1:2]
+    y[~rows] -= 1
+    return y * w
+
+
+@program
+def elements_of_a_mask(x, w):
+    y = x * w
+    mask = y > 0.5
+    part = y[mask]
+    same = part
+    y.add_(1)
+    part *= 2
+    other = 2.0 - part / 4 + y[mask] * part
+    z = w * w
+    y[mask] = same
+    z[mask] = other
+    return y * z
+
+
+@program
+def changed_mask(x, w):
+    y = x * w
+    mask = y > 0.5
+    part = y[mask]
+    y[mask] = part + 1
+    mask.logical_not_()
+    y[mask] = 0.25
+    return y * w
+
+
+@program
 def known_mask(x, w):
     y = x * w
     y[np.array([True, False, True])] = w[1]
@@ -214,6 +261,71 @@ def test_integers_and_booleans(kind):
 
     x = sg.tensor(np.zeros((2, 3), kind))
     assert sg.compile(step)(x).tolist() == step(x).tolist()
+
+
+@pytest.mark.parametrize("place", [-1.0, 0.0, 2.0])
+def test_nothing_comes_from_places_outside_of_a_mask(place):
+    """No NaN: what an operation would give there is not part of the program."""
+
+    def step(x, v):
+        y = x * 1
+        y[y > 1] /= v
+        y.sum().backward()
+        return y
+
+    found = []
+    for fn in (step, sg.compile(step)):
+        x, v = sg.tensor([place, 0.5, float("inf")], requires_grad=True), sg.tensor(0.0, requires_grad=True)
+        if place <= 1:
+            x = sg.tensor([place, 0.5, 0.25], requires_grad=True)
+        found.append((fn(x, v), x.grad, v.grad))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda y, m: y[m],
+        lambda y, m: y[m].sum(),
+        lambda y, m: y[m].shape,
+        lambda y, m: sg.exp(y[m]),
+        lambda y, m: len(y[m]),
+        lambda y, m: y[m] > 1,
+        lambda y, m: y[m] + y,
+        lambda y, m: y[m] + y[y > 1],
+        lambda y, m: y[m] + sg.ones(9),
+        lambda y, m: y[m] * sg.tensor(2.0, dtype=sg.float64),
+        lambda y, m: y.__setitem__(y > 2, y[m] * 2),
+        lambda y, m: y.__setitem__(0, y[m] * 2),
+        lambda y, m: y[0].__setitem__(m[0], y[m] * 2),
+        lambda y, m: y[m].add_(1),
+        lambda y, m: y.copy_(y[m]),
+    ],
+)
+def test_uses_that_need_the_number_of_elements(use):
+    text = "a boolean mask gives a result whose size depends on values; a graph can't hold it"
+    x = sg.ones(3, 3)
+    with raised(sg.ArgumentError, text) as caught:
+        sg.compile(lambda x: use(x * 1, x > 1))(x)
+    assert "test_views.py" in str(caught.value)
+    assert x.tolist() == np.ones((3, 3)).tolist()
+
+
+def test_changes_of_places_keep_the_dtype():
+    def step(x):
+        x[x > 2] += 0.5
+
+    for fn in (step, sg.compile(step)):
+        with pytest.raises(sg.DTypeError):
+            fn(sg.arange(4))
+
+    def whole(x):
+        y = x.clone()
+        y[y > 1] -= 7
+        return y
+
+    assert sg.compile(whole)(sg.arange(4)).tolist() == whole(sg.arange(4)).tolist() == [0, 1, -5, -4]
 
 
 def wrong_row(y: Any) -> None:

@@ -221,7 +221,9 @@ LINALG["diagonal"] = spelled(_linalg_diagonal)
 
 @linalg(name="vander")
 def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
-    """Powers of the last axis along a new last one: 1, x, x**2, ..."""
+    """Powers of the last axis along a new last one: 1, x, x**2, ... A number is a vector of one element."""
+    if not ndim_of(x):
+        x = F.expand_dims(x, 0)
     count = extent("vander", x, ndim_of(x) - 1) if N is None else integer("vander", "N", N)
     if count < 1:
         raise ArgumentError(f"linalg.vander: N must be greater than 1, got {count}")
@@ -233,16 +235,16 @@ def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
 
 @linalg(public=True, twin=np.linalg.matrix_power)
 def matrix_power(A: Any, n: int) -> Tensor:
-    """The product of n times the matrix A; of its inverse for a negative n."""
+    """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
     check_square("matrix_power", A)
     n = integer("matrix_power", "n", n)
     if n < 0:
         A, n = LINALG["inv"](A), -n
-    result = None
+    result: Tensor | None = None
     while n:
         if n & 1:
             result = A if result is None else F.matmul(result, A)
         A, n = F.matmul(A, A) if n > 1 else A, n >> 1
-    return (
-        F.broadcast_like(np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A) if result is None else result
-    )
+    if result is None:
+        result = F.where(np.True_, np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A)
+    return result

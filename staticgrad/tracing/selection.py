@@ -1,0 +1,129 @@
+"""`x[mask]` for a mask whose values a trace doesn't know: elements whose number is unknown, but not their places in x.
+
+Arithmetic with numbers, and with values that are the same for all places of the mask, is exact on all of x: outside of the mask
+both operands are 1, so that no result, error or gradient comes from there. The result can be written back to the mask's places.
+Everything else needs the number of elements, and raises the error that `x[mask]` raises in a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError
+from ..ir import Node
+from ..operators import F, Symbol
+from ..types import bool_, category
+
+
+class Selection(Symbol):
+    """The elements of `full` where `mask` holds, along its first axes. chosen: the mask's node when it was read."""
+
+    __slots__ = ("chosen", "error", "full", "mask")
+
+    def __init__(self, full: Symbol, mask: Symbol, chosen: Node, error: ArgumentError):
+        self.full: Any = full
+        self.mask = mask
+        self.chosen = chosen
+        self.error = error
+
+    def refuse(self) -> NoReturn:
+        """Raises ArgumentError at the line of `x[mask]`."""
+        raise self.error.with_traceback(None)
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        self.refuse()
+
+    dtype = node = graph = shape
+
+    def operand(self) -> Node:
+        self.refuse()
+
+    def __repr__(self) -> str:
+        return f"<elements of {self.full!r} where a mask holds>"
+
+    def _filled(self, value: Any) -> Any:
+        return F.where(self.mask, value, np.ones((), value.dtype))
+
+    def _other(self, value: Any) -> Any:
+        """An operand of an operation of elements, in x's shape."""
+        if isinstance(value, (int, float)):
+            return value
+        if isinstance(value, Selection):
+            if value.chosen is not self.chosen:
+                self.refuse()
+            return self._filled(value.full)
+        shape = getattr(value, "shape", None)
+        if shape is None or getattr(value, "dtype", None) != self.full.dtype:
+            self.refuse()
+        extra = len(shape) - (len(self.full.shape) - self.chosen.type.ndim)
+        if extra > 0:
+            if extra > 1 or shape[0] != 1:
+                self.refuse()
+            value = F.reshape(value, shape[1:])
+        return self._filled(value)
+
+    def written_to(self, x: Any, mask: Any) -> Any:
+        """x with these elements in the places of a mask. Raises ArgumentError for another mask, or another shape than x's."""
+        if mask.node is not self.chosen or tuple(x.shape) != tuple(self.full.shape):
+            self.refuse()
+        if category(self.full.dtype) > category(x.dtype):
+            raise DTypeError(f"setitem: {self.full.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
+        return F.where(self.mask, F.astype(self.full, x.dtype), x)
+
+    def apply(self, function: Callable[[Any, Any], Any], other: Any, reflected: bool) -> Any:
+        """A value of x's shape that is the operation's result where the mask holds."""
+        operands = self._filled(self.full), self._other(other)
+        result: Any = function(*(operands[::-1] if reflected else operands))
+        if result.shape != self.full.shape:
+            self.refuse()
+        return result
+
+
+def _operation(name: str, reflected: bool = False) -> Callable[[Selection, Any], Selection]:
+    def method(self: Selection, other: Any) -> Selection:
+        result = self.apply(getattr(F, name), other, reflected)
+        return Selection(result, self.mask, self.chosen, self.error)
+
+    return method
+
+
+def _inplace(name: str) -> Callable[[Selection, Any], Selection]:
+    def method(self: Selection, other: Any) -> Selection:
+        result = self.apply(getattr(F, name), other, False)
+        self.full = F.astype(result, self.full.dtype) if result.dtype.kind == self.full.dtype.kind else result
+        return self
+
+    return method
+
+
+for _name, _operator in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("div", "truediv"), ("pow", "pow")):
+    setattr(Selection, f"__{_operator}__", _operation(_name))
+    setattr(Selection, f"__r{_operator}__", _operation(_name, reflected=True))
+    setattr(Selection, f"__i{_operator}__", _inplace(_name))
+
+
+def is_unknown_mask(key: Any) -> bool:
+    """Whether an index is a mask whose values the trace doesn't know."""
+    return isinstance(key, Symbol) and not isinstance(key, Selection) and key.dtype == bool_
+
+
+def select(x: Any, mask: Any) -> Any:
+    """`x[mask]` of a traced mask. Raises ArgumentError for a mask of another shape."""
+    try:
+        return F.getitem(x, mask)
+    except ArgumentError as error:
+        lead = len(mask.shape)
+        if not lead or tuple(mask.shape) != tuple(x.shape[:lead]):
+            raise
+        refusal = error.with_traceback(None)
+    return Selection(x.clone(), widened(mask.clone(), x.shape), mask.node, refusal)
+
+
+def widened(mask: Any, shape: Any) -> Any:
+    """A mask of the first axes of a shape, with axes of extent 1 for the others."""
+    missing = len(shape) - len(mask.shape)
+    return F.reshape(mask, (*mask.shape, *(1,) * missing)) if missing else mask
