@@ -6,6 +6,7 @@ from typing import Any
 
 from ....operators import F
 from ....static.graphs import using
+from ..arrays import shape
 from ..tensor import graph_of, handles, symbols, tensor
 from ..variables import variable_scope
 from .rnn_cell import RNNCell
@@ -36,16 +37,8 @@ def _first(cell: RNNCell, initial_state: Any, dtype: Any, batch: int | None) -> 
     return cell.zero_state(batch, dtype)
 
 
-def _zero_like(size: Any, rows: Any) -> Any:
-    """Zeros in the structure of a cell's state, with as many rows as `rows` (n,) has, known or not."""
-    if isinstance(size, tuple):
-        items = [_zero_like(s, rows) for s in size]
-        return type(size)(*items) if hasattr(size, "_fields") else tuple(items)
-    return F.mul(F.expand_dims(rows, 1), F.zeros_like(tensor([0.0] * size, rows.dtype)))
-
-
 def dynamic_rnn(
-    cell: RNNCell,
+    cell: Any,
     inputs: Any,
     sequence_length: Any = None,
     initial_state: Any = None,
@@ -57,7 +50,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """The outputs (batch, time, units) for inputs (batch, time, size), and the last state; time first with `time_major`.
 
-    sequence_length: (batch,) how many steps of each row count: beyond, outputs are 0 and the state stays.
+    cell: any object with `state_size`, `zero_state(batch_size, dtype)` and `cell(inputs, state)`, which gives the output and the new
+    state. sequence_length: (batch,) how many steps of each row count: beyond, outputs are 0 and the state stays.
     """
     graph = graph_of([inputs])
     with variable_scope(scope or "rnn"), using(graph):
@@ -66,18 +60,21 @@ def dynamic_rnn(
             raise ValueError("Input size (depth of inputs) must be accessible via shape inference, but saw value None.")
         if initial_state is None and dtype is None:
             raise ValueError("If there is no initial_state, you must give a dtype.")
-        cell.build(size, inputs.dtype)
+        if isinstance(cell, RNNCell):
+            cell.build(size, inputs.dtype)
         x = symbols(inputs)
         x = x if time_major else F.permute(x, (1, 0, 2))
         if initial_state is None:
-            state = _zero_like(cell.state_size, F.zeros_like(x[0, :, 0]))
+            axis = 1 if time_major else 0
+            rows = inputs.shape[axis].value
+            state = symbols(cell.zero_state(shape(inputs)[axis] if rows is None else rows, dtype))
         else:
             state = symbols(initial_state)
         lengths = None if sequence_length is None else tensor(sequence_length)
 
         def step(carry: Any, item: Any) -> Any:
             count, held = carry
-            out, new = symbols(cell.call(handles(graph, item), handles(graph, held)))
+            out, new = symbols(cell(handles(graph, item), handles(graph, held)))
             if lengths is not None:
                 counts = F.expand_dims(F.lt(F.astype(count, lengths.dtype), lengths), 1)
                 new = _select(counts, new, held)
