@@ -50,8 +50,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """The outputs (batch, time, units) for inputs (batch, time, size), and the last state; time first with `time_major`.
 
-    cell: any object with `state_size`, `zero_state(batch_size, dtype)` and `cell(inputs, state)`, which gives the output and the new
-    state. sequence_length: (batch,) how many steps of each row count: beyond, outputs are 0 and the state stays.
+    cell: any object with `zero_state(batch_size, dtype)` that gives (output, new state) when called with (inputs, state).
+    sequence_length: (batch,) how many steps of each row count: beyond, outputs are 0 and the state stays.
     """
     graph = graph_of([inputs])
     with variable_scope(scope or "rnn"), using(graph):
