@@ -153,3 +153,15 @@ def test_a_zero_state_for_a_batch_of_any_size():
         assert state.c.shape.as_list() == [None, 4]
         with tf.Session() as session:
             assert session.run(state.h, {x: np.ones((6, 2))}).shape == (6, 4)
+
+
+def test_unrolled_cells_take_a_batch_of_any_size():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 7, 3])
+        outputs, _ = tf.nn.static_rnn(Counting(), tf.unstack(x, axis=1), dtype=tf.float32)
+        with tf.Session() as session:
+            np.testing.assert_allclose(session.run(outputs[3], {x: X}), 4 * X[:, 3])
+        with pytest.raises(ValueError, match="you must give a dtype"):
+            tf.nn.static_rnn(Counting(), tf.unstack(x, axis=1))
+        with pytest.raises(ValueError, match="you must give a dtype"):
+            tf.nn.dynamic_rnn(Counting(), x)

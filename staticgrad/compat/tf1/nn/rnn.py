@@ -13,13 +13,13 @@ from .rnn_cell import RNNCell
 
 
 def static_rnn(
-    cell: RNNCell, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
     """The outputs for a list of inputs (batch, size), and the last state. Raises ValueError without state and dtype."""
     if sequence_length is not None:
         raise ValueError("static_rnn: sequence_length is not supported; use dynamic_rnn")
     with variable_scope(scope or "rnn"):
-        state = _first(cell, initial_state, dtype, inputs[0].shape[0].value)
+        state = _first(cell, initial_state, dtype, inputs[0], 0)
         outputs = []
         for x in inputs:
             out, state = cell(x, state)
@@ -27,14 +27,14 @@ def static_rnn(
         return outputs, state
 
 
-def _first(cell: RNNCell, initial_state: Any, dtype: Any, batch: int | None) -> Any:
+def _first(cell: Any, initial_state: Any, dtype: Any, x: Any, axis: int) -> Any:
+    """The given state, or zeros for the batch along an axis of x, whose size may be known at run time only."""
     if initial_state is not None:
         return initial_state
     if dtype is None:
         raise ValueError("If there is no initial_state, you must give a dtype.")
-    if batch is None:
-        raise ValueError("the batch size is not known: give initial_state")
-    return cell.zero_state(batch, dtype)
+    rows = x.shape[axis].value
+    return cell.zero_state(shape(x)[axis] if rows is None else rows, dtype)
 
 
 def dynamic_rnn(
@@ -58,18 +58,11 @@ def dynamic_rnn(
         size = inputs.shape[2].value
         if size is None:
             raise ValueError("Input size (depth of inputs) must be accessible via shape inference, but saw value None.")
-        if initial_state is None and dtype is None:
-            raise ValueError("If there is no initial_state, you must give a dtype.")
         if isinstance(cell, RNNCell):
             cell.build(size, inputs.dtype)
         x = symbols(inputs)
         x = x if time_major else F.permute(x, (1, 0, 2))
-        if initial_state is None:
-            axis = 1 if time_major else 0
-            rows = inputs.shape[axis].value
-            state = symbols(cell.zero_state(shape(inputs)[axis] if rows is None else rows, dtype))
-        else:
-            state = symbols(initial_state)
+        state = symbols(_first(cell, initial_state, dtype, inputs, 1 if time_major else 0))
         lengths = None if sequence_length is None else tensor(sequence_length)
 
         def step(carry: Any, item: Any) -> Any:
