@@ -108,6 +108,27 @@ def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[A
     return sess, lambda *values: sess.run(fetches, dict(zip(feeds, values, strict=True)))
 
 
+def tf1_for(backend: str) -> Any:
+    """TensorFlow 1's dialect: ours, or TensorFlow's with what its second version changes turned off."""
+    if backend == "tf1":
+        import staticgrad.compat.tf1 as tf
+    else:
+        import tensorflow.compat.v1 as tf
+
+        tf.disable_v2_behavior()
+    return tf
+
+
+def tf1_session(tf: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[Any, Callable[..., Any]]:
+    """A session of the default graph, its variables initialized, and a function of the feeds' values."""
+    threads = {"intra_op_parallelism_threads": 1, "inter_op_parallelism_threads": 1} if "1 thread" in variant else {}
+    sess = tf.Session(config=tf.ConfigProto(**threads))
+    sess.run(tf.global_variables_initializer())
+    if "callable" in variant:
+        return sess, sess.make_callable(fetches, feeds)
+    return sess, lambda *values: sess.run(fetches, dict(zip(feeds, values, strict=True)))
+
+
 def jax_for(variant: str, *, float64: bool = False) -> tuple[Any, Any]:
     """(jax, jax.numpy) with settings made before anything runs."""
     import jax

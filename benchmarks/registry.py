@@ -82,9 +82,11 @@ BACKENDS = {
         Backend("compiled", "the eager step under @sg.compile", (*_OURS, "staticgrad.tracing"), ours=True),
         Backend("session", "sg.Session: run, make_callable", (*_OURS, "staticgrad.static"), ours=True),
         Backend("eager", "the step, eager", _OURS, ours=True),
+        Backend("tf1", "TensorFlow 1's dialect of ours", ("staticgrad.compat.tf1",), ours=True),
         Backend("jax", "JAX jit, state donated", ("jax", "jax.numpy")),
         Backend("torch", "PyTorch eager, fused optimizers", ("torch",)),
         Backend("torch.compile", "PyTorch, whole step compiled", ("torch",)),
+        Backend("tensorflow", "TensorFlow's compat.v1 Sessions", ("tensorflow.compat.v1",)),
         Backend("pytensor", "PyTensor, Numba mode", ("pytensor", "pytensor.tensor")),
         Backend("numpy", "NumPy, by hand", (), floor=True),
     )

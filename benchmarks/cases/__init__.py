@@ -14,6 +14,7 @@ from . import (
     mlp,
     pinn,
     rosenbrock,
+    tf1,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "mlp",
     "pinn",
     "rosenbrock",
+    "tf1",
 ]

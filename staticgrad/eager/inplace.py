@@ -156,9 +156,8 @@ def _same_order(view: Tensor, owner: Tensor) -> bool:
 
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
     """The record of a view as read from the present value of the tensor that owns its memory."""
-    if _same_order(view, owner):
-        return cast("Any", F.reshape(whole, view.shape))._record
-    again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
+    same = _same_order(view, owner)
+    again = whole if same else apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
     record: Record = cast("Any", F.reshape(again, view.shape))._record
     return record
 

@@ -7,7 +7,7 @@ written out here say why. Each is compared with networkx's answer by a test.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..signals import module
@@ -140,19 +140,18 @@ def is_convex(dag: nx.DiGraph[V], group: Collection[V]) -> bool:
     return inside.isdisjoint(descendants(dag, outside_users))
 
 
-def quotient(dag: nx.DiGraph[V], block_of: Mapping[V, Hashable]) -> nx.DiGraph[Any]:
+def quotient(dag: nx.DiGraph[V], blocks_of: Mapping[V, Sequence[Hashable]]) -> nx.DiGraph[Any]:
     """The graph of blocks: an edge where a node of one block is an operand of a node of another. Nodes that are in no block
-    are left out.
+    are left out. A node in several blocks is computed by each; blocks without it read it from the first.
 
-    `nx.quotient_graph` compares every pair of blocks; this visits each edge once.
+    `nx.quotient_graph` compares every pair of blocks, which must not overlap; this visits each edge once.
     """
     nx = module("networkx")
     result = nx.DiGraph()
-    result.add_nodes_from(dict.fromkeys(block_of[n] for n in dag if n in block_of))
+    result.add_nodes_from(dict.fromkeys(block for n in dag for block in blocks_of.get(n, ())))
     for a, b in dag.edges:
-        first, second = block_of.get(a), block_of.get(b)
-        if first is not None and second is not None and first != second:
-            result.add_edge(first, second)
+        makers = blocks_of.get(a, ())
+        result.add_edges_from((makers[0], reader) for reader in blocks_of.get(b, ()) if makers and reader not in makers)
     return result
 
 

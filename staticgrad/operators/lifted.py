@@ -175,7 +175,6 @@ class Lifted(Symbol):
 
     value: Any
     level: Any
-    _ranked = True
 
     def __init__(self, level: Level, value: Any):
         self.level = level

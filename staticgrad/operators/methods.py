@@ -31,6 +31,11 @@ class Operators(Tensor):
     dtype: np.dtype
 
     @property
+    def _ranked(self) -> bool:
+        """Whether the number of axes is known."""
+        return True
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 

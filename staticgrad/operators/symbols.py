@@ -77,7 +77,7 @@ TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
 
 def has_rank(x: Any) -> bool:
     """Whether the number of axes is known: it is, but for some tensors of a graph that is defined before it runs."""
-    return getattr(x, "_ranked", True)
+    return not isinstance(x, Operators) or x._ranked
 
 
 def trains(node: Node) -> bool:

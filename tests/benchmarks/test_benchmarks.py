@@ -69,7 +69,7 @@ def test_the_error_is_the_line_that_names_the_exception(stderr: str, error: str)
 def test_command_needs_known_names(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (["--case", "digit"], "no case 'digit'; there are chain, "),
-        (["--backend", "tensorflow"], "invalid choice: 'tensorflow'"),
+        (["--backend", "cobol"], "invalid choice: 'cobol'"),
         (["--python", "cobol=/usr/bin/cobol"], "BACKEND=PATH with a backend of compiled, session"),
     ):
         with pytest.raises(SystemExit) as ended:

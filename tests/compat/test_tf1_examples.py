@@ -19,6 +19,7 @@ LAST = {
     "lstm_rows": 2.2287974,
     "policy_gradient": 0.014966151,
     "save_restore": 1.6584558,
+    "seq2seq": 1.2430037,
     "softmax_digits": 0.95633435,
     "vae": 33.94046,
     "word2vec": 6.205843,

@@ -100,3 +100,68 @@ def test_flags():
     assert flags.rate == 0.5
     flags.rate = 2.0
     assert flags.rate == 2.0
+
+
+class Leaky(cells.RNNCell):
+    """A cell of one's own, without the base's constructor, whose variable is made where it is called first."""
+
+    state_size = output_size = 3
+
+    def __call__(self, inputs, state, scope=None):
+        decay = tf.get_variable("decay", [3], initializer=tf.constant_initializer(0.5))
+        new = decay * state + inputs
+        return new, new
+
+
+class Counting:
+    """No RNNCell, with a first state of its own."""
+
+    state_size, output_size = (3,), 3
+
+    def zero_state(self, batch_size, dtype):
+        return (tf.fill([batch_size, 3], tf.constant(1.0, dtype)),)
+
+    def __call__(self, inputs, state, scope=None):
+        return state[0] * inputs, (state[0] + 1,)
+
+
+@pytest.mark.parametrize("batch", [None, 5])
+def test_cells_of_ones_own(batch):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [batch, 7, 3])
+        leaky, _ = tf.nn.dynamic_rnn(Leaky(), x, dtype=tf.float32)
+        counted, (last,) = tf.nn.dynamic_rnn(Counting(), x, dtype=tf.float32)
+        (slope,) = tf.gradients(leaky[:, -1], tf.trainable_variables())
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            found, times, end, g = session.run([leaky, counted, last, slope], {x: X})
+    state = np.zeros((5, 3), "f4")
+    derivative = np.zeros((5, 3), "f4")
+    for t in range(7):
+        derivative = state + 0.5 * derivative
+        state = 0.5 * state + X[:, t]
+        np.testing.assert_allclose(found[:, t], state, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(g, derivative.sum(0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(times, X * np.arange(1, 8, dtype="f4")[:, None], rtol=1e-6)
+    np.testing.assert_array_equal(end, np.full((5, 3), 8, "f4"))
+
+
+def test_a_zero_state_for_a_batch_of_any_size():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 2])
+        state = cells.LSTMCell(4).zero_state(tf.shape(x)[0], tf.float32)
+        assert state.c.shape.as_list() == [None, 4]
+        with tf.Session() as session:
+            assert session.run(state.h, {x: np.ones((6, 2))}).shape == (6, 4)
+
+
+def test_unrolled_cells_take_a_batch_of_any_size():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 7, 3])
+        outputs, _ = tf.nn.static_rnn(Counting(), tf.unstack(x, axis=1), dtype=tf.float32)
+        with tf.Session() as session:
+            np.testing.assert_allclose(session.run(outputs[3], {x: X}), 4 * X[:, 3])
+        with pytest.raises(ValueError, match="you must give a dtype"):
+            tf.nn.static_rnn(Counting(), tf.unstack(x, axis=1))
+        with pytest.raises(ValueError, match="you must give a dtype"):
+            tf.nn.dynamic_rnn(Counting(), x)

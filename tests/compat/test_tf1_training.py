@@ -131,11 +131,36 @@ def test_the_body_tells_the_shape_of_elements():
         sgtf.TensorArray(sgtf.float32, size=4).stack()
 
 
+def elements_of_fed_rows(tf):
+    """Arrays whose elements have as many rows as are fed, written in a loop and outside of one, and their gradients."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 2])
+        rows = tf.zeros([tf.shape(x)[0], 2])
+        _, _, out = tf.while_loop(
+            lambda i, t, a: i < 3, lambda i, t, a: (i + 1, t + x, a.write(i, t * x)), (0, rows, tf.TensorArray(tf.float32, 3))
+        )
+        alone = tf.TensorArray(tf.float32, 2).write(1, x).write(0, 3 * x).stack()
+        (slope,) = tf.gradients(tf.reduce_sum(out.stack()) + tf.reduce_sum(alone**2), x)
+        with tf.Session() as session:
+            return [session.run([out.stack(), alone, slope], {x: np.arange(2.0 * n).reshape(n, 2)}) for n in (1, 4)]
+
+
+def test_elements_may_have_extents_that_are_fed():
+    for n, (looped, alone, slope) in zip((1, 4), elements_of_fed_rows(sgtf), strict=True):
+        x = np.arange(2.0 * n).reshape(n, 2)
+        np.testing.assert_allclose(looped, [0 * x, x * x, 2 * x * x])
+        np.testing.assert_allclose(alone, [3 * x, x])
+        np.testing.assert_allclose(slope, 6 * x + 20 * x)
+
+
 @pytest.mark.oracle
 def test_arrays_are_tensorflows():
     tf = pytest.importorskip("tensorflow").compat.v1
     for a, b in zip(looped(sgtf), looped(tf), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+    for ours, theirs in zip(elements_of_fed_rows(sgtf), elements_of_fed_rows(tf), strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 def test_summaries_are_read_back_by_tensorboard(tmp_path):

@@ -80,7 +80,7 @@ def test_data_of_another_shape_at_initialization():
     y = w * constant(2.0)
     w.data = np.zeros(3, np.float32)
     sess = Session()
-    with pytest.raises(ShapeError, match=r"the eager tensor 'w/initial' was \(2,\) .* is \(3,\) float32"):
+    with pytest.raises(ShapeError, match=r"the eager tensor 'w' was \(2,\) .* is \(3,\) float32"):
         sess.run(global_variables_initializer())
     with pytest.raises(UninitializedError):
         sess.run(y)

@@ -41,6 +41,12 @@ class TensorArray:
     def _empty(self, shape: Any) -> Any:
         return static.constant(np.zeros((self._size, *shape), self.dtype.numpy))
 
+    def _zeros(self, element: Any) -> Any:
+        """Zeros for all elements, in the shape of this one, of which some extents may be known at run time only."""
+        if TensorShape(element.shape).is_fully_defined():
+            return self._empty(element.shape)
+        return F.add(self._empty((1,) * len(element.shape)), F.expand_dims(F.zeros_like(element), 0))
+
     @property
     def element_shape(self) -> TensorShape:
         return TensorShape(None) if self._buffer is None else self._buffer.shape[1:]
@@ -59,7 +65,7 @@ class TensorArray:
         """This array, of which nothing is written, with the shape of another one's elements."""
         graph = get_default_graph()
         with using(graph):
-            return self.over(handles(graph, self._empty(other.element_shape.as_list())))
+            return self.over(handles(graph, self._zeros(symbols(other._written())[0])))
 
     def _written(self) -> Any:
         if self._buffer is None:
@@ -71,7 +77,7 @@ class TensorArray:
         graph = get_default_graph()
         with using(graph):
             value = tensor(symbols(value), self.dtype)
-            buffer = self._empty(value.shape) if self._buffer is None else symbols(self._buffer)
+            buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
             return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
 
@@ -110,7 +116,7 @@ class TensorArray:
         graph = get_default_graph()
         with using(graph):
             value = tensor(symbols(value), self.dtype)
-            buffer = self._empty(value.shape[1:]) if self._buffer is None else symbols(self._buffer)
+            buffer = self._zeros(value[0]) if self._buffer is None else symbols(self._buffer)
             places = F.astype(tensor(symbols(indices)), np.int64)
             return self.over(handles(graph, F.index_copy(buffer, 0, places, value)))
 

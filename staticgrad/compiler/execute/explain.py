@@ -41,16 +41,18 @@ def cost(instruction: Instruction) -> Cost:
 
 def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
     """See `Plan.graph`."""
-    block_of: dict[Node, int] = {}
+    blocks_of: dict[Node, list[int]] = {}
     for i, instruction in enumerate(plan.instructions):
-        block_of.update(dict.fromkeys(instruction.nodes, i))
+        for node in instruction.nodes:
+            blocks_of.setdefault(node, []).append(i)
+    for i, instruction in enumerate(plan.instructions):
         if instruction.node is not None:
-            block_of.setdefault(instruction.node, i)
+            blocks_of.setdefault(instruction.node, [i])
     graph = plan.ir
     for node in graph.nodes:  # views, and results of loops, belong to the instruction that makes them
-        if node not in block_of and node.inputs and node.inputs[0] in block_of:
-            block_of[node] = block_of[node.inputs[0]]
-    found = quotient(graph.dag, block_of)
+        if node not in blocks_of and node.inputs and node.inputs[0] in blocks_of:
+            blocks_of[node] = blocks_of[node.inputs[0]]
+    found = quotient(graph.dag, blocks_of)
     times = plan.times
     for i, instruction in enumerate(plan.instructions):
         flops, size = cost(instruction)

@@ -6,19 +6,20 @@ from typing import Any
 
 from ....operators import F
 from ....static.graphs import using
+from ..arrays import shape
 from ..tensor import graph_of, handles, symbols, tensor
 from ..variables import variable_scope
 from .rnn_cell import RNNCell
 
 
 def static_rnn(
-    cell: RNNCell, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
     """The outputs for a list of inputs (batch, size), and the last state. Raises ValueError without state and dtype."""
     if sequence_length is not None:
         raise ValueError("static_rnn: sequence_length is not supported; use dynamic_rnn")
     with variable_scope(scope or "rnn"):
-        state = _first(cell, initial_state, dtype, inputs[0].shape[0].value)
+        state = _first(cell, initial_state, dtype, inputs[0], 0)
         outputs = []
         for x in inputs:
             out, state = cell(x, state)
@@ -26,26 +27,18 @@ def static_rnn(
         return outputs, state
 
 
-def _first(cell: RNNCell, initial_state: Any, dtype: Any, batch: int | None) -> Any:
+def _first(cell: Any, initial_state: Any, dtype: Any, x: Any, axis: int) -> Any:
+    """The given state, or zeros for the batch along an axis of x, whose size may be known at run time only."""
     if initial_state is not None:
         return initial_state
     if dtype is None:
         raise ValueError("If there is no initial_state, you must give a dtype.")
-    if batch is None:
-        raise ValueError("the batch size is not known: give initial_state")
-    return cell.zero_state(batch, dtype)
-
-
-def _zero_like(size: Any, rows: Any) -> Any:
-    """Zeros in the structure of a cell's state, with as many rows as `rows` (n,) has, known or not."""
-    if isinstance(size, tuple):
-        items = [_zero_like(s, rows) for s in size]
-        return type(size)(*items) if hasattr(size, "_fields") else tuple(items)
-    return F.mul(F.expand_dims(rows, 1), F.zeros_like(tensor([0.0] * size, rows.dtype)))
+    rows = x.shape[axis].value
+    return cell.zero_state(shape(x)[axis] if rows is None else rows, dtype)
 
 
 def dynamic_rnn(
-    cell: RNNCell,
+    cell: Any,
     inputs: Any,
     sequence_length: Any = None,
     initial_state: Any = None,
@@ -57,6 +50,7 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """The outputs (batch, time, units) for inputs (batch, time, size), and the last state; time first with `time_major`.
 
+    cell: any object with `zero_state(batch_size, dtype)` that gives (output, new state) when called with (inputs, state).
     sequence_length: (batch,) how many steps of each row count: beyond, outputs are 0 and the state stays.
     """
     graph = graph_of([inputs])
@@ -64,20 +58,16 @@ def dynamic_rnn(
         size = inputs.shape[2].value
         if size is None:
             raise ValueError("Input size (depth of inputs) must be accessible via shape inference, but saw value None.")
-        if initial_state is None and dtype is None:
-            raise ValueError("If there is no initial_state, you must give a dtype.")
-        cell.build(size, inputs.dtype)
+        if isinstance(cell, RNNCell):
+            cell.build(size, inputs.dtype)
         x = symbols(inputs)
         x = x if time_major else F.permute(x, (1, 0, 2))
-        if initial_state is None:
-            state = _zero_like(cell.state_size, F.zeros_like(x[0, :, 0]))
-        else:
-            state = symbols(initial_state)
+        state = symbols(_first(cell, initial_state, dtype, inputs, 1 if time_major else 0))
         lengths = None if sequence_length is None else tensor(sequence_length)
 
         def step(carry: Any, item: Any) -> Any:
             count, held = carry
-            out, new = symbols(cell.call(handles(graph, item), handles(graph, held)))
+            out, new = symbols(cell(handles(graph, item), handles(graph, held)))
             if lengths is not None:
                 counts = F.expand_dims(F.lt(F.astype(count, lengths.dtype), lengths), 1)
                 new = _select(counts, new, held)

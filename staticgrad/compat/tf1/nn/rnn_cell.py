@@ -21,15 +21,20 @@ class LSTMStateTuple(NamedTuple):
 
 
 class RNNCell:
-    """Base. `call(inputs, state)` returns (output, new state); `make_variables` makes its variables, once."""
+    """Base. `call(inputs, state)` returns (output, new state); `make_variables` makes its variables, once.
+
+    A user's own cell defines `state_size`, `output_size` and either these two or `__call__`.
+    """
 
     scope_name = "rnn_cell"
+    _name: str | None = None
+    _reuse: Any = None
+    kernels: Sequence[Any] = ()
 
     def __init__(
-        self, num_units: int, activation: Callable[[Any], Any] | None = None, reuse: Any = None, name: str | None = None
+        self, num_units: Any = None, activation: Callable[[Any], Any] | None = None, reuse: Any = None, name: str | None = None
     ):
         self._num_units, self._activation, self._reuse, self._name = num_units, activation or nn.tanh, reuse, name
-        self.kernels: list[Any] = []
 
     @property
     def state_size(self) -> Any:
@@ -41,12 +46,12 @@ class RNNCell:
 
     @property
     def variables(self) -> list[Any]:
-        return self.kernels
+        return list(self.kernels)
 
     trainable_variables = trainable_weights = variables
 
-    def zero_state(self, batch_size: int, dtype: Any) -> Any:
-        """Zeros in the structure of the state. The batch size has to be a number."""
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Zeros in the structure of the state. batch_size: a number or a tensor."""
         return _zeros(self.state_size, batch_size, dtype)
 
     def build(self, input_size: int, dtype: Any = float32) -> None:
@@ -56,7 +61,7 @@ class RNNCell:
                 self.make_variables(input_size, dtype)
 
     def make_variables(self, input_size: int, dtype: Any) -> None:
-        raise NotImplementedError
+        """None, unless a cell has some."""
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -69,11 +74,11 @@ class RNNCell:
         return self.call(inputs, state)
 
 
-def _zeros(size: Any, batch_size: int, dtype: Any) -> Any:
+def _zeros(size: Any, batch_size: Any, dtype: Any) -> Any:
     if isinstance(size, tuple):
         items = [_zeros(s, batch_size, dtype) for s in size]
         return type(size)(*items) if hasattr(size, "_fields") else tuple(items)
-    return zeros([int(batch_size), size], dtype)
+    return zeros([batch_size, size], dtype)
 
 
 class BasicRNNCell(RNNCell):
@@ -110,7 +115,8 @@ class GRUCell(RNNCell):
         n, (kernel, bias) = self._num_units, self._initializers
         for part, units, start in (("gates", 2 * n, constant_initializer(1.0)), ("candidate", n, zeros_initializer())):
             with variable_scope(part):
-                self.kernels += [
+                self.kernels = [
+                    *self.kernels,
                     get_variable("kernel", [input_size + n, units], dtype, kernel),
                     get_variable("bias", [units], dtype, start if bias is None else bias),
                 ]
@@ -198,7 +204,7 @@ class MultiRNNCell(RNNCell):
         for number, cell in enumerate(self._cells):
             with variable_scope(f"cell_{number}"):
                 cell.build(input_size, dtype)
-            self.kernels += cell.variables
+            self.kernels = [*self.kernels, *cell.variables]
             input_size = cell.output_size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:

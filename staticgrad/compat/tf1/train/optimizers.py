@@ -158,7 +158,7 @@ class GradientDescentOptimizer(Optimizer):
         self.learning_rate = learning_rate
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-        return {"": F.sub(var, F.mul(grad, _number(self.learning_rate, var)))}
+        return {"": F.sub(var, F.mul(_number(self.learning_rate, var), grad))}
 
 
 class MomentumOptimizer(Optimizer):
@@ -174,9 +174,9 @@ class MomentumOptimizer(Optimizer):
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         rate, momentum = _number(self.learning_rate, var), _number(self.momentum, var)
-        accum = F.add(F.mul(slots["momentum"], momentum), grad)
-        step = F.add(grad, F.mul(accum, momentum)) if self.use_nesterov else accum
-        return {"momentum": accum, "": F.sub(var, F.mul(step, rate))}
+        accum = F.add(F.mul(momentum, slots["momentum"]), grad)
+        step = F.add(grad, F.mul(momentum, accum)) if self.use_nesterov else accum
+        return {"momentum": accum, "": F.sub(var, F.mul(rate, step))}
 
 
 class AdamOptimizer(Optimizer):
