@@ -75,7 +75,7 @@ def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
 
 def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool) -> AnyTensor:
     """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
-    if frontends.tracing and any(extent.__class__ is not int for extent in shape):
+    if frontends.tracing and any(type(extent) is not int for extent in shape):
         return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
     zeros = value.__class__ is int and not value
     return _made(np.zeros(shape, dtype) if zeros else np.full(shape, value, dtype), requires_grad)

@@ -14,6 +14,7 @@ from ..ir import Graph, Layout, Node, View
 from ..types import ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
+from .former_names import FormerNode
 from .memory import layout_of, reshaped
 from .methods import Operators
 from .sizes import Size, size_of
@@ -37,7 +38,7 @@ class AbsentError(GraphError, AttributeError):
     """An attribute that eager tensors have and tensors of a graph don't: `hasattr` says no."""
 
 
-class GradFn:
+class GradFn(FormerNode):
     """The operation that a tensor without a value is the result of, as `grad_fn` tells of it."""
 
     __slots__ = ("node", "tracked")

@@ -95,8 +95,9 @@ def test_methods_that_would_change_a_shape_say_what_to_write(name):
 
 
 def test_functions_that_change_their_first_argument():
-    for name in [name for name in sg.__all__ if name.endswith("_") and not name.startswith("_") and name != "bool_"]:
-        assert hasattr(sg.Tensor, name), name
+    functions_only = {"celu_", "rrelu_", "selu_", "threshold_", "bool_"}  # PyTorch's tensors haven't these methods either
+    for name in [name for name in sg.__all__ if name.endswith("_") and not name.startswith("_")]:
+        assert hasattr(sg.Tensor, name) is (name not in functions_only), name
     x = sg.tensor([1.5, -2.0])
     assert sg.abs_(x) is x
     assert sg.clamp_(x, max=1.75) is x

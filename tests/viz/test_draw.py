@@ -301,7 +301,7 @@ def test_groups_are_modules_with_counts_and_types():
     for name in ("0", "2", "4"):
         assert name in shown
     assert "7 nodes: 1 permute, 1 matmul" in shown
-    assert "-> f32[2,4], f32[4,4]" in texts(sg.draw(network(3), group="module"))
+    assert {"f32[2,4]", "f32[4,4]"} in [set(line[3:].split(", ")) for line in shown if line.startswith("-> ")]
 
 
 def test_groups_do_not_depend_on_each_other_in_a_circle():
