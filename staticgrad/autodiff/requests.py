@@ -112,8 +112,8 @@ def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
 
 
 def _implicit_seed(mode: Mode[T], root: T) -> T | None:
-    if mode.scalar_roots and any(extent != 1 for extent in root.shape):
-        raise messages.not_scalar(root.shape)
+    if mode.scalar_roots and (shape := root.shape) and any(extent != 1 for extent in shape):
+        raise messages.not_scalar(shape)
     return mode.ones(root)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any, Literal, cast, overload
 
 import numpy as np
@@ -136,8 +137,8 @@ def grad(
 
 def at_edges(tensors: Any) -> list[Any]:
     """Several tensors or one, with tensors in the places of gradient edges."""
-    given = [tensors] if isinstance(tensors, GradientEdge) else listed(tensors)
-    return [_at_edge(x) if isinstance(x, GradientEdge) else x for x in given]
+    given = [tensors] if tensors.__class__ is GradientEdge else listed(tensors)
+    return [_at_edge(x) if x.__class__ is GradientEdge else x for x in given]
 
 
 def _at_edge(edge: GradientEdge) -> Tensor:
@@ -176,7 +177,7 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
     targets_given: Any = [None] if inputs is None else inputs
     roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None
-    lifted = any(isinstance(g, Lifted) for g in cotangents)  # which rules take as tensors, not as arrays
+    lifted = seeds is not None and any(isinstance(g, Lifted) for g in cotangents)  # which rules take as tensors, not as arrays
     engine = BackwardEngine(roots, cotangents, create or lifted, targets)
     engine.run(retain)
     result: list[Any] = []
@@ -216,6 +217,28 @@ class EagerMode:
 EAGER = EagerMode()
 
 
+Edge = tuple[int, Record | None, Any]
+"""(position of the operand, the record that made it, or the leaf that it is)"""
+clock_of = attrgetter("clock")
+
+
+def edges_of(record: Record) -> list[Edge]:
+    """The operands through which gradients flow."""
+    found: list[Edge] = []
+    clock = record.clock
+    for position, tensor in enumerate(record.inputs):
+        if tensor._history:
+            maker, leaf = edge(tensor, clock)
+            if maker is not None or leaf is not None:
+                found.append((position, maker, leaf))
+        elif tensor._tracked:
+            if (maker := tensor._record) is not None:
+                found.append((position, maker, None))
+            elif tensor._since < clock:
+                found.append((position, None, tensor))
+    return found
+
+
 class BackwardEngine:
     """One backward pass.
 
@@ -240,11 +263,12 @@ class BackwardEngine:
         self.taken = {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
-        self.needed: set[Record] = set()
+        self.needed: dict[Record, list[Edge]] = {}
+        """With targets: the records on a path from the roots to one, with their operands on such a path."""
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
-            self.needed = self._records_to_targets()
+            self._find_paths()
 
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
@@ -325,18 +349,9 @@ class BackwardEngine:
         if after or record.op.vjp_all is not None:
             self._visit_all(record, g, after)
             return
-        rules, operands, inputs, clock, plain = record.op.vjp, None, record.inputs, record.clock, not self.create
+        rules, operands, inputs, plain = record.op.vjp, None, record.inputs, not self.create
         adds = plain and record.op.vjp_add is not None and not self.anomaly
-        for position, tensor in enumerate(inputs):
-            if tensor._history:
-                maker, leaf = edge(tensor, clock)
-            elif tensor._tracked:
-                maker = tensor._record
-                leaf = tensor if maker is None and tensor._since < clock else None
-            else:
-                continue
-            if (maker is None and leaf is None) or (self.wanted is not None and not self._leads(maker, leaf)):
-                continue
+        for position, maker, leaf in edges_of(record) if self.wanted is None else self.needed[record]:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
                 continue
@@ -359,33 +374,32 @@ class BackwardEngine:
     def _visit_all(self, record: Record, g: Any, after: list[Any] | None = None) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
         all."""
-        edges: list[tuple[Record | None, Any] | None] = []
-        for tensor in record.inputs:
-            maker, leaf = edge(tensor, record.clock) if tensor._history or tensor._tracked else (None, None)
-            leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
-            edges.append((maker, leaf) if leads else None)
-        wanted = [found is not None for found in edges]
-        if not any(wanted):
+        leading = edges_of(record) if self.wanted is None else self.needed[record]
+        if not leading:
             return
+        wanted = [False] * len(record.inputs)
+        for position, _, _ in leading:
+            wanted[position] = True
         operands = [self._saved(t, record) for t in record.inputs]
         together: Sequence[Any]
         if record.op.vjp_all is not None:
-            together = record.op.vjp_all(g, record, wanted, *operands)
+            together = [*record.op.vjp_all(g, record, wanted, *operands)]
         else:
             out = self._saved_out(record)
             rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
             together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
         if after:
             together = self._after(record, g, together, after)
-        for position, (found, cotangent) in enumerate(zip(edges, together, strict=True)):
-            if found is None or cotangent is None:
+        for position, maker, leaf in leading:
+            cotangent = together[position]
+            if cotangent is None:
                 continue
             if self.anomaly:
                 _check_nan(cotangent, record, position)
-            if found[0] is not None:
-                self._add_at_record(found[0], cotangent)
+            if maker is not None:
+                self._add_at_record(maker, cotangent)
             else:
-                self._add_at_leaf(found[1], cotangent)
+                self._add_at_leaf(leaf, cotangent)
 
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
@@ -492,41 +506,35 @@ class BackwardEngine:
 
     # targets -----------------------------------------------------------------------------------------------------
 
-    def _leads(self, maker: Record | None, leaf: Any) -> bool:
-        """Whether a target lies on this edge."""
-        assert self.wanted is not None
-        if maker is None:
-            return id(leaf) in self.wanted
-        return maker in self.needed or maker in self.wanted_records
-
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether this pass computes the gradient of each tensor."""
         seen = self._reached()
-        leaves = {id(leaf) for record in seen for _, leaf in (edge(t, record.clock) for t in record.inputs)}
+        leaves = {id(leaf) for edges in seen.values() for _, _, leaf in edges}
         leaves.update(id(root) for root in self.roots)
         return [id(x) in leaves if x._record is None else x._record in seen for x in tensors]
 
-    def _reached(self) -> set[Record]:
-        """The records on which the roots depend."""
+    def _reached(self) -> dict[Record, list[Edge]]:
+        """The records on which the roots depend, with their edges."""
+        found: dict[Record, list[Edge]] = {}
         stack = [root._record for root in self.roots if root._record is not None]
-        seen = set(stack)
         while stack:
             record = stack.pop()
-            for tensor in record.inputs:
-                maker, _ = edge(tensor, record.clock)
-                if maker is not None and maker not in seen:
-                    seen.add(maker)
-                    stack.append(maker)
-        return seen
+            if record not in found:
+                found[record] = edges = edges_of(record)
+                stack.extend([maker for _, maker, _ in edges if maker is not None])
+        return found
 
-    def _records_to_targets(self) -> set[Record]:
-        """The records on a path from the roots to a target, the target's own record excluded."""
-        seen = self._reached()
-        self.needed = set()
-        for record in sorted(seen, key=lambda r: r.clock):
-            if any(self._leads(*edge(t, record.clock)) for t in record.inputs):
-                self.needed.add(record)
-        return self.needed
+    def _find_paths(self) -> None:
+        wanted, records, needed = self.wanted or {}, self.wanted_records, self.needed
+        reached = self._reached()
+        for record in sorted(reached, key=clock_of):
+            leading = [
+                found
+                for found in reached[record]
+                if (id(found[2]) in wanted if found[1] is None else found[1] in needed or found[1] in records)
+            ]
+            if leading:
+                needed[record] = leading
 
 
 class Cotangents(dict[int, Any]):
