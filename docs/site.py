@@ -63,7 +63,9 @@ class RunTime(griffe.Extension):
             module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
             for name in _reference().exports(module):
                 member, value = source.members.get(name), getattr(module, name)
-                if callable(value) and (member is None or (not member.is_alias and member.is_attribute)):
+                if inspect.isclass(value) and member is not None and member.is_alias and not _resolves(member):
+                    source.set_member(name, _made(name, value, source))
+                elif callable(value) and (member is None or (not member.is_alias and member.is_attribute)):
                     source.set_member(name, _function(name, value))
         functions = importlib.import_module("staticgrad.torch_names").__all__
         for name in _reference().exports(sg):
@@ -71,8 +73,7 @@ class RunTime(griffe.Extension):
             if member is None and name in functions:  # exported without being named in the source
                 pkg.set_member(name, griffe.Alias(name, f"staticgrad.torch_names.{name}", parent=pkg))
             elif member is None or (member.is_alias and not _resolves(member)):  # a class, or a number, made at run time
-                made = griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=pkg)
-                pkg.set_member(name, made)
+                pkg.set_member(name, _made(name, value, pkg))
             elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
         tensor = pkg["eager.tensor.Tensor"]  # sg.Tensor is made of it, with a metaclass of its own
@@ -96,6 +97,11 @@ def _written(pkg: griffe.Module, base: type) -> set[str]:
         return set()
     path = f"{base.__module__.partition('.')[2]}.{base.__qualname__}"
     return set(pkg[path].members)
+
+
+def _made(name: str, value: Any, module: griffe.Module) -> griffe.Attribute:
+    """A class, or a number, made at run time."""
+    return griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=module)
 
 
 def _function(name: str, value: Any) -> griffe.Function:

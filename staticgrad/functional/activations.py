@@ -191,8 +191,14 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3, tra
     return F.where(x > 0, x, x * slope)
 
 
-relu_, hardtanh_, leaky_relu_, elu_, selu_, celu_ = map(changing, (relu, hardtanh, leaky_relu, elu, selu, celu))
-threshold_, rrelu_ = changing(threshold), changing(rrelu)
+relu_ = changing(relu)
+hardtanh_ = changing(hardtanh)
+leaky_relu_ = changing(leaky_relu)
+elu_ = changing(elu)
+selu_ = changing(selu)
+celu_ = changing(celu)
+threshold_ = changing(threshold)
+rrelu_ = changing(rrelu)
 
 
 @spelled

@@ -11,6 +11,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import eager
+from staticgrad.eager.grad_mode import modes
 
 
 class Tape:
@@ -237,6 +238,12 @@ CASES: dict[Callable[[Any], None], tuple[Any, type[Exception], str, tuple[str, .
     ),
 }  # fmt: skip
 ROWS = [(mode, program) for program, (modes, *_) in CASES.items() for mode in modes]
+
+
+@pytest.fixture(autouse=True)
+def noted() -> None:
+    """As after a first error: the lines of the next records are noted."""
+    modes.now.note_lines()
 
 
 @pytest.mark.parametrize(("mode", "program"), ROWS, ids=[f"{m.__name__}-{p.__name__}" for m, p in ROWS])

@@ -44,11 +44,11 @@ def test_kernels_of_the_digits_step():
     _, _, step = made()
     step(X, Y)
     kinds = [row.kind for row in step.plan.instructions]
-    assert step.plan.kernels == 5  # bias+relu; loss and dlogits; relu backward; scalars of Adam; Adam
+    assert step.plan.kernels == 6  # bias+relu; count of targets; loss and dlogits; relu backward; scalars of Adam; Adam
     assert step.plan.host_calls == 0
     products = ", ".join(row.name for row in step.plan.instructions if row.kind == "gemm")
     assert products == "64x64x128, 64x128x10, 64x10x128, 10x64x128, 128x64x64"
-    assert kinds.count("kernel") == 8  # Adam's runs once per parameter
+    assert kinds.count("kernel") == 9  # Adam's runs once per parameter
     assert kinds.count("copy") == 0
 
 
