@@ -548,7 +548,7 @@ def check(program: Program, fast: bool, counts: Counter[str] | None = None) -> s
             except TraceError:
                 counts[f"{mode} refuses"] += 1
                 break
-            except sg.GradientError as error:  # eagerly the loop's own ops save what they need, here the loop saves all it reads
+            except sg.GradientError as error:  # a compiled loop saves all that it reads
                 if "which LoopBackward0 needs" not in str(error):
                     return f"{mode}, call {call}: GradientError: {error}"
                 counts[f"{mode} refuses"] += 1
