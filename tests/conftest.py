@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import staticgrad as sg
+from staticgrad.eager.grad_mode import modes
 
 
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])
@@ -18,3 +19,9 @@ def T(request: pytest.FixtureRequest) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def lines_noted() -> None:
+    """Records note the user's lines, as a process's first ones do and those after an error of an in-place change."""
+    modes.now.note_lines()

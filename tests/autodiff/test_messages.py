@@ -11,7 +11,6 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import eager
-from staticgrad.eager.grad_mode import modes
 
 
 class Tape:
@@ -240,12 +239,7 @@ CASES: dict[Callable[[Any], None], tuple[Any, type[Exception], str, tuple[str, .
 ROWS = [(mode, program) for program, (modes, *_) in CASES.items() for mode in modes]
 
 
-@pytest.fixture(autouse=True)
-def noted() -> None:
-    """As after a first error: the lines of the next records are noted."""
-    modes.now.note_lines()
-
-
+@pytest.mark.usefixtures("lines_noted")
 @pytest.mark.parametrize(("mode", "program"), ROWS, ids=[f"{m.__name__}-{p.__name__}" for m, p in ROWS])
 def test_wrong_request(mode: Callable[..., None], program: Callable[[Any], None]) -> None:
     _, error, summary, details = CASES[program]

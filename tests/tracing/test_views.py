@@ -381,6 +381,7 @@ def test_leaf_and_its_views():
                 fn()
 
 
+@pytest.mark.usefixtures("lines_noted")
 def test_saved_value_changed_through_a_view():
     def step(x):
         y = x * 2
