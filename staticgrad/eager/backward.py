@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, Literal, cast, overload
 
@@ -35,7 +34,7 @@ from .tape import (
     places_of_change,
     touch,
 )
-from .tensor import Tensor, wrap
+from .tensor import Tensor, ndarray, wrap
 
 
 def backward(
@@ -138,7 +137,10 @@ def grad(
 def at_edges(tensors: Any) -> list[Any]:
     """Several tensors or one, with tensors in the places of gradient edges."""
     given = [tensors] if tensors.__class__ is GradientEdge else listed(tensors)
-    return [_at_edge(x) if x.__class__ is GradientEdge else x for x in given]
+    for i, x in enumerate(given):
+        if x.__class__ is GradientEdge:
+            given[i] = _at_edge(x)
+    return given
 
 
 def _at_edge(edge: GradientEdge) -> Tensor:
@@ -255,7 +257,6 @@ class BackwardEngine:
         self.found: dict[int, tuple[Tensor, Any]] = {}
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
-        self.heap: list[tuple[int, Record]] = []
         self.owned: set[Any] = set()
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
@@ -263,12 +264,16 @@ class BackwardEngine:
         self.taken = {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
-        self.needed: dict[Record, list[Edge]] = {}
-        """With targets: the records on a path from the roots to one, with their operands on such a path."""
+        self.wanted_records: dict[Record, Tensor] = {}
+        self.reached = self._reached()
+        self.order = sorted(self.reached, key=clock_of)
+        """A record comes before those that read its result."""
+        self.needed = self.reached
+        """The records to visit, with the operands that their cotangents go to: with targets, those on a path to one."""
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
-            self._find_paths()
+            self.needed = self._paths()
 
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
@@ -279,15 +284,13 @@ class BackwardEngine:
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
-                    g = seed if self.create else seed._data
-                    if root._record is None:
-                        self._add_at_leaf(root, g)
-                    elif self.wanted is None or root._record in self.needed or root._record in self.wanted_records:
-                        self._add_at_record(root._record, g)
-                while self.heap:
-                    record = heappop(self.heap)[1]
-                    self._visit(record, self.cotangents.pop(record))
-                    done.append(record)
+                    self._seed(root, seed if self.create else seed._data)
+                cotangent_of = self.cotangents.pop
+                for record in reversed(self.order):
+                    g = cotangent_of(record, None)
+                    if g is not None:
+                        self._visit(record, g)
+                        done.append(record)
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
@@ -297,22 +300,31 @@ class BackwardEngine:
             for record in done:
                 record.free()
 
+    def _seed(self, root: Tensor, g: Any) -> None:
+        record = root._record
+        if record is None:
+            if self.wanted is None or id(root) in self.wanted:
+                self._add_at_leaf(root, g)
+        elif record in self.needed or record in self.wanted_records:
+            self._add_at_record(record, g)
+
     def _add_at_record(self, record: Record, g: Any) -> None:
         """Add to the cotangent of a record's result."""
         known = self.cotangents.get(record)
         if known is None:
             self.cotangents[record] = g
-            heappush(self.heap, (-record.clock, record))  # the records that read it are younger, so they come first
         else:
             self.cotangents[record] = known + g
             self.owned.add(record)
 
     def _add_at_leaf(self, leaf: Tensor, g: Any) -> None:
-        if self.wanted is None or id(leaf) in self.wanted:
-            known = self.found.get(id(leaf))
-            self.found[id(leaf)] = (leaf, g if known is None else self._sum(known[1], g))
-            if known is not None:
-                self.owned.add(id(leaf))
+        key = id(leaf)
+        known = self.found.get(key)
+        if known is None:
+            self.found[key] = (leaf, g)
+        else:
+            self.found[key] = (leaf, self._sum(known[1], g))
+            self.owned.add(key)
 
     def _add_part(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
         """Add a cotangent that is 0 except for a part, in place: the cost of many parts of one tensor is that of the parts.
@@ -340,28 +352,30 @@ class BackwardEngine:
         if record.hooks:
             g = self._hooked(record.hooks, g, record)
             after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
-        if self.wanted is not None:
-            target = self.wanted_records.get(record)
-            if target is not None:
-                self.found[id(target)] = (target, g)
-            if record not in self.needed:
-                return
-        if after or record.op.vjp_all is not None:
-            self._visit_all(record, g, after)
+        if record in self.wanted_records:
+            target = self.wanted_records[record]
+            self.found[id(target)] = (target, g)
+        edges = self.needed.get(record)
+        if edges is None:
             return
-        rules, operands, inputs, plain = record.op.vjp, None, record.inputs, not self.create
-        adds = plain and record.op.vjp_add is not None and not self.anomaly
-        for position, maker, leaf in edges_of(record) if self.wanted is None else self.needed[record]:
+        op = record.op
+        if after or op.vjp_all is not None:
+            self._visit_all(record, g, edges, after)
+            return
+        rules, operands, plain, out = op.vjp, None, not self.create, record.out
+        adds = op.vjp_add is not None and plain and not self.anomaly
+        for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
                 continue
             if adds and self._add_part(record, maker, leaf, g):
                 continue
             if operands is None:
-                out = self._saved_out(record)
+                if out.__class__ is not ndarray or record.memory is not None or not plain:
+                    out = self._saved_out(record)
                 operands = [
                     t._data if plain and t._base is None and t._memory is None else self._saved(t, record)
-                    for t in inputs
+                    for t in record.inputs
                 ]
             cotangent = rule(g, record, out, *operands)
             if self.anomaly:
@@ -371,14 +385,13 @@ class BackwardEngine:
             else:
                 self._add_at_leaf(leaf, cotangent)
 
-    def _visit_all(self, record: Record, g: Any, after: list[Any] | None = None) -> None:
+    def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
         all."""
-        leading = edges_of(record) if self.wanted is None else self.needed[record]
-        if not leading:
+        if not edges:
             return
         wanted = [False] * len(record.inputs)
-        for position, _, _ in leading:
+        for position, _, _ in edges:
             wanted[position] = True
         operands = [self._saved(t, record) for t in record.inputs]
         together: Sequence[Any]
@@ -390,7 +403,7 @@ class BackwardEngine:
             together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
         if after:
             together = self._after(record, g, together, after)
-        for position, maker, leaf in leading:
+        for position, maker, leaf in edges:
             cotangent = together[position]
             if cotangent is None:
                 continue
@@ -508,10 +521,9 @@ class BackwardEngine:
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether this pass computes the gradient of each tensor."""
-        seen = self._reached()
-        leaves = {id(leaf) for edges in seen.values() for _, _, leaf in edges}
+        leaves = {id(leaf) for edges in self.reached.values() for _, _, leaf in edges}
         leaves.update(id(root) for root in self.roots)
-        return [id(x) in leaves if x._record is None else x._record in seen for x in tensors]
+        return [id(x) in leaves if x._record is None else x._record in self.reached for x in tensors]
 
     def _reached(self) -> dict[Record, list[Edge]]:
         """The records on which the roots depend, with their edges."""
@@ -521,20 +533,24 @@ class BackwardEngine:
             record = stack.pop()
             if record not in found:
                 found[record] = edges = edges_of(record)
-                stack.extend([maker for _, maker, _ in edges if maker is not None])
+                for _, maker, _ in edges:
+                    if maker is not None:
+                        stack.append(maker)
         return found
 
-    def _find_paths(self) -> None:
-        wanted, records, needed = self.wanted or {}, self.wanted_records, self.needed
-        reached = self._reached()
-        for record in sorted(reached, key=clock_of):
+    def _paths(self) -> dict[Record, list[Edge]]:
+        """The records between the roots and a target, with their edges towards one."""
+        wanted, records = self.wanted or {}, self.wanted_records
+        needed: dict[Record, list[Edge]] = {}
+        for record in self.order:
             leading = [
                 found
-                for found in reached[record]
+                for found in self.reached[record]
                 if (id(found[2]) in wanted if found[1] is None else found[1] in needed or found[1] in records)
             ]
             if leading:
                 needed[record] = leading
+        return needed
 
 
 class Cotangents(dict[int, Any]):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 getframe = sys._getframe
+new = object.__new__
 tick: Callable[[], int] = count(1).__next__
 """The next time of this process's clock."""
 
@@ -125,16 +126,18 @@ class Record(FormerNode):
         """Drop saved values and keep the edges: operations that save nothing can be differentiated again."""
         if self.out.__class__ is FreedTensor:
             return
-        freed = []
+        freed, clock = [], self.clock
         for tensor in self.inputs:
             if tensor._history:
-                freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, self.clock)))
+                freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, clock)))
                 continue
-            data, record, leaf = tensor._data, None, None
+            gone, data = new(FreedTensor), tensor._data
+            gone.shape, gone.dtype, gone.record, gone.leaf = data.shape, data.dtype, None, None
             if tensor._tracked:
-                record = tensor._record
-                leaf = tensor if record is None and tensor._since < self.clock else None
-            freed.append(FreedTensor(data.shape, data.dtype, record, leaf))
+                gone.record = tensor._record
+                if gone.record is None and tensor._since < clock:
+                    gone.leaf = tensor
+            freed.append(gone)
         self.inputs = tuple(freed)
         self.out = FreedTensor(self.out.shape, self.out.dtype)
 

@@ -11,6 +11,7 @@ from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Unknow
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
 from ..types import (
     COMPLEX,
+    SUPPORTED,
     TensorType,
     UnrankedType,
     as_dtype,
@@ -101,6 +102,8 @@ def listed(tensors: Any) -> list[Any]:
 
 def as_array(value: Any) -> np.ndarray:
     """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
+    if value.__class__ is np.ndarray and value.dtype in SUPPORTED:
+        return value  # type: ignore[no-any-return]
     check_unmasked(value)
     if isinstance(value, np.ndarray):
         array = value
