@@ -390,10 +390,13 @@ def memory_of(tensor: Any) -> Memory:
 
 def touch(tensor: Any, depth: int = 1) -> int:
     """Record an in-place change of a tensor's memory; returns the tick. depth: so many frames up, the user's frame has not been
-    passed."""
+    passed. The line is noted as long as records note theirs."""
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
+    if not modes.now.watched:
+        memory.position = None
+        return memory.changed
     frame = getframe(depth)
     code = frame.f_code
     memory.position = (code, frame.f_lasti) if internal.get(code.co_filename) is False else position_of(frame)

@@ -35,7 +35,7 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
 
 def fitting(a: Shape, b: Shape) -> bool:
     """Equal as far as the extents are known."""
-    return len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
+    return a == b or (len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True)))
 
 
 def check_floating(name: str, role: str, x: Any) -> None:

@@ -105,7 +105,7 @@ def _none_equal(target: Any, value: int) -> bool:
         return False
     if isinstance(target, EagerTensor):
         target = target._data
-    return isinstance(target, np.ndarray) and not (target == value).any()
+    return isinstance(target, np.ndarray) and not np.count_nonzero(target == value)
 
 
 def _check_ignored(name: str, ignore_index: Any) -> int:

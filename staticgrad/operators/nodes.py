@@ -103,7 +103,7 @@ def listed(tensors: Any) -> list[Any]:
 def as_array(value: Any) -> np.ndarray:
     """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
     if value.__class__ is np.ndarray and value.dtype in SUPPORTED:
-        return value  # type: ignore[no-any-return]
+        return value
     check_unmasked(value)
     if isinstance(value, np.ndarray):
         array = value
