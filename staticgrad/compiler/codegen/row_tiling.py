@@ -150,7 +150,7 @@ class _Fission:
             for s in statements:
                 if isinstance(s, Assign):
                     (name,), (value,) = s.names, s.values
-                    operand = not s.note and isinstance(value, (Load, Infix))
+                    operand = not s.note and isinstance(value, (Load, Infix, Name))
                     self.made[name] = number, value if operand else None
                 elif isinstance(s, MatrixVector) and isinstance(s.out, Name):
                     self.made[s.out.name] = number, None

@@ -116,16 +116,24 @@ def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     """The offset of row i over these axes, as (divisor, modulus, stride) terms: the sum of `(i // divisor % modulus) *
-    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term means the same offset in every row."""
+    stride`, without the remainder where modulus is 0. A single term with divisor 1 and modulus 0 is `i * stride`; no term
+    means the same offset in every row."""
     one = merged(shape, strides)
     if one is not None:
         return ((1, 0, one),) if any(strides) else ()
     terms, divisor = [], 1
-    for d, s in zip(reversed(shape), reversed(strides), strict=True):
-        if d != 1 and s != 0:
-            terms.append((divisor, d, s))
-        divisor *= d
+    extents, steps, _ = collapse(shape, strides, strides)
+    for axis in reversed(range(len(extents))):
+        if steps[axis] != 0:
+            terms.append((divisor, extents[axis] if axis else 0, steps[axis]))
+        divisor *= extents[axis]
     return tuple(terms)
+
+
+def row_run(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """(number, stride): rows that begin at a multiple of this number are one stride apart, as far as the next multiple."""
+    extents, steps, _ = collapse(shape, strides, strides)
+    return extents[-1], steps[-1]
 
 
 def collapse(
