@@ -40,8 +40,8 @@ def segmented(
 ) -> Loop:
     """A loop over rows as one over segments, in which places that are found by divisions grow by one stride.
 
-    A segment ends before each multiple of `length`. places: by such a place, a name for its part that is the same in all rows of
-    a segment, and the other part, None where there is no other. tile: a rewrite of the loop over a segment.
+    A segment ends before each multiple of `length`. places: by such a place, a name for its part that is the same in all rows
+    of a segment, and the other part, None where there is no other. tile: a rewrite of the loop over a segment.
 
         for g in range(start // length * length, stop, length):
             first, last = max(start, g), min(stop, g + length)

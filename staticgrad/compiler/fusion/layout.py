@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...ir import Graph, Index, Layout, Node, View
+from ...ir import Call, Graph, Index, Layout, Native, Node, Order, View
 
 ZERO = 2**61 - 1
 """Stands for an extent of 0 when domains are compared. It is a prime, so products stay distinguishable, and larger than any
@@ -30,10 +30,11 @@ class Layouts:
     """For each node, the base that owns its memory and its layout there.
 
     A view that strides can't describe (a reshape of a transposed matrix) is a base of its own, which the plan copies
-    (`copies`).
+    (`copies`). A result of native code is in the order of axes in which it is read, where the code can write that order.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, results: Iterable[Node] | None = None):
+        """results: the values that are needed in row-major order; None where all may be."""
         self.base: dict[Node, Node] = {}
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
@@ -44,6 +45,7 @@ class Layouts:
         """See `node_facts.facts_of`."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
+        wanted = set() if results is None else _read_in_order(graph, results)
         for node in graph.nodes:
             emit = node.op.emit
             self.origin[node] = node
@@ -56,6 +58,17 @@ class Layouts:
                     continue
                 self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
+            order = order_of(node) if node in wanted else None
+            if order is not None and order.fits(node, [self.at[i] for i in node.inputs]):
+                self.at[node] = Layout.ordered(node.type.shape, order.axes)
+
+    def calls(self, node: Node) -> Sequence[Call] | None:
+        """The calls that compute a node natively; None where the host computes it."""
+        emit = node.op.emit
+        if not isinstance(emit, Native):
+            return None
+        operands = [self.at[i] for i in node.inputs]
+        return emit.plan(node, operands) if emit.order is None else emit.plan(node, operands, self.at[node])
 
     def source(self, node: Node) -> Node:
         """The value whose computation writes the memory that a node reads: its base, or a part of the base."""
@@ -65,6 +78,33 @@ class Layouts:
         """Give a view memory of its own, in row-major order."""
         self.copies[view] = self.base[view], self.at[view]
         self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
+
+
+def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
+    """The values of native code that are read in its other order: by views that are row-major then, or by native code whose
+    own result is such a value. Other native code that can read that order doesn't mind."""
+    needed, users, found = set(results), graph.users(), set[Node]()
+    for node in reversed(graph.nodes):
+        order = order_of(node)
+        if order is None or node in needed:
+            continue
+        at, votes = Layout.ordered(node.type.shape, order.axes), set[bool | None]()
+        for user in users[node]:
+            if isinstance(user.op.emit, View):
+                seen = user.op.emit.rule(user, at)
+                votes.add(seen is not None and seen.is_contiguous)
+            elif any(i is node and p not in user.op.shape_only for p, i in enumerate(user.inputs)):
+                other = order_of(user)
+                readable = other is not None and other.reads == order.axes
+                votes.add((True if user in found and other.axes == order.axes else None) if readable else False)
+        if True in votes and False not in votes:
+            found.add(node)
+    return found
+
+
+def order_of(node: Node) -> Order | None:
+    """The other order of axes in which its native code can write."""
+    return node.op.emit.order if isinstance(node.op.emit, Native) else None
 
 
 def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:

@@ -134,7 +134,7 @@ def _units(
             continue
         reads = {layouts.source(i) for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
         emit = node.op.emit
-        calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
+        calls = layouts.calls(node)
         if calls is not None:
             assert isinstance(emit, Native)
             calls = [call for call in calls if not _lies_there(node, call, layouts)]
@@ -156,7 +156,7 @@ def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNod
     addend = found.addend
     for product, factor in found.products:
         assert isinstance(product.op.emit, Native)
-        planned = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])
+        planned = layouts.calls(product)
         assert planned is not None
         [call] = planned
         assert isinstance(call, Gemm)
