@@ -111,7 +111,9 @@ LAST, FIRST = ((0, 2, 3, 1), (0, 3, 1, 2)), ((2, 3, 1, 0), (3, 2, 0, 1))
 """Orders of images and weights in memory, and the orders that undo them."""
 
 
-@pytest.mark.parametrize("name", ["few channels to many", "channels as lanes", "groups of many", "many images", "large weights"])
+@pytest.mark.parametrize(
+    "name", ["few channels to many", "channels as lanes", "groups of many", "many images", "large weights"]
+)
 def test_channels_last(name: str):
     """TensorFlow's layouts are read and written in place; other routines get copies."""
     for op, operands, attrs in calls(SHAPES[name], "float32"):

@@ -472,13 +472,14 @@ class KernelWriter:
         (self.late if node in self.place else body).append(self._store(node, value, index))
 
     def _element(self, node: Node) -> Expr:
-        """The place of a stored full value; the rows of a part of a concatenation are apart."""
+        """The place of a stored full value; the rows of a part of a concatenation are apart, and columns may be."""
         if self.layouts.at[node].is_contiguous:
             return ROW_I * COLUMNS + COLUMN_J
         found = split_strides(node, node.type.shape, FULL, self.domain, self.layouts)
         assert found is not None
         row = self.operands.rows(found[0], found[1], (node, "to"))
-        return COLUMN_J if row is None else self._row_offset(row) + COLUMN_J
+        column = self.operands.times(COLUMN_J, found[2], ("column stride", node, "to"))
+        return column if row is None else self._row_offset(row) + column
 
     def _row_offset(self, row: Expr) -> Expr:
         """The row's part of a place; one with divisions is computed once per row."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...ir import Call, Graph, Index, Layout, Native, Node, Order, View
+from ...ir import Call, Graph, Index, Layout, Native, Node, Order, Pointwise, View
 
 ZERO = 2**61 - 1
 """Stands for an extent of 0 when domains are compared. It is a prime, so products stay distinguishable, and larger than any
@@ -30,7 +30,8 @@ class Layouts:
     """For each node, the base that owns its memory and its layout there.
 
     A view that strides can't describe (a reshape of a transposed matrix) is a base of its own, which the plan copies
-    (`copies`). A result of native code is in the order of axes in which it is read, where the code can write that order.
+    (`copies`). A result of native code is in the order of axes in which it is read, where the code can write that order. So is
+    an elementwise value whose operands have that order, too.
     """
 
     def __init__(self, graph: Graph, results: Iterable[Node] | None = None):
@@ -46,6 +47,9 @@ class Layouts:
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         wanted = set() if results is None else _read_in_order(graph, results)
+        users, needed = graph.users(), set(graph.nodes if results is None else results)
+        orders: dict[Node, tuple[int, ...] | None] = {}
+        """Of elementwise values, the order of axes in which their operands lie; () for any."""
         for node in graph.nodes:
             emit = node.op.emit
             self.origin[node] = node
@@ -61,6 +65,25 @@ class Layouts:
             order = order_of(node) if node in wanted else None
             if order is not None and order.fits(node, [self.at[i] for i in node.inputs]):
                 self.at[node] = Layout.ordered(node.type.shape, order.axes)
+            elif isinstance(emit, Pointwise) and node not in needed:
+                axes = orders[node] = self._order(node, orders)
+                if axes:
+                    at = Layout.ordered(node.type.shape, axes)
+                    if users[node] and all(_reads_rows(user, at) for user in users[node]):
+                        self.at[node] = at
+
+    def _order(self, node: Node, orders: Mapping[Node, tuple[int, ...] | None]) -> tuple[int, ...] | None:
+        """The order of axes that all operands of an elementwise value have in memory; () for any, None for row-major or
+        several."""
+        found: tuple[int, ...] = ()
+        for seen in node.inputs:
+            if seen.type.shape != node.type.shape or isinstance(seen.op.emit, Index):
+                continue  # broadcast, or not in memory
+            axes = orders[seen] if seen in orders else _axes(self.at[seen])
+            if axes is None or (found and axes and axes != found):
+                return None
+            found = axes if axes else found
+        return found
 
     def calls(self, node: Node) -> Sequence[Call] | None:
         """The calls that compute a node natively; None where the host computes it."""
@@ -91,8 +114,7 @@ def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
         at, votes = Layout.ordered(node.type.shape, order.axes), set[bool | None]()
         for user in users[node]:
             if isinstance(user.op.emit, View):
-                seen = user.op.emit.rule(user, at)
-                votes.add(seen is not None and seen.is_contiguous)
+                votes.add(_reads_rows(user, at))
             elif any(i is node and p not in user.op.shape_only for p, i in enumerate(user.inputs)):
                 other = order_of(user)
                 readable = other is not None and other.reads == order.axes
@@ -100,6 +122,23 @@ def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
         if True in votes and False not in votes:
             found.add(node)
     return found
+
+
+def _reads_rows(user: Node, at: Layout) -> bool:
+    """Whether it is a view that is row-major where its operand has this layout."""
+    seen = user.op.emit.rule(user, at) if isinstance(user.op.emit, View) else None
+    return seen is not None and seen.is_contiguous
+
+
+def _axes(at: Layout) -> tuple[int, ...] | None:
+    """The order of axes in which the elements lie one after another; None for row-major order and for gaps, () where elements
+    are repeated."""
+    if at.is_contiguous:
+        return None
+    if any(s == 0 and d != 1 for d, s in zip(at.shape, at.strides, strict=True)):
+        return ()
+    axes = tuple(sorted(range(len(at.shape)), key=at.strides.__getitem__, reverse=True))
+    return axes if at.has_order(axes) else None
 
 
 def order_of(node: Node) -> Order | None:

@@ -301,8 +301,8 @@ def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts
                 if layouts.base[operand] is not variable:
                     continue
                 same = operand.type.shape == base.type.shape == node.type.shape
-                moved = gather_of(node) is not None or layouts.at[operand] != layouts.at[variable]
-                if not same or moved or group.domain.rank[node] != kind:
+                moved = gather_of(node) is not None or not same or not layouts.at[operand].same(layouts.at[base])
+                if moved or group.domain.rank[node] != kind:
                     return "the kernel reads the variable at other places than it writes"
     return None
 
