@@ -144,7 +144,7 @@ def _decided(
     fetches = results[: len(prepared.fetches)]
     assigns = list(zip([cell for cell, _ in prepared.assigns], results[len(fetches) :], strict=True))
     _variables(graph, [cell for cell, _ in assigns])
-    layouts = Layouts(graph)
+    layouts = Layouts(graph, results)
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)

@@ -74,6 +74,16 @@ class Layout:
             step *= extent
         return Layout(shape, tuple(reversed(strides)), 0)
 
+    @staticmethod
+    def ordered(shape: tuple[int, ...], axes: Sequence[int]) -> Layout:
+        """All elements one after another, in this order of the axes, the slowest first."""
+        strides = dict(zip(axes, Layout.contiguous(tuple([shape[a] for a in axes])).strides, strict=True))
+        return Layout(shape, tuple([strides[a] for a in range(len(shape))]), 0)
+
+    def has_order(self, axes: Sequence[int]) -> bool:
+        """Whether the elements lie one after another, in this order of the axes."""
+        return Layout(self.shape, Layout.ordered(self.shape, axes).strides, self.offset).same(self)
+
     def same(self, other: Layout) -> bool:
         """Whether each element has the same place in both layouts: strides of extents of 1 don't matter."""
         strides = zip(self.shape, self.strides, other.strides, strict=True)
@@ -236,6 +246,16 @@ Call = Routine | Gemm | Copy | Clear
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """An order of axes, the slowest first, in which native code can write a result; `fits(node, layouts of the operands)`
+    says whether it can do so for these operands. reads: an order in which it can read its operands."""
+
+    axes: tuple[int, ...]
+    fits: Callable[[Node, Sequence[Layout]], bool]
+    reads: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """Native code: `plan(node, layouts of the operands)` returns calls, or None to run on the host.
 
@@ -243,13 +263,15 @@ class Native:
     bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how kernels can
     make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion in
     `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
-    `compiler/fusion/epilogue.py`. """
+    `compiler/fusion/epilogue.py`. order: the result can be written in this order of its axes, too; `plan` gets the layout of
+    the result then, as a third argument. """
 
-    plan: Callable[[Node, Sequence[Layout]], Sequence[Call] | None]
+    plan: Callable[..., Sequence[Call] | None]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
     fused: Callable[[Node], Any] | None = None
     scales: bool = False
+    order: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..ir import Call, Clear, Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, define
 from ..operators import apply
 from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
@@ -22,7 +22,7 @@ from . import convolution_tables, depthwise_tables
 from .batched_products import convolved, input_cotangents, weight_cotangents
 from .leaves import fits
 from .rules import numeric
-from .settings import Pair, size_text
+from .settings import CHANNELS_LAST, Pair, size_text
 from .tangents import multilinear
 
 # shapes ---------------------------------------------------------------------------------------------------------------
@@ -201,32 +201,65 @@ def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> convolutio
     )  # fmt: skip
 
 
-def _conv_plan(node: Node, layouts: Any) -> Any:
+TAPS_FIRST = (2, 3, 1, 0)
+"""The other order of the axes of weights, the slowest first."""
+
+
+def _conv_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
     x, w = (i.type for i in node.inputs)
-    return _native(node, lambda: _spec(x, w, node.type, node), lambda spec: _gather(spec, node.type.dtype, False))
+    places = _places(layouts, result)
+    return _native(node, lambda: _spec(x, w, node.type, node), lambda spec: _gather(spec, node.type.dtype, False, places))
 
 
-def _input_plan(node: Node, layouts: Any) -> Any:
+def _input_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
     g, w = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _spec(node.type, w, g, node), lambda spec: _gather(spec, node.type.dtype, True))
+    places = _places(layouts, result)
+    return _native(node, lambda: _spec(node.type, w, g, node), lambda spec: _gather(spec, node.type.dtype, True, places))
 
 
-def _weight_plan(node: Node, layouts: Any) -> Any:
+def _places(layouts: Sequence[Layout], result: Layout) -> convolution_tables.Places:
+    weights = None if layouts[1].is_contiguous else tuple(map(index, layouts[1].strides))
+    return convolution_tables.Places(_last(layouts[0]), False, not result.is_contiguous, weights)
+
+
+def _last(at: Layout) -> bool:
+    """Whether channels are the last axis of images in memory."""
+    return at.has_order(CHANNELS_LAST) and not at.is_contiguous
+
+
+def _weight_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
     g, x = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype))
+    places = convolution_tables.Places(_last(layouts[1]), _last(layouts[0]), not result.is_contiguous)
+    return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype, places))
 
 
-def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool) -> Routine:
+def _gather(
+    spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places
+) -> Routine:
     channels = (spec.c if gradient else spec.o) // spec.groups
     if channels <= depthwise_tables.MOST_CHANNELS:
         return depthwise_tables.gather(spec, dtype, gradient)
-    return convolution_tables.gather(spec, dtype, gradient)
+    return convolution_tables.gather(spec, dtype, gradient, places if spec.groups == 1 else convolution_tables.ROW_MAJOR)
 
 
-def _weights(spec: convolution_tables.Spec, dtype: np.dtype) -> Routine:
+def _weights(spec: convolution_tables.Spec, dtype: np.dtype, places: convolution_tables.Places) -> Routine:
     if spec.o // spec.groups <= depthwise_tables.MOST_COTANGENTS:
         return depthwise_tables.weights(spec, dtype)
-    return convolution_tables.weights(spec, dtype)
+    return convolution_tables.weights(spec, dtype, places if spec.groups == 1 else convolution_tables.ROW_MAJOR)
+
+
+def _writes_images(node: Node, layouts: Sequence[Layout]) -> bool:
+    return _dense(node, node.type.shape[1], depthwise_tables.MOST_CHANNELS)
+
+
+def _writes_weights(node: Node, layouts: Sequence[Layout]) -> bool:
+    return _dense(node, node.type.shape[0], depthwise_tables.MOST_COTANGENTS)
+
+
+def _dense(node: Node, lanes: int, most: int) -> bool:
+    """Whether channels are the lanes of its routine, in one group."""
+    filled = all(i.type.size for i in (node, *node.inputs[:2]))
+    return node.attrs["groups"] == 1 and lanes > most and node.type.dtype.kind == "f" and filled
 
 
 def _native(
@@ -275,7 +308,7 @@ conv_op = define(
             lambda g, node, out, x, w: _as_input(g, w, x, node),
             lambda g, node, out, x, w: _as_weight(g, x, w, node),
         ),
-        emit=Native(_conv_plan),
+        emit=Native(_conv_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
         promote=_promote,
         doc="Cross-correlation of (n, c, h, w) with (o, c / groups, kh, kw).",
     )
@@ -293,7 +326,7 @@ conv_input_op = define(
             lambda h, node, out, g, w, *like: _as_weight(g, h, w, node),
             None,
         ).__getitem__,
-        emit=Native(_input_plan),
+        emit=Native(_input_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
         promote=_promote,
         shape_only=(2,),
         doc="The cotangent of conv2d's input; its shape is that of a third operand, or as small as can be plus `extra`.",
@@ -312,7 +345,7 @@ conv_weight_op = define(
             lambda v, node, out, g, x, like: _as_input(g, v, x, node),
             None,
         ),
-        emit=Native(_weight_plan),
+        emit=Native(_weight_plan, order=Order(TAPS_FIRST, _writes_weights, CHANNELS_LAST)),
         promote=_promote,
         shape_only=(2,),
         doc="The cotangent of conv2d's weights, of the shape of the third operand.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,8 +110,22 @@ def whole_lines(elements: int, line: int = 16) -> int:
     return -(-elements // line) * line
 
 
+class Places(NamedTuple):
+    """How the operands of a convolution lie in memory: whether channels are the last axis of the source (the cotangent, for a
+    gradient by the input), of the cotangent (for one by the weights) and of the result, and the strides of the weights (None:
+    row-major)."""
+
+    source_last: bool = False
+    cotangent_last: bool = False
+    result_last: bool = False
+    weights: tuple[int, ...] | None = None
+
+
+ROW_MAJOR = Places()
+
+
 @lru_cache(maxsize=256)
-def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
+def gather(spec: Spec, dtype: np.dtype, gradient: bool, places: Places = ROW_MAJOR) -> Routine:
     """The convolution, or its gradient by the input, as a native call with operands (source, weights)."""
     lines_of = gradient_lines if gradient else forward_line
     rows, columns = lines_of(spec, 0), lines_of(spec, 1)
@@ -121,21 +136,28 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     (top, tall), (left, wide) = frame(rows, extents[0]), frame(columns, extents[1])
     framed = (tall, wide) != extents
     lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
-    lane_step = area if gradient else held * area
-    source_step = channels * area if gradient else area
+    outer, inner, down, across = places.weights if places.weights is not None else _row_major(spec)
+    lane_step, source_step = (inner, outer) if gradient else (outer, inner)
+    unit, channel_step = (held, 1) if places.source_last else (1, tall * wide)
     phases = [(r, c) for r in rows for c in columns]
-    at, headers, tables = 21 + 5 * len(phases), [], []
+    at, headers, tables = 22 + 5 * len(phases), [], []
     taps_in_all = 0
     for r, c in phases:
-        offsets = outer_sum(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
-        weights = outer_sum(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
-        order = np.argsort(weights)
-        bases = outer_sum((r.bases + top) * wide, c.bases + left)
-        places = outer_sum(r.pixels * plane[1], c.pixels)
-        consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
+        of_source = [r.offsets * wide * unit, np.arange(held) * channel_step, c.offsets * unit]
+        of_weights = [r.taps * down, np.arange(held) * source_step, c.taps * across]
+        order = [0, 2, 1] if places.source_last else [0, 1, 2]  # in which the source lies
+        offsets, weights = (outer_sum(*(parts[k] for k in order)) for parts in (of_source, of_weights))
+        ascending = np.argsort(weights, kind="stable")
+        bases = outer_sum((r.bases + top) * wide * unit, (c.bases + left) * unit)
+        pixels = outer_sum(r.pixels * plane[1], c.pixels)
+        consecutive = bool(pixels.size) and bool((np.diff(pixels) == 1).all())
+        if places.result_last:
+            pixels = pixels * channels
         headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
         passes = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
-        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *passes]
+        table = [
+            *offsets.tolist(), *weights[ascending].tolist(), *ascending.tolist(), *filled(bases), *filled(pixels), *passes
+        ]  # fmt: skip
         tables += table
         at += len(table)
         taps_in_all += offsets.size
@@ -147,24 +169,42 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     deep = part * dtype.itemsize > NEARER
     scratch = packed + kept + (PIXELS if deep else 8) * lanes
     sizes = (
-        spec.groups, held, *extents, top, left, tall, wide, int(framed), channels, plane[0] * plane[1],
-        lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers,
-        taps_in_all, spec.n if by_part else 0, *tables,
+        spec.groups, *_planes(held, extents, (top, left), (tall, wide), places.source_last), int(framed), channels,
+        plane[0] * plane[1], lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers,
+        taps_in_all, spec.n if by_part else 0, int(places.result_last), *tables,
     )  # fmt: skip
     kernel, span = f"gather{'_deep' * deep}_{SHORT[dtype]}_{lanes}", spec.n * parts
-    return Routine("direct_convolution", kernel, span, sizes, spec.n * spec.work, (Scratch(scratch),), why=_why(channels))
+    return Routine(
+        "direct_convolution", kernel, span, sizes, spec.n * spec.work, (Scratch(scratch),), why=_why(channels),
+        strided=(*[0] * places.source_last, *[1] * (places.weights is not None)),
+    )  # fmt: skip
+
+
+def _row_major(spec: Spec) -> tuple[int, int, int, int]:
+    """The strides of weights (o, c / groups, *kernel)."""
+    height, width = spec.kernel
+    return spec.c // spec.groups * height * width, height * width, width, 1
+
+
+def _planes(held: int, extents: Pair, corner: Pair, frame: Pair, last: bool) -> tuple[int, ...]:
+    """The header's numbers of planes, their extents, and the frame around them."""
+    if last:
+        return 1, extents[0], extents[1] * held, corner[0], corner[1] * held, frame[0], frame[1] * held
+    return held, *extents, *corner, *frame
 
 
 @lru_cache(maxsize=256)
-def weights(spec: Spec, dtype: np.dtype) -> Routine:
+def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     """The gradient of a convolution by its weights as a native call with operands (cotangent, source)."""
     (row,), (column,) = forward_line(spec, 0), forward_line(spec, 1)
     held, channels = spec.c // spec.groups, spec.o // spec.groups
     (top, tall), (left, wide) = frame([row], spec.source[0]), frame([column], spec.source[1])
     framed = (tall, wide) != spec.source
     lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
-    taps = outer_sum(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
-    pixels = outer_sum((row.bases + top) * wide, column.bases + left)
+    unit, channel_step = (held, 1) if places.source_last else (1, tall * wide)
+    parts = [np.arange(held) * channel_step, row.offsets * wide * unit, column.offsets * unit]
+    taps = outer_sum(*(parts[k] for k in ([1, 2, 0] if places.result_last else [0, 1, 2])))
+    pixels = outer_sum((row.bases + top) * wide * unit, (column.bases + left) * unit)
     blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
     sums = blocks * tiles * 8 * lanes
     few = spec.n <= FEW_IMAGES or sums * dtype.itemsize > NEAR
@@ -176,15 +216,23 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
         pixels = outer_sum(np.arange(together) * (held * tall * wide if framed else spec.c * tall * wide), pixels)
     steps = filled(taps)
     sizes = (
-        spec.groups, held, *spec.source, top, left, tall, wide, int(framed), channels, plane,
-        22, taps.size, 22 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, *steps, *pixels.tolist(),
+        spec.groups, *_planes(held, spec.source, (top, left), (tall, wide), places.source_last), int(framed), channels, plane,
+        24, taps.size, 24 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, int(places.cotangent_last),
+        int(places.result_last), *steps, *pixels.tolist(),
     )  # fmt: skip
+    strided = (*[0] * places.cotangent_last, *[1] * places.source_last)
     name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
     if few:
         why = f"{_why(channels)}, a thread for some of the taps: {spec.n} image{'s' * (spec.n > 1)}"
-        return Routine("direct_convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, (Scratch(scratch),), why=why)
+        return Routine(
+            "direct_convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, (Scratch(scratch),), why=why,
+            strided=strided,
+        )  # fmt: skip
     why = f"{_why(channels)}, a thread for some of the images: {spec.n}"
-    return Routine("direct_convolution", f"weights_{name}", spec.n, sizes, work, (Scratch(scratch),), f"weight_sum_{name}", why)
+    return Routine(
+        "direct_convolution", f"weights_{name}", spec.n, sizes, work, (Scratch(scratch),), f"weight_sum_{name}", why,
+        strided=strided,
+    )  # fmt: skip
 
 
 def _why(channels: int) -> str:

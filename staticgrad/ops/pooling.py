@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
 from ..operators import apply
 from ..types import SHORT, TensorType, shape_text
 from . import attributes as at
@@ -21,7 +21,7 @@ from .batching import folded
 from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
-from .settings import Pair
+from .settings import CHANNELS_LAST, Pair
 from .tangents import linear
 
 # the largest ----------------------------------------------------------------------------------------------------------
@@ -133,13 +133,35 @@ def _most_put_eval(g: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 
 def _most_plan(kernel: str, of: int) -> Any:
-    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    def plan(node: Node, layouts: Sequence[Layout], at: Layout) -> Sequence[Call] | None:
         x, a = node.inputs[of].type, node.attrs
         result = _most_infer(x, **a).shape
         sizes = (*x.shape[2:], *result[2:], *a["kernel"], *a["stride"], *a["padding"], *a["dilation"])
-        return _native(node, kernel, result, sizes, 4 * math.prod(map(min, a["kernel"], x.shape[2:])))
+        cost = 4 * math.prod(map(min, a["kernel"], x.shape[2:]))
+        if at.is_contiguous:
+            return _native(node, kernel, result, sizes, cost)
+        channels = result[1]
+        walked = [(channels, 1) if i.has_order(CHANNELS_LAST) else (1, math.prod(i.shape[2:])) for i in layouts]
+        strided = tuple([p for p, i in enumerate(layouts) if i.has_order(CHANNELS_LAST)])
+        scratch = (Scratch(channels), Scratch(channels, np.dtype(np.int32))) if len(layouts) > 1 else ()
+        return [
+            Routine(
+                "window_pooling", f"{kernel}_last_{SHORT[node.type.dtype]}", result[0],
+                (*sizes, channels, *(step for steps in walked for step in steps)), math.prod(result) * cost, scratch,
+                strided=strided,
+            )
+        ]  # fmt: skip
 
     return plan
+
+
+def _channels_last(node: Node, layouts: Sequence[Layout]) -> bool:
+    """Whether channels are the last axis of all operands in memory."""
+    numbers = node.type.dtype.kind == "f" and all(i.type.size for i in (node, *node.inputs))
+    return numbers and all(at.has_order(CHANNELS_LAST) for at in layouts)
+
+
+MOST_ORDER = Order(CHANNELS_LAST, _channels_last, CHANNELS_LAST)
 
 
 def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: int) -> Sequence[Call] | None:
@@ -161,7 +183,7 @@ most_op = define(
         infer=_most_infer,
         eval=_most_eval,
         vjp=(lambda g, node, out, x: _put(g, x, node),),
-        emit=Native(_most_plan("most_max", 0)),
+        emit=Native(_most_plan("most_max", 0), order=MOST_ORDER),
         promote=numeric,
         doc="The largest element of each window of (n, c, h, w).",
     )
@@ -175,7 +197,7 @@ most_put_op: OpDef = define(
         infer=_put_infer,
         eval=_most_put_eval,
         vjp=(lambda h, node, out, g, x: apply(most_take_op, h, x, **node.attrs), None),
-        emit=Native(_most_plan("most_put", 1)),
+        emit=Native(_most_plan("most_put", 1), order=MOST_ORDER),
         promote=numeric,
         doc="Each window's g where x is largest, added up: the cotangent of max_pool2d.",
     )
@@ -189,7 +211,7 @@ most_take_op: OpDef = define(
         infer=_take_infer,
         eval=_most_take_eval,
         vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
-        emit=Native(_most_plan("most_take", 1)),
+        emit=Native(_most_plan("most_take", 1), order=MOST_ORDER),
         promote=numeric,
         doc="The element of h where each window of x is largest: the cotangent of max_pool2d_put.",
     )

@@ -13,6 +13,8 @@ from ..types import Shape
 
 Pair = tuple[int, int]
 
+CHANNELS_LAST = (0, 2, 3, 1)
+"""The other order of the axes of images (n, c, h, w) in memory, the slowest first."""
 LARGE = 2**31
 """Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
 

@@ -101,3 +101,60 @@ def test_an_infinity_reaches_only_what_reads_it(name: str):
                 expected = op.eval(*operands, **attrs)
                 found = sg.compile(lambda *v, op=op, attrs=attrs: apply(op, *v, **attrs))(*operands).numpy()
             np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected), err_msg=f"{op.name} {at}")
+
+
+def in_order(operands: list[np.ndarray], orders: list[tuple[int, ...]]) -> list[np.ndarray]:
+    return [np.ascontiguousarray(x.transpose(order)) for x, order in zip(operands, orders, strict=True)]
+
+
+LAST, FIRST = ((0, 2, 3, 1), (0, 3, 1, 2)), ((2, 3, 1, 0), (3, 2, 0, 1))
+"""Orders of images and weights in memory, and the orders that undo them."""
+
+
+@pytest.mark.parametrize(
+    "name", ["few channels to many", "channels as lanes", "groups of many", "many images", "large weights"]
+)
+def test_channels_last(name: str):
+    """TensorFlow's layouts are read and written in place; other routines get copies."""
+    for op, operands, attrs in calls(SHAPES[name], "float32"):
+        of_operands = {CONV: [LAST, FIRST], INPUT: [LAST, FIRST, LAST], WEIGHT: [LAST, LAST, FIRST]}[op]
+        order, backs = FIRST[0] if op is WEIGHT else LAST[0], [back for _, back in of_operands]
+
+        def step(*values: Any, op: Any = op, attrs: Any = attrs, backs: Any = backs, order: Any = order) -> Any:
+            found = apply(op, *(sg.permute(v, back) for v, back in zip(values, backs, strict=True)), **attrs)
+            return sg.relu(sg.permute(found, order))
+
+        run = sg.compile(step)
+        found = run(*in_order(operands, [there for there, _ in of_operands])).numpy()
+        expected = np.maximum(op.eval(*operands, **attrs).transpose(order), 0)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo("float32").eps * float(np.abs(expected).max()))
+        copies = [row for row in run.plan.instructions if row.kind == "copy"]
+        assert bool(copies) == ("groups" in name or "depthwise" in run.plan.explain())
+
+
+WINDOWS = [  # size of the window, stride, padding, dilation, extents
+    ((2, 2), (2, 2), (0, 0), (1, 1), (3, 8, 6, 20)),
+    ((3, 2), (1, 2), (1, 1), (2, 1), (2, 9, 7, 5)),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_pooling_with_channels_last(window: Any):
+    """The largest element, its gradient and the gradient of that: as with planes, without copies."""
+    (kernel, stride, padding, dilation, shape) = window
+    x = rng_of(str(window)).integers(0, 5, shape).astype("float32")
+    x[0, 0, 0, 0] = np.nan
+
+    def step(x: Any) -> Any:
+        x.requires_grad_()
+        y = sg.functional.max_pool2d(sg.permute(sg.relu(x), (0, 3, 1, 2)), kernel, stride, padding, dilation)
+        y = sg.permute(y, (0, 2, 3, 1)) * 1
+        (g,) = sg.grad((y**3).sum(), x, create_graph=True)
+        (h,) = sg.grad((g**2).sum(), x)
+        return y.detach(), g.detach(), h
+
+    run = sg.compile(step)
+    for found, expected in zip(run(sg.tensor(x)), step(sg.tensor(x)), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+    assert [row for row in run.plan.instructions if row.kind == "copy"] == []
+    assert "most_take_last_f32" in run.plan.explain()

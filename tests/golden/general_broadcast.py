@@ -15,13 +15,17 @@ def kernel(buffers, sizes, start, stop):
     s8 = sizes[8]
     s9 = sizes[9]
     s10 = sizes[10]
-    s11 = sizes[11]
-    for i in range(start, stop):
-        o0 = (i // s1 % s2) * s3
-        a2 = x2[(i % s4) * s5 + (i // s6 % s7) * s8 + (i // s9 % s10) * s11]
-        for j in range(columns):
-            a0 = x0[i * columns + j]
-            a1 = x1[o0 + j]
-            v0 = (a0 * a1)  # %3 mul
-            v1 = (v0 + a2)  # %6 add
-            y3[i * columns + j] = v1
+    segment = sizes[11]
+    for g in range((start // segment) * segment, stop, segment):
+        first, last = max(start, g), min(stop, g + segment)
+        p0 = (first // s1 % s2) * s3
+        p1 = (first % s4) * s5 + (first // s6 % s7) * s8 + (first // s9) * s10 - first * s5
+        for i in range(first, last):
+            o0 = p0
+            a2 = x2[p1 + i * s5]
+            for j in range(columns):
+                a0 = x0[i * columns + j]
+                a1 = x1[o0 + j]
+                v0 = (a0 * a1)  # %3 mul
+                v1 = (v0 + a2)  # %6 add
+                y3[i * columns + j] = v1

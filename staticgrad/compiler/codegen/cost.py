@@ -12,6 +12,7 @@ from .loop_ir import (
     CompensatedAdd,
     Draw,
     Expr,
+    Greatest,
     If,
     Infix,
     Integer,
@@ -166,9 +167,11 @@ class Count:
         if isinstance(value, Load) and value.pointer == "sizes":
             place = self.integer(value.index)
             return None if place is None else int(self.sizes[place])
-        if isinstance(value, (Infix, Least)):
+        if isinstance(value, (Infix, Least, Greatest)):
             left, right = self.integer(value.left), self.integer(value.right)
             if left is None or right is None:
                 return None
-            return min(left, right) if isinstance(value, Least) else int(ARITHMETIC[value.operator](left, right))
+            if isinstance(value, Infix):
+                return int(ARITHMETIC[value.operator](left, right))
+            return min(left, right) if isinstance(value, Least) else max(left, right)
         return None

@@ -55,6 +55,8 @@ from .loop_ir import (
     Statement,
     Store,
     assign,
+    expressions,
+    inside,
     loop,
     total,
 )
@@ -62,7 +64,8 @@ from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import NUMBA
-from .row_tiling import AT, BLOCK, tile_rows, tiling_for
+from .rewrites import segmented
+from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for
 
 UNROLLED = 64
 """Up to so many columns, their number may be part of the source."""
@@ -119,7 +122,7 @@ class KernelWriter:
         elif chunked:
             body.append(loop("c", START, STOP, self._chunk(statements)))
         elif statements:
-            body.append(loop("i", START, STOP, statements))
+            body.append(self.tile(loop("i", START, STOP, statements)))
         body += self._stored_columns()
         if self.accumulated:
             last = Infix("or", Infix("==", CHUNKS, Integer(1)), Infix("<", START, ZERO))
@@ -405,6 +408,18 @@ class KernelWriter:
 
     def tile(self, rows: Loop) -> Loop:
         """The rewrite of the loop over rows, or a strip of them."""
+        read = {e for s in rows.body for top in expressions(s) for e in inside(top)}
+        runs = {place: run for place, run in self.operands.runs.items() if place in read}
+        if not runs:
+            return self._tile(rows)
+        shortest = min([run.rows for run in runs.values()])
+        if self.tiling is not None and shortest < LEAST:
+            return self._tile(rows)
+        segment = self.args.size("segment", shortest, "segment")
+        places = {place: (self.args.fresh("p"), run.step) for place, run in runs.items() if run.rows % shortest == 0}
+        return segmented(rows, segment, places, self._tile)
+
+    def _tile(self, rows: Loop) -> Loop:
         if self.tiling is None:
             return rows
         columns = real_extent(self.domain, "columns")
@@ -457,13 +472,14 @@ class KernelWriter:
         (self.late if node in self.place else body).append(self._store(node, value, index))
 
     def _element(self, node: Node) -> Expr:
-        """The place of a stored full value; the rows of a part of a concatenation are apart."""
+        """The place of a stored full value; the rows of a part of a concatenation are apart, and columns may be."""
         if self.layouts.at[node].is_contiguous:
             return ROW_I * COLUMNS + COLUMN_J
         found = split_strides(node, node.type.shape, FULL, self.domain, self.layouts)
         assert found is not None
         row = self.operands.rows(found[0], found[1], (node, "to"))
-        return COLUMN_J if row is None else self._row_offset(row) + COLUMN_J
+        column = self.operands.times(COLUMN_J, found[2], ("column stride", node, "to"))
+        return column if row is None else self._row_offset(row) + column
 
     def _row_offset(self, row: Expr) -> Expr:
         """The row's part of a place; one with divisions is computed once per row."""
@@ -476,4 +492,4 @@ class KernelWriter:
 
 
 def _divides(place: Expr) -> bool:
-    return isinstance(place, Infix) and (place.operator == "%" or _divides(place.left) or _divides(place.right))
+    return isinstance(place, Infix) and (place.operator in ("//", "%") or _divides(place.left) or _divides(place.right))

@@ -6,7 +6,7 @@
                | Loop(index, start, stop, step, body) | If(condition, body) | Stage(body)
     expression = Name | Integer | Literal(value, dtype) | Convert(value, dtype)
                | Load(pointer, index, dtype) | Scalar(name, operands) | Draw(name, ...)
-               | Infix(operator, left, right) | Least(left, right)
+               | Infix(operator, left, right) | Least(left, right) | Greatest(left, right)
 
 Op records contribute scalar operations by name (`ir.Pointwise.scalar`, `ir.Reduction.combine`); `operands.py` and
 `kernel_writer.py` build the loops, `rewrites.py` transforms them. A load whose index holds a loaded value is an indirect
@@ -119,6 +119,14 @@ class Infix(Expr):
 @dataclass(frozen=True, slots=True)
 class Least(Expr):
     """The smaller of two bounds."""
+
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Greatest(Expr):
+    """The larger of two bounds."""
 
     left: Expr
     right: Expr
@@ -274,7 +282,7 @@ def loop(
 
 def child_expressions(value: Expr) -> tuple[Expr, ...]:
     """The operands of an expression."""
-    if isinstance(value, (Infix, Least)):
+    if isinstance(value, (Infix, Least, Greatest)):
         return value.left, value.right
     if isinstance(value, Scalar):
         return value.operands
@@ -296,10 +304,10 @@ def inside(value: Expr) -> Iterator[Expr]:
 
 def mapped(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with each part changed, the parts of a part first; itself where nothing changes."""
-    if isinstance(value, (Infix, Least)):
+    if isinstance(value, (Infix, Least, Greatest)):
         left, right = mapped(value.left, change), mapped(value.right, change)
         if left is not value.left or right is not value.right:
-            value = Least(left, right) if isinstance(value, Least) else Infix(value.operator, left, right)
+            value = Infix(value.operator, left, right) if isinstance(value, Infix) else type(value)(left, right)
     elif isinstance(value, Scalar):
         operands = tuple([mapped(o, change) for o in value.operands])
         if any(new is not old for new, old in zip(operands, value.operands, strict=True)):

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import table_strides
-from ..fusion.layout import Layouts, real, row_terms
+from ..fusion.layout import Layouts, real, row_run, row_terms
 from ..fusion.padding_fusion import strides_of
 from ..fusion.rank_assignment import split_strides
 from .compositions import composed
 from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, Statement, assign, scalar, total
 from .parameters import BufferRef, Parameters
+
+
+class Run(NamedTuple):
+    """Rows from each multiple of `rows` on, as far as the next: a place grows by `step` in them, None where it stays."""
+
+    rows: int
+    step: Expr | None
 
 
 class Operands:
@@ -26,6 +33,8 @@ class Operands:
         self.args, self.layouts, self.place = args, layouts, place
         self.domain = group.domain
         self.uniform: dict[Node, Name] = {}
+        self.runs: dict[Expr, Run] = {}
+        """By a row's part of a place that has divisions, the rows in which it grows by one stride."""
 
     def memory(self, node: Node, name: str) -> str:
         """The pointer to the first element of a stored value."""
@@ -89,7 +98,13 @@ class Operands:
 
     def rows(self, extents: Sequence[int], strides: Sequence[int], key: tuple[Any, ...]) -> Expr | None:
         """The row's part of a place."""
-        return total([self._row_term(t, (*key, n)) for n, t in enumerate(row_terms(extents, strides))])
+        terms = row_terms(extents, strides)
+        place = total([self._row_term(t, (*key, n)) for n, t in enumerate(terms)])
+        if place is not None and not (len(terms) == 1 and terms[0][:2] == (1, 0)):
+            rows, stride = row_run(extents, strides)
+            step = self.times(ROW_I, stride, ("row stride", (*key, 0))) if stride != 0 else None
+            self.runs[place] = Run(rows, step)
+        return place
 
     def times(self, place: Expr, stride: int, key: Any) -> Expr:
         """A place times a stride, which is an argument unless it is 1."""
@@ -130,12 +145,14 @@ class Operands:
     def _row_term(self, term: tuple[int, int, int], key: Any) -> Expr:
         """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""
         divisor, modulus, stride = term
-        if modulus == 0:
+        if modulus == 0 and divisor == 1:
             if self.domain.columns is not None and stride == self.domain.columns:
                 return ROW_I * Name("columns")
             return ROW_I if stride == 1 else ROW_I * self.args.size(("row stride", key), real(stride))
         place: Expr = ROW_I // self.args.size(("div", key), divisor) if divisor != 1 else ROW_I
-        return place % self.args.size(("mod", key), modulus) * self.args.size(("row stride", key), stride)
+        if modulus != 0:
+            place = place % self.args.size(("mod", key), modulus)
+        return place * self.args.size(("row stride", key), stride)
 
     def position(self, node: Node, shape: tuple[int, ...], kind: str) -> Expr:
         """The value of an Index operand: the position of the current element along its axis, computed from the flat

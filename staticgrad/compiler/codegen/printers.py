@@ -19,6 +19,7 @@ from .loop_ir import (
     Convert,
     Draw,
     Expr,
+    Greatest,
     If,
     Infix,
     Integer,
@@ -71,6 +72,7 @@ class Printer:
             Draw: self.draw,
             Infix: self.infix,
             Least: lambda e: f"min({self.value(e.left)}, {self.value(e.right)})",
+            Greatest: lambda e: f"max({self.value(e.left)}, {self.value(e.right)})",
         }
         self.statements: dict[type, Callable[..., Iterable[str]]] = {
             Assign: self.assign,

@@ -1,11 +1,11 @@
-"""Rewrites of loops: strip-mining, row tiling, loop interchange."""
+"""Rewrites of loops: strip-mining, segments, row tiling, loop interchange."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from .loop_ir import ROW_I, TILE_L, Expr, Least, Loop, Name, Statement, assign, loop
+from .loop_ir import ROW_I, TILE_L, Assign, Expr, Greatest, Least, Loop, Name, Statement, assign, loop, mapped, rewritten
 
 
 def strip_mined(
@@ -33,6 +33,35 @@ def strip_mined(
     named = [assign(end, last)] if end else []
     strip = replace(inner, start=first, stop=Name(end) if end else last, strip_of=index)
     return loop(index, inner.start, inner.stop, [*named, *before, tile(strip), *after], step)
+
+
+def segmented(
+    rows: Loop, length: Expr, places: Mapping[Expr, tuple[Name, Expr | None]], tile: Callable[[Loop], Loop]
+) -> Loop:
+    """A loop over rows as one over segments, in which places that are found by divisions grow by one stride.
+
+    A segment ends before each multiple of `length`. places: by such a place, a name for its part that is the same in all rows
+    of a segment, and the other part, None where there is no other. tile: a rewrite of the loop over a segment.
+
+        for g in range(start // length * length, stop, length):
+            first, last = max(start, g), min(stop, g + length)
+            p = <place of first> - first * stride
+            for i in range(first, last): ... p + i * stride ...
+    """
+    segment, first, last = Name("g"), Name("first"), Name("last")
+
+    def at_first(e: Expr) -> Expr:
+        return mapped(e, lambda part: first if part == ROW_I else part)
+
+    fixed, moved = list[Statement](), dict[Expr, Expr]()
+    for place, (name, step) in places.items():
+        fixed.append(assign(name.name, at_first(place) if step is None else at_first(place) - at_first(step)))
+        moved[place] = name if step is None else name + step
+    body = [rewritten(s, lambda e: mapped(e, lambda part: moved.get(part, part))) for s in rows.body]
+    bounds = Assign((first.name, last.name), (Greatest(rows.start, segment), Least(rows.stop, segment + length)))
+    inner = tile(replace(rows, start=first, stop=last, body=tuple(body), strip_of=segment.name))
+    begin = rows.start // length * length
+    return loop(segment.name, begin, rows.stop, [bounds, *fixed, inner], length, rows.strip_of)
 
 
 def tiled(rows: Loop, size: Expr) -> Loop:

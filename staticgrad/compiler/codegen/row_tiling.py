@@ -12,8 +12,8 @@ fission), and values per row lie in small arrays meanwhile (scalar expansion):
         for l in range(n): <row values of level 1>
         ...
 
-With few columns (10 classes) the inner loops are interchanged, so that they too are vectorized over rows. Products of a row
-with a vector become products of the tile.
+With few columns (10 classes), and where memory runs along the rows (a transposed matrix), the inner loops are interchanged, so
+that they too are vectorized over rows. Products of a row with a vector become products of the tile.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...ir import Node, Pointwise, Reduction
-from ..fusion.broadcast_rank import ROW, SPREAD
+from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.fuse import Group
-from ..fusion.layout import Layouts
+from ..fusion.layout import Layouts, count, row_run
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
+from ..fusion.node_facts import inlined
+from ..fusion.rank_assignment import split_strides
 from .accumulators import CHUNK_COLUMN, COLUMNS
 from .loop_ir import (
     COLUMN_J,
@@ -84,7 +86,7 @@ class Tiling(NamedTuple):
 
     def rows_of(self, columns: int) -> int:
         """Rows of a tile."""
-        return min(BLOCK, max(LEAST if self.dots else 1, RESIDENT // max(columns, 1)))
+        return min(BLOCK, max(LEAST if self.dots or self.interchanged else 1, RESIDENT // max(columns, 1)))
 
 
 def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
@@ -94,12 +96,31 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
         return None
     if columns is not None and columns <= LONG and (dots := find_matrix_vector_forms(group, layouts)):
         return Tiling(False, dots)
-    if columns is None or not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
+    if columns is None or not any(isinstance(n.op.emit, Reduction) and domain.rank[n] != SCALAR for n in group.members):
+        return None
+    if memory_along_rows(group, layouts):
+        return Tiling(True, {})
+    if not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
         return None
     if columns <= NARROW:
         return Tiling(True, {})
     work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
     return Tiling(False, {}) if columns <= WIDE and work >= ROW_WORK else None
+
+
+def memory_along_rows(group: Group, layouts: Layouts) -> bool:
+    """Whether all values per row and column that are in memory have neighbors in the next row, not the next column."""
+    domain, inside = group.domain, set(group.members)
+    seen = {
+        (operand, operand.type.shape)
+        for n in group.members
+        for operand in n.inputs
+        if origin(operand) not in inside and not inlined(origin(operand))
+    }
+    seen |= {(node, node.type.shape) for node in group.outputs if domain.rank[node] == FULL}
+    whole = [(node, shape) for node, shape in seen if count(shape) == domain.rows * domain.columns]
+    found = [split_strides(node, shape, FULL, domain, layouts) for node, shape in whole]
+    return bool(found) and all(s is not None and s[2] != 1 and row_run(s[0], s[1])[1] == 1 for s in found)
 
 
 # the rewrite ----------------------------------------------------------------------------------------------------------
@@ -150,7 +171,7 @@ class _Fission:
             for s in statements:
                 if isinstance(s, Assign):
                     (name,), (value,) = s.names, s.values
-                    operand = not s.note and isinstance(value, (Load, Infix))
+                    operand = not s.note and isinstance(value, (Load, Infix, Name))
                     self.made[name] = number, value if operand else None
                 elif isinstance(s, MatrixVector) and isinstance(s.out, Name):
                     self.made[s.out.name] = number, None

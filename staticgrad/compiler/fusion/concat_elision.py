@@ -86,7 +86,7 @@ class ConcatElision:
         emit, layouts = node.op.emit, self.layouts
         if not isinstance(emit, Native) or node in self.inside or node in self.sums:
             return []
-        calls = emit.plan(node, [layouts.at[i] for i in node.inputs])
+        calls = layouts.calls(node)
         copies = [call for call in calls if isinstance(call, Copy)] if calls is not None else []
         return [(copy.operand, copy.layout) for copy in copies] if calls is not None and len(copies) == len(calls) else []
 
@@ -94,7 +94,7 @@ class ConcatElision:
         """Make the part a view of the whole where that is possible. known: layouts of the whole's operands after that."""
         layouts = self.layouts
         layout = _at_part(seen, part.type.shape, target)
-        if layout is None or part in layouts.part or part in self.fetched:
+        if layout is None or part in layouts.part or part in self.fetched or not layouts.at[part].is_contiguous:
             return False
         if not self._computed(part, layout.is_contiguous) or (part in self.group_of and not seen.is_contiguous):
             return False
@@ -124,7 +124,7 @@ class ConcatElision:
             return False
         if not (contiguous or emit.scales):
             return False
-        return emit.plan(part, [self.layouts.at[i] for i in part.inputs]) is not None
+        return self.layouts.calls(part) is not None
 
     def _readable(self, part: Node, whole: Node, views: Sequence[Node], contiguous: bool) -> bool:
         """Whether all its readers can read it in the whole: routines would copy rows with a stride."""

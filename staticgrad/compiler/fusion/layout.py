@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...ir import Graph, Index, Layout, Node, View
+from ...ir import Call, Graph, Index, Layout, Native, Node, Order, Pointwise, View
 
 ZERO = 2**61 - 1
 """Stands for an extent of 0 when domains are compared. It is a prime, so products stay distinguishable, and larger than any
@@ -30,10 +30,12 @@ class Layouts:
     """For each node, the base that owns its memory and its layout there.
 
     A view that strides can't describe (a reshape of a transposed matrix) is a base of its own, which the plan copies
-    (`copies`).
+    (`copies`). A result of native code is in the order of axes in which it is read, where the code can write that order. So is
+    an elementwise value whose operands have that order, too.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, results: Iterable[Node] | None = None):
+        """results: the values that are needed in row-major order; None where all may be."""
         self.base: dict[Node, Node] = {}
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
@@ -44,6 +46,10 @@ class Layouts:
         """See `node_facts.facts_of`."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
+        wanted = set() if results is None else _read_in_order(graph, results)
+        users, needed = graph.users(), set(graph.nodes if results is None else results)
+        orders: dict[Node, tuple[int, ...] | None] = {}
+        """Of elementwise values, the order of axes in which their operands lie; () for any."""
         for node in graph.nodes:
             emit = node.op.emit
             self.origin[node] = node
@@ -56,6 +62,36 @@ class Layouts:
                     continue
                 self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
+            order = order_of(node) if node in wanted else None
+            if order is not None and order.fits(node, [self.at[i] for i in node.inputs]):
+                self.at[node] = Layout.ordered(node.type.shape, order.axes)
+            elif isinstance(emit, Pointwise) and node not in needed:
+                axes = orders[node] = self._order(node, orders)
+                if axes:
+                    at = Layout.ordered(node.type.shape, axes)
+                    if users[node] and all(_reads_rows(user, at) for user in users[node]):
+                        self.at[node] = at
+
+    def _order(self, node: Node, orders: Mapping[Node, tuple[int, ...] | None]) -> tuple[int, ...] | None:
+        """The order of axes that all operands of an elementwise value have in memory; () for any, None for row-major or
+        several."""
+        found: tuple[int, ...] = ()
+        for seen in node.inputs:
+            if seen.type.shape != node.type.shape or isinstance(seen.op.emit, Index):
+                continue  # broadcast, or not in memory
+            axes = orders[seen] if seen in orders else _axes(self.at[seen])
+            if axes is None or (found and axes and axes != found):
+                return None
+            found = axes if axes else found
+        return found
+
+    def calls(self, node: Node) -> Sequence[Call] | None:
+        """The calls that compute a node natively; None where the host computes it."""
+        emit = node.op.emit
+        if not isinstance(emit, Native):
+            return None
+        operands = [self.at[i] for i in node.inputs]
+        return emit.plan(node, operands) if emit.order is None else emit.plan(node, operands, self.at[node])
 
     def source(self, node: Node) -> Node:
         """The value whose computation writes the memory that a node reads: its base, or a part of the base."""
@@ -65,6 +101,49 @@ class Layouts:
         """Give a view memory of its own, in row-major order."""
         self.copies[view] = self.base[view], self.at[view]
         self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
+
+
+def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
+    """The values of native code that are read in its other order: by views that are row-major then, or by native code whose
+    own result is such a value. Other native code that can read that order doesn't mind."""
+    needed, users, found = set(results), graph.users(), set[Node]()
+    for node in reversed(graph.nodes):
+        order = order_of(node)
+        if order is None or node in needed:
+            continue
+        at, votes = Layout.ordered(node.type.shape, order.axes), set[bool | None]()
+        for user in users[node]:
+            if isinstance(user.op.emit, View):
+                votes.add(_reads_rows(user, at))
+            elif any(i is node and p not in user.op.shape_only for p, i in enumerate(user.inputs)):
+                other = order_of(user)
+                readable = other is not None and other.reads == order.axes
+                votes.add((True if user in found and other.axes == order.axes else None) if readable else False)
+        if True in votes and False not in votes:
+            found.add(node)
+    return found
+
+
+def _reads_rows(user: Node, at: Layout) -> bool:
+    """Whether it is a view that is row-major where its operand has this layout."""
+    seen = user.op.emit.rule(user, at) if isinstance(user.op.emit, View) else None
+    return seen is not None and seen.is_contiguous
+
+
+def _axes(at: Layout) -> tuple[int, ...] | None:
+    """The order of axes in which the elements lie one after another; None for row-major order and for gaps, () where elements
+    are repeated."""
+    if at.is_contiguous:
+        return None
+    if any(s == 0 and d != 1 for d, s in zip(at.shape, at.strides, strict=True)):
+        return ()
+    axes = tuple(sorted(range(len(at.shape)), key=at.strides.__getitem__, reverse=True))
+    return axes if at.has_order(axes) else None
+
+
+def order_of(node: Node) -> Order | None:
+    """The other order of axes in which its native code can write."""
+    return node.op.emit.order if isinstance(node.op.emit, Native) else None
 
 
 def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
@@ -116,16 +195,24 @@ def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     """The offset of row i over these axes, as (divisor, modulus, stride) terms: the sum of `(i // divisor % modulus) *
-    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term means the same offset in every row."""
+    stride`, without the remainder where modulus is 0. A single term with divisor 1 and modulus 0 is `i * stride`; no term
+    means the same offset in every row."""
     one = merged(shape, strides)
     if one is not None:
         return ((1, 0, one),) if any(strides) else ()
     terms, divisor = [], 1
-    for d, s in zip(reversed(shape), reversed(strides), strict=True):
-        if d != 1 and s != 0:
-            terms.append((divisor, d, s))
-        divisor *= d
+    extents, steps, _ = collapse(shape, strides, strides)
+    for axis in reversed(range(len(extents))):
+        if steps[axis] != 0:
+            terms.append((divisor, extents[axis] if axis else 0, steps[axis]))
+        divisor *= extents[axis]
     return tuple(terms)
+
+
+def row_run(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """(number, stride): rows that begin at a multiple of this number are one stride apart, as far as the next multiple."""
+    extents, steps, _ = collapse(shape, strides, strides)
+    return extents[-1], steps[-1]
 
 
 def collapse(

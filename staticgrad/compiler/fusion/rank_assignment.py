@@ -41,7 +41,7 @@ def _block(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) 
                 k = run
         if mask > k:
             k = mask
-    if layouts.base[node] is not node and shape == node.type.shape:  # part of a concatenation, whose rows may be apart
+    if shape == node.type.shape and not layouts.at[node].is_contiguous:  # rows apart, or another order of axes
         k = max(k, block_start(shape, layouts.at[node].strides))
     return k
 
@@ -74,6 +74,10 @@ def assign_rank(node: Node, domain: IterationDomain, inside: Collection[Node], l
         _assign_indirect(node, facts, domain, inside, layouts)
         return
     rank[node] = own = _pointwise_rank(node, facts, domain, inside, preferred)
+    if not layouts.at[node].is_contiguous and (
+        own != FULL or split_strides(node, node.type.shape, FULL, domain, layouts) is None
+    ):
+        raise FusionFailure("it is stored in another order of its axes")
     if post:
         for _, source in facts.operands:
             if source in post:

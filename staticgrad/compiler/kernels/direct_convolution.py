@@ -6,8 +6,9 @@ the weights that it needs as rows of lanes; the source's planes are copied into 
 sizes = span, chunks, groups, source channels of a group, source height, width, frame top, left, framed height, width,
 whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
 scratch elements of a chunk, where in it the frame and the spare tile (or many sums) are, then for each phase: place of its
-taps, their number, place of its pixels, their number, whether they are consecutive; then the taps of all phases, and the
-images if they are what changes fastest.
+taps, their number, place of its pixels, their number, whether they are consecutive; then the taps of all phases, the
+images if they are what changes fastest, and whether the result's channels are its last axis. A source whose channels are its
+last axis is one plane whose columns are pixels and channels.
 Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple
 of EIGHT): offsets in the source, places in the result, and for each EIGHT the first of their taps and the number.
 The range is over chunks of (image, group, block of lanes), or of (group, block of lanes, image), which keeps large weights in
@@ -19,7 +20,7 @@ weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pi
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
 place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images,
-how many at once.
+how many at once, whether channels are the cotangent's last axis, and the result's.
 The range is over chunks of images.
 
 weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
@@ -30,7 +31,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
-from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, transpose_block
+from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, put_rows, transpose_block
 
 DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
@@ -77,7 +78,7 @@ def packed(w, scratch, to, sizes, first, block, lanes):
 
 
 @merged
-def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, lanes):
+def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, last_axis, lanes):
     """As `gathered_tiles` for many taps: a part of them at a time, whose weights stay in the L1 cache, for a part of the
     pixels, whose sums do."""
     plane = sizes[12]
@@ -99,6 +100,11 @@ def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, lanes):
                 add_rows(y, source, at(sizes, pixels + p), offsets, last - first, v + first * row, place, lanes)
         for p in range(q, e, 8):
             first = sums + (p - q) * lanes
+            if last_axis:
+                for b in range(min(8, many - p)):
+                    for lane in range(some):
+                        y[to + sizes[places + p + b] + lane] = scratch[first + b * lanes + lane]
+                continue
             if p < whole:
                 for lane in range(0, lanes, 8):
                     out = at(y, to + lane * plane + sizes[places + p])
@@ -110,7 +116,7 @@ def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, lanes):
 
 
 @merged
-def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
+def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, last_axis, lanes):
     """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
     plane = sizes[12]
     taps, pixels, many, consecutive = sizes[phase], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
@@ -121,6 +127,16 @@ def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
     for p in range(0, many, 8):
         first, number = sizes[parts + p // 4], sizes[parts + p // 4 + 1]
         offsets, rows = at(sizes, taps + first), v + first * row
+        if last_axis:
+            if p < whole:
+                out = at(y, to + sizes[places + p])
+                put_rows(y, source, at(sizes, pixels + p), offsets, number, rows, out, sizes[11], lanes)
+                continue
+            put_rows(y, source, at(sizes, pixels + p), offsets, number, rows, at(scratch, spare), lanes, lanes)
+            for b in range(min(8, many - p)):
+                for lane in range(some):
+                    y[to + sizes[places + p + b] + lane] = scratch[spare + b * lanes + lane]
+            continue
         if p < whole:
             out = at(y, to + sizes[places] + p)
             put_columns(y, source, at(sizes, pixels + p), offsets, number, rows, out, plane, lanes)
@@ -137,6 +153,7 @@ def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
     frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
     blocks = (channels + lanes - 1) // lanes
     parts, taps, images = groups * blocks, sizes[19 + 5 * phases], sizes[20 + 5 * phases]
+    last_axis = sizes[21 + 5 * phases]
     for c in range(start, stop):
         own = c * sizes[16]
         frame, spare = own + sizes[17], own + sizes[18]
@@ -163,9 +180,10 @@ def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
                     framed(x, first, scratch, frame, sizes)
                     in_frame = planes
                 source = at(scratch, frame)
-            v, to, some = at(scratch, rows), (planes * channels + block) * plane, min(lanes, channels - block)
+            v, some = at(scratch, rows), min(lanes, channels - block)
+            to = planes * channels * plane + block * (1 if last_axis else plane)
             for f in range(phases):
-                tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, lanes)
+                tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, last_axis, lanes)
                 v += sizes[20 + 5 * f] * row
 
 
@@ -194,11 +212,20 @@ def columns_of(g, first, some, plane, scratch, to, lanes):
 
 
 @merged
+def pixel_rows(g, first, some, channels, plane, scratch, to, lanes):
+    """As `columns_of` where channels are the last axis."""
+    for p in range(plane):
+        for lane in range(some):
+            scratch[to + p * lanes + lane] = g[first + p * channels + lane]
+
+
+@merged
 def weights(g, x, scratch, sizes, start, stop, lanes):
     images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, plane = sizes[11], sizes[12]
     taps, count, pixels = sizes[13], sizes[14], sizes[15]
     padded = (count + 7) // 8 * 8
+    step = at(scratch, lanes) - at(scratch, 0)
     for c in range(start, stop):
         own = c * sizes[16]
         frame, columns = own + sizes[17], own + sizes[18]
@@ -213,16 +240,21 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
                     framed(x, first, scratch, frame, sizes)
                     source = at(scratch, frame)
                 for block in range(0, channels, lanes):
-                    some = min(lanes, channels - block)
+                    some, rows = min(lanes, channels - block), at(scratch, columns)
                     if some < lanes:  # the lanes beyond belong to the block before
                         for i in range(plane * lanes):
                             scratch[columns + i] = 0
-                    columns_of(g, ((n * groups + k) * channels + block) * plane, some, plane, scratch, columns, lanes)
+                    if sizes[22] and channels == lanes:
+                        rows = at(g, n * channels * plane)
+                    elif sizes[22]:
+                        pixel_rows(g, n * channels * plane + block, some, channels, plane, scratch, columns, lanes)
+                    else:
+                        columns_of(g, ((n * groups + k) * channels + block) * plane, some, plane, scratch, columns, lanes)
                     for p in range(0, plane, DEPTH):
                         for t in range(0, padded, 8):
                             add_rows(
                                 g, source, at(sizes, taps + t), at(sizes, pixels + p), min(DEPTH, plane - p),
-                                at(scratch, columns + p * lanes), at(scratch, out + t * lanes), lanes,
+                                rows + p * step, at(scratch, out + t * lanes), lanes,
                             )
                     out += padded * lanes
 
@@ -235,12 +267,12 @@ def weight_sum(w, scratch, sizes, lanes):
     for k in range(groups):
         for o in range(channels):
             first = sizes[19] + (k * blocks + o // lanes) * padded * lanes + o % lanes
-            to = (k * channels + o) * count
+            to, step = (o, channels) if sizes[23] else ((k * channels + o) * count, 1)
             for t in range(count):
                 total = scratch[first + t * lanes]
                 for c in range(1, chunks):
                     total += scratch[c * sizes[16] + first + t * lanes]
-                w[to + t] = total
+                w[to + t * step] = total
 
 
 @merged
@@ -274,8 +306,12 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
                     for i in range(steps * lanes):
                         scratch[columns + i] = 0
                 for m in range(some_images):
-                    planes = (((n + m) * groups + k) * channels + block) * plane
-                    columns_of(g, planes, some, plane, scratch, columns + m * plane * lanes, lanes)
+                    rows = columns + m * plane * lanes
+                    if sizes[22]:
+                        pixel_rows(g, (n + m) * channels * plane + block, some, channels, plane, scratch, rows, lanes)
+                    else:
+                        planes = (((n + m) * groups + k) * channels + block) * plane
+                        columns_of(g, planes, some, plane, scratch, rows, lanes)
                 for p in range(0, steps, DEPTH):
                     for t in range(first, last):
                         add_rows(
@@ -286,6 +322,11 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
         for unit in range(begin, end):
             t, k, block = unit % parts * 8, unit // parts // blocks, unit // parts % blocks * lanes
             rows, some, to = sums + (unit - begin) * 8 * lanes, min(lanes, channels - block), (k * channels + block) * count + t
+            if sizes[23]:
+                for b in range(min(8, count - t)):
+                    for lane in range(some):
+                        w[(t + b) * channels + block + lane] = scratch[rows + b * lanes + lane]
+                continue
             if some == lanes and t + 8 <= count:
                 for lane in range(0, lanes, 8):
                     transpose_block(w, at(scratch, rows + lane), lanes, at(w, to + lane * count), count)

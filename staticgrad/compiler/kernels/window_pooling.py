@@ -9,6 +9,11 @@ divisor of its window, then for each column. mean_take: buffers = x, y. mean_put
 over its elements.
 
 The range is over chunks of planes.
+
+most_max_last, most_take_last, most_put_last: the same where channels are the last axis of the result. sizes = images, chunks,
+height, width, result height, width, kernel, stride, padding, dilation (2 each), channels, then for each operand the steps from
+pixel to pixel and from channel to channel. The last two have two more buffers: for each chunk the largest elements of a window,
+and the number of the tap that has them. The range is over chunks of images.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -120,6 +125,99 @@ def most_put(g, x, y, sizes, start, stop):
 
 
 @merged
+def inside(sizes, i, j, tap):
+    """Which pixel of the operand a tap of the window of result (i, j) is, -1 outside."""
+    row = i * sizes[8] - sizes[10] + tap // sizes[7] * sizes[12]
+    column = j * sizes[9] - sizes[11] + tap % sizes[7] * sizes[13]
+    within = row >= 0 and row < sizes[2] and column >= 0 and column < sizes[3]
+    return row * sizes[3] + column if within else -1
+
+
+@merged
+def winners(x, image, pixel, step, sizes, i, j, most, best, to):
+    """The largest element of each channel in the window of result (i, j), and its tap."""
+    none = True
+    for tap in range(sizes[6] * sizes[7]):
+        at_pixel = inside(sizes, i, j, tap)
+        if at_pixel >= 0:
+            first, number = image + at_pixel * pixel, i32(tap)
+            if none:
+                for k in range(sizes[14]):
+                    most[to + k] = x[first + k * step]
+                    best[to + k] = number
+            else:
+                for k in range(sizes[14]):
+                    value, held = x[first + k * step], most[to + k]
+                    wins = above(value, held)
+                    most[to + k] = value if wins else held
+                    best[to + k] = number if wins else best[to + k]
+            none = False
+
+
+@merged
+def most_max_last(x, y, sizes, start, stop, step):
+    images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
+    for c in range(start, stop):
+        for n in range(images * c // chunks, images * (c + 1) // chunks):
+            image = n * sizes[2] * sizes[3] * channels
+            for i in range(tall):
+                for j in range(wide):
+                    to, none = ((n * tall + i) * wide + j) * channels, True
+                    for tap in range(sizes[6] * sizes[7]):
+                        at_pixel = inside(sizes, i, j, tap)
+                        if at_pixel >= 0:
+                            first = image + at_pixel * sizes[15]
+                            if none:
+                                for k in range(channels):
+                                    y[to + k] = x[first + k * step]
+                            else:
+                                for k in range(channels):
+                                    value, held = x[first + k * step], y[to + k]
+                                    y[to + k] = value if above(value, held) else held
+                            none = False
+
+
+@merged
+def most_take_last(h, x, y, most, best, sizes, start, stop, h_step, x_step):
+    images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
+    for c in range(start, stop):
+        for n in range(images * c // chunks, images * (c + 1) // chunks):
+            image = n * sizes[2] * sizes[3] * channels
+            for i in range(tall):
+                for j in range(wide):
+                    winners(x, image, sizes[17], x_step, sizes, i, j, most, best, c * channels)
+                    to = ((n * tall + i) * wide + j) * channels
+                    for tap in range(sizes[6] * sizes[7]):
+                        at_pixel = inside(sizes, i, j, tap)
+                        if at_pixel >= 0:
+                            first, number = image + at_pixel * sizes[15], i32(tap)
+                            for k in range(channels):
+                                value = h[first + k * h_step]
+                                y[to + k] = value if best[c * channels + k] == number else y[to + k]
+
+
+@merged
+def most_put_last(g, x, y, most, best, sizes, start, stop, g_step, x_step):
+    images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
+    for c in range(start, stop):
+        for n in range(images * c // chunks, images * (c + 1) // chunks):
+            image = n * sizes[2] * sizes[3] * channels
+            for k in range(sizes[2] * sizes[3] * channels):
+                y[image + k] = 0
+            for i in range(tall):
+                for j in range(wide):
+                    winners(x, image, sizes[17], x_step, sizes, i, j, most, best, c * channels)
+                    source = n * tall * wide * channels + (i * wide + j) * sizes[15]
+                    for tap in range(sizes[6] * sizes[7]):
+                        at_pixel = inside(sizes, i, j, tap)
+                        if at_pixel >= 0:
+                            first, number = image + at_pixel * channels, i32(tap)
+                            for k in range(channels):
+                                old, more = y[first + k], g[source + k * g_step]
+                                y[first + k] = old + more if best[c * channels + k] == number else old
+
+
+@merged
 def mean_take(x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):
@@ -168,6 +266,33 @@ def most_take_T(buffers, sizes, start, stop):
 @kernel
 def most_put_T(buffers, sizes, start, stop):
     most_put(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def most_max_last_T(buffers, sizes, start, stop):
+    x, y = T_at(buffers, 0), T_at(buffers, 1)
+    if sizes[16] == 1:
+        most_max_last(x, y, sizes, start, stop, 1)
+    else:
+        most_max_last(x, y, sizes, start, stop, sizes[16])
+
+
+@kernel
+def most_take_last_T(buffers, sizes, start, stop):
+    h, x, y, most, best = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), i32_at(buffers, 4)
+    if sizes[16] == 1 and sizes[18] == 1:
+        most_take_last(h, x, y, most, best, sizes, start, stop, 1, 1)
+    else:
+        most_take_last(h, x, y, most, best, sizes, start, stop, sizes[16], sizes[18])
+
+
+@kernel
+def most_put_last_T(buffers, sizes, start, stop):
+    g, x, y, most, best = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), i32_at(buffers, 4)
+    if sizes[16] == 1 and sizes[18] == 1:
+        most_put_last(g, x, y, most, best, sizes, start, stop, 1, 1)
+    else:
+        most_put_last(g, x, y, most, best, sizes, start, stop, sizes[16], sizes[18])
 
 
 @kernel

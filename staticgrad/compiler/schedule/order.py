@@ -134,7 +134,7 @@ def _units(
             continue
         reads = {layouts.source(i) for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
         emit = node.op.emit
-        calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
+        calls = layouts.calls(node)
         if calls is not None:
             assert isinstance(emit, Native)
             calls = [call for call in calls if not _lies_there(node, call, layouts)]
@@ -156,7 +156,7 @@ def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNod
     addend = found.addend
     for product, factor in found.products:
         assert isinstance(product.op.emit, Native)
-        planned = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])
+        planned = layouts.calls(product)
         assert planned is not None
         [call] = planned
         assert isinstance(call, Gemm)
@@ -301,8 +301,8 @@ def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts
                 if layouts.base[operand] is not variable:
                     continue
                 same = operand.type.shape == base.type.shape == node.type.shape
-                moved = gather_of(node) is not None or layouts.at[operand] != layouts.at[variable]
-                if not same or moved or group.domain.rank[node] != kind:
+                moved = gather_of(node) is not None or not same or not layouts.at[operand].same(layouts.at[base])
+                if moved or group.domain.rank[node] != kind:
                     return "the kernel reads the variable at other places than it writes"
     return None
 

@@ -7,15 +7,15 @@ import pytest
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import Kernel, Load, Loop, Scalar, Statement, Store
 from staticgrad.compiler.codegen.printers import PYTHON
-from staticgrad.compiler.codegen.rewrites import interchanged, over_tile, strip_mined, tiled
+from staticgrad.compiler.codegen.rewrites import interchanged, over_tile, segmented, strip_mined, tiled
 from staticgrad.types import int64
 
 
-def visited(rows: Loop) -> list[int]:
-    """The iterations of a loop over i in their order: each notes its number at the next place."""
+def visited(rows: Loop, noted: ir.Expr = ir.ROW_I) -> list[int]:
+    """The iterations of a loop over i in their order: each notes its number, or another value, at the next place."""
     place = Load("counter", ir.ZERO, int64)
     counted = Store("counter", ir.ZERO, Scalar("add", (place, ir.ONE), int64, int64), int64)
-    note = [Store("seen", place, ir.ROW_I, int64), counted]
+    note = [Store("seen", place, noted, int64), counted]
     text = PYTHON.kernel(Kernel("kernel", (), (), (filled(rows, note),)))
     seen, names = [None] * 1000, {"kernel": lambda fn: fn}
     exec(text.replace("def kernel(buffers, sizes, start, stop)", "def kernel(counter, seen)"), names)
@@ -58,6 +58,19 @@ def test_tiles_of_strips():
         ir.loop("i", 0, ir.Integer(10), [over_tile([])]), "s", 6, [], [], "e", lambda strip: tiled(strip, ir.Integer(4))
     )
     assert visited(strips) == list(range(10))
+
+
+@pytest.mark.parametrize("first", [0, 3, 8])
+@pytest.mark.parametrize("last", [8, 9, 11])
+def test_segments(first: int, last: int):
+    """Places with divisions are computed at the beginning of each segment and grow by their stride in it."""
+    place = ir.ROW_I // 4 * 100 + ir.ROW_I % 4 * 7
+    found = segmented(rows(first, last), ir.Integer(4), {place: (ir.Name("p0"), ir.ROW_I * 7)}, lambda inner: inner)
+    assert visited(found) == list(range(first, last))
+    moved = ir.loop("i", first, ir.Integer(last), [ir.assign("at", place)])
+    text = str(segmented(moved, ir.Integer(4), {place: (ir.Name("p0"), ir.ROW_I * 7)}, lambda inner: inner).body[-1])
+    assert "//" not in text
+    assert visited(found, ir.Name("p0") + ir.ROW_I * 7) == [i // 4 * 100 + i % 4 * 7 for i in range(first, last)]
 
 
 def test_interchange():

@@ -49,7 +49,7 @@ def test_row_terms_give_every_row(seed: int):
     rows = np.arange(view.size)
     places = np.zeros(view.size, int)
     for divisor, modulus, stride in terms:
-        places += (rows if modulus == 0 else rows // divisor % modulus) * stride
+        places += (rows // divisor if modulus == 0 else rows // divisor % modulus) * stride
     flat = base.reshape(-1)
     np.testing.assert_array_equal(flat[layout.offset + places] if view.size else places, view.reshape(-1))
 

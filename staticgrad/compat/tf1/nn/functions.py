@@ -196,6 +196,14 @@ def _padded(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, val
     return functional_pad(x, (left, right, top, bottom), value=value)
 
 
+def _around(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any) -> tuple[int, int] | None:
+    """The padding of rows and columns where it is the same on both sides, which a convolution adds by itself."""
+    if padding != "SAME":
+        return None
+    (top, bottom), (left, right) = (_same(x, 2 + i, kernel[i], strides[i], dilations[i]) for i in range(2))
+    return (top, left) if top == bottom and left == right else None
+
+
 @operation("Conv2D")
 def conv2d(
     input: Any,
@@ -210,8 +218,11 @@ def conv2d(
     """Cross-correlation of images (NHWC or NCHW) with a filter (height, width, channels, outputs)."""
     x, w = pair(input, filter if filters is None else filters, "Conv2D")
     steps, spread = _spatial(strides, data_format), _spatial(dilations, data_format)
-    x = _padded(_channels_first(x, data_format), extents_of(w)[:2], steps, spread, padding)
-    return _back(torch_conv2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, dilation=spread), data_format)
+    x, kernel = _channels_first(x, data_format), extents_of(w)[:2]
+    around = _around(x, kernel, steps, spread, padding)
+    if around is None:
+        x, around = _padded(x, kernel, steps, spread, padding), (0, 0)
+    return _back(torch_conv2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, padding=around, dilation=spread), data_format)
 
 
 @operation("depthwise")

@@ -115,6 +115,23 @@ def put_columns(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes)
     return types.void(like, i, i, i, i, i, i, i, lanes), codegen
 
 
+@intrinsic(prefer_literal=True)
+def put_rows(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
+    """Write a tile's rows at `out`, `pitch` elements apart."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        start = [ir.Constant(ir.VectorType(llvm, n), [0.0] * n)] * EIGHT
+        for b, row in enumerate(_sums(builder, llvm, size, n, args[1:6], start)):
+            _store(builder, row, builder.add(args[6], builder.mul(args[7], I64(b * size))), size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, i, lanes), codegen
+
+
 @intrinsic
 def transpose_block(typingctx, like, source, pitch, out, out_pitch):
     """EIGHT rows of EIGHT elements, `pitch` elements apart, written as columns."""
