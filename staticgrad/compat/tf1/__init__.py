@@ -12,6 +12,7 @@ from . import (
     app,
     behavior,
     data,
+    elements,
     errors,
     flags,
     gathering,
@@ -26,6 +27,7 @@ from . import (
     nn,
     random,
     scatter,
+    special,
     summary,
     train,
 )
@@ -142,7 +144,7 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+    behavior: behavior.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
 }  # fmt: skip
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
@@ -150,6 +152,13 @@ for _module, _names in _PUBLIC.items():
 globals().update(linalg.TOP)
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
+for _name in special.MATH:
+    setattr(math, _name, getattr(special, _name))
+for _name in ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction"):
+    setattr(math, _name, getattr(nn, _name))
+for _name in ("approx_max_k", "approx_min_k"):
+    setattr(nn, _name, getattr(special, _name))
+setattr(nn, "space_to_batch", elements.space_to_batch)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
