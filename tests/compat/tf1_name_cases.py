@@ -25,7 +25,6 @@ SPECIAL = {
     "is_non_decreasing": (lambda tf, i: tf.is_non_decreasing(i[2, :3]), (INTS,)),
     "is_strictly_increasing": (lambda tf, i: tf.is_strictly_increasing(i[2, :3]), (INTS,)),
     "approx_max_k": (lambda tf, x: tf.math.approx_max_k(x, 2), (X,)),
-    "approx_min_k": (lambda tf, x: tf.nn.approx_min_k(x, 2), (X,)),
     "histogram_fixed_width": (lambda tf, x: tf.histogram_fixed_width(x, [-1.0, 1.0], 5), (X,)),
     "histogram_fixed_width_bins": (lambda tf, x: tf.histogram_fixed_width_bins(x, [-1.0, 1.0], 5), (X,)),
     "bincount": (lambda tf, c: tf.bincount(c, minlength=8), (COUNTS,)),
@@ -42,15 +41,14 @@ ELEMENTS = {
     "unique_with_counts": (lambda tf, c: tf.unique_with_counts(c), (COUNTS,)),
     "unravel_index": (lambda tf, c: tf.unravel_index(c, [3, 2]), (COUNTS,)),
     **{
-        f"tensor_scatter {n}": (
-            lambda tf, x, y, n=n: getattr(tf, f"tensor_scatter_nd_{n}")(x, [[2], [0]], y[:2]), (X, Y)
-        )
+        f"tensor_scatter {n}": (lambda tf, x, y, n=n: getattr(tf, f"tensor_scatter_nd_{n}")(x, [[2], [0]], y[:2]), (X, Y))
         for n in ("update", "add", "sub", "max", "min")
     },
     "tensor_scatter elements": (lambda tf, x, y: tf.tensor_scatter_add(x, [[2, 1], [0, 3]], y[0, :2]), (X, Y)),
     "batch_gather": (lambda tf, x: tf.batch_gather(x, [[0, 1], [3, 3], [2, 0]]), (X,)),
     "gather batch_dims": (
-        lambda tf, m: tf.gather(m, [[0, 1, 1], [1, 0, 0]], axis=2, batch_dims=1), (RNG.standard_normal((2, 3, 2, 4)).astype("f4"),)
+        lambda tf, m: tf.gather(m, [[0, 1, 1], [1, 0, 0]], axis=2, batch_dims=1),
+        (RNG.standard_normal((2, 3, 2, 4)).astype("f4"),),
     ),
     "gather_nd batch_dims": (lambda tf, x: tf.gather_nd(x, [[1], [0], [3]], batch_dims=1), (X,)),
     "ensure_shape": (lambda tf, x: tf.ensure_shape(x, [3, None]), (X,)),
@@ -59,8 +57,14 @@ ELEMENTS = {
     "parallel_stack": (lambda tf, x: tf.parallel_stack([x, x]), (X,)),
     "guarantee_const": (lambda tf, x: tf.guarantee_const(x), (X,)),
     "broadcast_dynamic_shape": (lambda tf, x: tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(x[:, :1])), (X,)),
-    "space_to_batch": (lambda tf, m: tf.space_to_batch(m, [[1, 1], [0, 2]], 2), (RNG.standard_normal((2, 4, 6, 1)).astype("f4"),)),
-    "batch_to_space": (lambda tf, m: tf.batch_to_space(m, [[0, 1], [1, 0]], 2), (RNG.standard_normal((4, 2, 3, 1)).astype("f4"),)),
+    "space_to_batch": (
+        lambda tf, m: tf.space_to_batch(m, [[1, 1], [0, 2]], 2),
+        (RNG.standard_normal((2, 4, 6, 1)).astype("f4"),),
+    ),
+    "batch_to_space": (
+        lambda tf, m: tf.batch_to_space(m, [[0, 1], [1, 0]], 2),
+        (RNG.standard_normal((4, 2, 3, 1)).astype("f4"),),
+    ),
     "required paddings": (lambda tf, x: tf.required_space_to_batch_paddings([7, 5], [2, 3], [[1, 0], [0, 1]]), (X,)),
     "extract_volume_patches": (
         lambda tf, m: tf.extract_volume_patches(m, [1, 2, 2, 1, 1], [1, 2, 1, 1, 1], "SAME"),
@@ -92,10 +96,12 @@ SPATIAL = {
         (VOLUME, BLOCK),
     ),
     "conv1d_transpose": (
-        lambda tf, s, k: tf.nn.conv1d_transpose(s, tf.transpose(k, [0, 2, 1]), [2, 18, 4], 2), (SEQUENCE, KERNEL)
+        lambda tf, s, k: tf.nn.conv1d_transpose(s, tf.transpose(k, [0, 2, 1]), [2, 18, 4], 2),
+        (SEQUENCE, KERNEL),
     ),
     "conv_transpose": (
-        lambda tf, m, w: tf.nn.conv_transpose(m, tf.transpose(w, [0, 1, 3, 2]), [2, 15, 12, 4], 2, "VALID"), (IMAGE, FILTER)
+        lambda tf, m, w: tf.nn.conv_transpose(m, tf.transpose(w, [0, 1, 3, 2]), [2, 15, 12, 4], 2, "VALID"),
+        (IMAGE, FILTER),
     ),
     "atrous_conv2d_transpose": (
         lambda tf, m, w: tf.nn.atrous_conv2d_transpose(m, tf.transpose(w, [0, 1, 3, 2]), [2, 11, 8, 4], 2, "VALID"),
@@ -105,26 +111,29 @@ SPATIAL = {
         lambda tf, m, w: tf.nn.conv2d(m, w, [1, 1, 2, 1], [[0, 0], [1, 2], [0, 1], [0, 0]]),
         (IMAGE, FILTER),
     ),
-    "convolution": (
-        lambda tf, m, w: tf.nn.convolution(m, w, "SAME", dilation_rate=[2, 1]), (IMAGE, FILTER)
-    ),
+    "convolution": (lambda tf, m, w: tf.nn.convolution(m, w, "SAME", dilation_rate=[2, 1]), (IMAGE, FILTER)),
     "convolution 1": (lambda tf, s, k: tf.nn.convolution(s, k, "VALID", strides=[2]), (SEQUENCE, KERNEL)),
     "convolution 3": (lambda tf, v, b: tf.nn.convolution(v, b, "SAME"), (VOLUME, BLOCK)),
-    "conv1d keywords": (lambda tf, s, k: tf.nn.conv1d(input=s, filters=k, stride=1, padding="SAME", dilations=2), (SEQUENCE, KERNEL)),
+    "conv1d keywords": (
+        lambda tf, s, k: tf.nn.conv1d(input=s, filters=k, stride=1, padding="SAME", dilations=2),
+        (SEQUENCE, KERNEL),
+    ),
     "conv2d_backprop_input": (
-        lambda tf, w, d: tf.nn.conv2d_backprop_input([2, 7, 6, 3], w, d, [1, 2, 2, 1], "SAME"), (FILTER, SLOPE)
+        lambda tf, w, d: tf.nn.conv2d_backprop_input([2, 7, 6, 3], w, d, [1, 2, 2, 1], "SAME"),
+        (FILTER, SLOPE),
     ),
     "conv2d_backprop_filter": (
-        lambda tf, m, d: tf.nn.conv2d_backprop_filter(m, [3, 2, 3, 4], d, [1, 2, 2, 1], "SAME"), (IMAGE, SLOPE)
+        lambda tf, m, d: tf.nn.conv2d_backprop_filter(m, [3, 2, 3, 4], d, [1, 2, 2, 1], "SAME"),
+        (IMAGE, SLOPE),
     ),
     "conv3d_backprop_filter": (
-        lambda tf, v: tf.nn.conv3d_backprop_filter_v2(v, [3, 2, 2, 2, 2], v, [1, 1, 1, 1, 1], "SAME"), (VOLUME,)
+        lambda tf, v: tf.nn.conv3d_backprop_filter_v2(v, [3, 2, 2, 2, 2], v, [1, 1, 1, 1, 1], "SAME"),
+        (VOLUME,),
     ),
-    "depthwise_conv2d_native": (
-        lambda tf, m, w: tf.nn.depthwise_conv2d_native(m, w, [1, 2, 2, 1], "SAME"), (IMAGE, FILTER)
-    ),
+    "depthwise_conv2d_native": (lambda tf, m, w: tf.nn.depthwise_conv2d_native(m, w, [1, 2, 2, 1], "SAME"), (IMAGE, FILTER)),
     "depthwise dilations": (
-        lambda tf, m, w: tf.nn.depthwise_conv2d(m, w, [1, 1, 1, 1], "VALID", dilations=[2, 1]), (IMAGE, FILTER)
+        lambda tf, m, w: tf.nn.depthwise_conv2d(m, w, [1, 1, 1, 1], "VALID", dilations=[2, 1]),
+        (IMAGE, FILTER),
     ),
     "depthwise backprop": (
         lambda tf, m, w: [
@@ -141,11 +150,10 @@ SPATIAL = {
     "pool mean": (lambda tf, v: tf.nn.pool(v, [2, 2, 2], "AVG", "VALID", strides=[1, 2, 1]), (VOLUME,)),
     "max_pool_with_argmax": (lambda tf, m: tf.nn.max_pool_with_argmax(m, [1, 3, 2, 1], [1, 2, 2, 1], "SAME"), (IMAGE,)),
     "argmax in batch": (
-        lambda tf, m: tf.nn.max_pool_with_argmax(m, [1, 2, 2, 1], [1, 2, 2, 1], "VALID", include_batch_in_index=True)[1], (IMAGE,)
+        lambda tf, m: tf.nn.max_pool_with_argmax(m, [1, 2, 2, 1], [1, 2, 2, 1], "VALID", include_batch_in_index=True)[1],
+        (IMAGE,),
     ),
-    "dilation2d": (
-        lambda tf, m, w: tf.nn.dilation2d(m, w[:, :, :, 0], [1, 1, 2, 1], [1, 2, 1, 1], "SAME"), (IMAGE, FILTER)
-    ),
+    "dilation2d": (lambda tf, m, w: tf.nn.dilation2d(m, w[:, :, :, 0], [1, 1, 2, 1], [1, 2, 1, 1], "SAME"), (IMAGE, FILTER)),
     "erosion2d": (lambda tf, m, w: tf.nn.erosion2d(m, w[:, :, :, 0], [1, 1, 1, 1], [1, 1, 2, 1], "VALID"), (IMAGE, FILTER)),
     "space_to_batch nn": (lambda tf, m: tf.nn.space_to_batch(m[:, :4], [[0, 0], [1, 1]], 2), (IMAGE,)),
     "with_space_to_batch": (
@@ -158,7 +166,8 @@ SPATIAL = {
 STATISTICS = {
     "sufficient_statistics": (lambda tf, x: tf.nn.sufficient_statistics(x, [1], shift=0.5)[:3], (X,)),
     "normalize_moments": (
-        lambda tf, x: tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0], shift=tf.constant(0.5))), (X,)
+        lambda tf, x: tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0], shift=tf.constant(0.5))),
+        (X,),
     ),
     "weighted_moments": (lambda tf, x, c: tf.nn.weighted_moments(x, [0], c), (X, COUNT)),
     "weighted_moments row": (lambda tf, x, c: tf.nn.weighted_moments(x, [1], c[0], keepdims=True), (X, COUNT)),
@@ -169,10 +178,124 @@ STATISTICS = {
         (X, Y),
     ),
     "average loss": (
-        lambda tf, x: tf.nn.compute_average_loss(x[:, 0], global_batch_size=6) + tf.nn.scale_regularization_loss(x), (X,)
+        lambda tf, x: tf.nn.compute_average_loss(x[:, 0], global_batch_size=6) + tf.nn.scale_regularization_loss(x),
+        (X,),
     ),
     "silu": (lambda tf, x: tf.nn.silu(x) + tf.nn.swish(x, 0.5), (X,)),
 }
 
-CASES = SPECIAL | ELEMENTS | SPATIAL | STATISTICS
+STEPS = RNG.standard_normal((5, 4, 3)).astype("f4")
+STATE = RNG.standard_normal((5, 4)).astype("f4")
+LENGTHS = [4, 2, 0, 1, 4]
+
+
+def _own_cell(tf):
+    class Minimal(tf.nn.rnn_cell.RNNCell):
+        """A user's cell, whose variables `call` makes."""
+
+        @property
+        def state_size(self):
+            return 4
+
+        @property
+        def output_size(self):
+            return 4
+
+        def call(self, inputs, state):
+            w = tf.get_variable("w", [3, 4])
+            u = tf.get_variable("u", [4, 4])
+            new = tf.tanh(tf.matmul(inputs, w) + tf.matmul(state, u))
+            return new * 2.0, new
+
+    return Minimal()
+
+
+def _built_cell(tf):
+    class WithBuild(tf.nn.rnn_cell.RNNCell):
+        state_size = 4
+        output_size = 4
+
+        def build(self, inputs_shape):
+            self.w = self.add_weight(name="w", shape=[int(inputs_shape[-1]), 4], trainable=True)
+            self.built = True
+
+        def call(self, inputs, state):
+            new = tf.sigmoid(tf.matmul(inputs, self.w) - state)
+            return new, new
+
+    return WithBuild()
+
+
+def _looped(make, **options):
+    return lambda tf, x: tf.nn.dynamic_rnn(make(tf), x, dtype=tf.float32, **options)
+
+
+def _residual(tf):
+    c = tf.nn.rnn_cell
+    return c.MultiRNNCell([c.ResidualWrapper(c.BasicRNNCell(3)), c.DeviceWrapper(c.BasicRNNCell(2), "/cpu:0")])
+
+
+RECURRENT = {
+    "basic": (_looped(lambda tf: tf.nn.rnn_cell.BasicRNNCell(4), sequence_length=LENGTHS), (STEPS,)),
+    "gru": (_looped(lambda tf: tf.nn.rnn_cell.GRUCell(4)), (STEPS,)),
+    "peepholes": (
+        _looped(lambda tf: tf.nn.rnn_cell.LSTMCell(4, use_peepholes=True, cell_clip=0.4, num_proj=3, proj_clip=0.3)),
+        (STEPS,),
+    ),
+    "one state": (_looped(lambda tf: tf.nn.rnn_cell.BasicLSTMCell(4, state_is_tuple=False)), (STEPS,)),
+    "projected one state": (_looped(lambda tf: tf.nn.rnn_cell.LSTMCell(4, num_proj=2, state_is_tuple=False)), (STEPS,)),
+    "wrapped": (_looped(_residual), (STEPS,)),
+    "own cell": (_looped(_own_cell), (STEPS,)),
+    "own cell with build": (_looped(_built_cell, time_major=True), (STEPS,)),
+    "all kept": (
+        _looped(lambda tf: tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(2), 1.0, 1.0, state_keep_prob=1.0)),
+        (STEPS,),
+    ),
+    "static": (
+        lambda tf, x: tf.nn.static_rnn(
+            tf.nn.rnn_cell.LSTMCell(2), tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=LENGTHS
+        ),
+        (STEPS,),
+    ),
+    "bidirectional": (
+        lambda tf, x: tf.nn.bidirectional_dynamic_rnn(
+            tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.LSTMCell(3), x, sequence_length=LENGTHS, dtype=tf.float32
+        ),
+        (STEPS,),
+    ),
+    "static bidirectional": (
+        lambda tf, x: tf.nn.static_bidirectional_rnn(
+            tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.BasicRNNCell(3), tf.unstack(x, axis=1), dtype=tf.float32
+        ),
+        (STEPS,),
+    ),
+    "cell by hand": (
+        lambda tf, x, h: tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(4), _own_cell(tf)][:1])(x[:, 0], (h,)),
+        (STEPS, STATE),
+    ),
+}
+LAYERS = {
+    "dense": (lambda tf, x: tf.layers.dense(tf.layers.dense(x, 5, tf.nn.relu), 2, use_bias=False, name="out"), (X,)),
+    "dense again": (lambda tf, x: [tf.layers.dense(x, 5, name="d"), tf.layers.dense(x, 5, name="d", reuse=True)], (X,)),
+    "dense of 3": (lambda tf, m: tf.layers.dense(m, 5), (STEPS,)),
+    "conv1d": (lambda tf, s: tf.layers.conv1d(s, 4, 3, 2, "same", activation=tf.tanh), (SEQUENCE,)),
+    "conv2d": (lambda tf, m: tf.layers.conv2d(m, 4, [3, 2], (2, 1)), (IMAGE,)),
+    "conv3d": (lambda tf, v: tf.layers.conv3d(v, 2, 2, padding="same"), (VOLUME,)),
+    "conv2d_transpose": (lambda tf, m: tf.layers.conv2d_transpose(m, 4, 3, (2, 2), "same"), (IMAGE,)),
+    "conv2d_transpose valid": (lambda tf, m: tf.layers.conv2d_transpose(m, 4, [3, 2], (2, 3)), (IMAGE,)),
+    "conv3d_transpose": (lambda tf, v: tf.layers.conv3d_transpose(v, 4, 2, (2, 1, 1), "same"), (VOLUME,)),
+    "separable_conv2d": (lambda tf, m: tf.layers.separable_conv2d(m, 4, 3, depth_multiplier=2), (IMAGE,)),
+    "separable_conv1d": (lambda tf, s: tf.layers.separable_conv1d(s, 4, 3, strides=2, padding="same"), (SEQUENCE,)),
+    "max_pooling1d": (
+        lambda tf, s: tf.layers.max_pooling1d(s, 3, 2, "same") + tf.layers.average_pooling1d(s, 3, 2, "same"),
+        (SEQUENCE,),
+    ),
+    "max_pooling2d": (lambda tf, m: tf.layers.max_pooling2d(m, 3, 2), (IMAGE,)),
+    "average_pooling2d": (lambda tf, m: tf.layers.average_pooling2d(m, [3, 2], 2, "same"), (IMAGE,)),
+    "pooling3d": (lambda tf, v: tf.layers.max_pooling3d(v, 2, 1) + tf.layers.average_pooling3d(v, 2, 1), (VOLUME,)),
+    "flatten": (lambda tf, m: tf.layers.flatten(m), (IMAGE,)),
+    "objects": (lambda tf, x: (lambda d, e: [d(x), d(x) + e(x)])(tf.layers.Dense(3), tf.layers.Dense(3)), (X,)),
+}
+
+CASES = SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
 """By name: (expression of tf and placeholders, their values)."""

@@ -36,7 +36,7 @@ from .functions import (
     xw_plus_b,
     zero_fraction,
 )
-from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_rnn
+from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 from .sampling import (
     learned_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
@@ -80,6 +80,7 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
     "static_rnn",
     "swish",
     "tanh",

@@ -308,7 +308,7 @@ def avg_pool(
 def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
     """A bias per channel, the last axis (NHWC) or axis 1 (NCHW)."""
     x, b = pair(value, bias, "BiasAdd")
-    if data_format in ("NCHW", "NC..."):
+    if data_format and data_format.startswith("NC"):
         b = F.reshape(b, (-1, *(1,) * (x.ndim - 2)))
     return F.add(x, b)
 

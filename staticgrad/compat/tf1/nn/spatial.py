@@ -164,9 +164,7 @@ def conv2d_backprop_input(
 ) -> Any:  # fmt: skip
     """The cotangent of the images of a `conv2d`, from that of its result."""
     kernel = filter if filters is None else filters
-    return _by_input(
-        "Conv2DBackpropInput", input_sizes, kernel, out_backprop, strides, padding, data_format, dilations, name
-    )
+    return _by_input("Conv2DBackpropInput", input_sizes, kernel, out_backprop, strides, padding, data_format, dilations, name)
 
 
 def conv2d_backprop_filter(
@@ -174,9 +172,7 @@ def conv2d_backprop_filter(
     data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
 ) -> Any:  # fmt: skip
     """The cotangent of the filter of a `conv2d`, from that of its result."""
-    return _by_filter(
-        "Conv2DBackpropFilter", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name
-    )
+    return _by_filter("Conv2DBackpropFilter", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name)
 
 
 def conv3d_backprop_filter(

@@ -40,9 +40,7 @@ def normalize_moments(counts: Any, mean_ss: Any, variance_ss: Any, shift: Any) -
 
 
 @operation("weighted_moments", sizes=AXES)
-def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keep_dims: Any = None, keepdims: Any = None
-) -> tuple[Any, Any]:
+def weighted_moments(x: Any, axes: Any, frequency_weights: Any, keep_dims: Any = None, keepdims: Any = None) -> tuple[Any, Any]:
     """(mean, variance) over the axes, each element as often as its weight says."""
     x = tensor(x)
     weights = F.astype(tensor(frequency_weights), x.dtype)

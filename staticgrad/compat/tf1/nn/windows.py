@@ -201,4 +201,3 @@ PUBLIC = (
     "extract_image_patches", "fused_batch_norm", "in_top_k", "local_response_normalization", "log_poisson_loss", "lrn",
     "max_pool1d", "max_pool2d", "relu_layer", "separable_conv2d", "space_to_batch_nd", "space_to_depth", "top_k",
 )  # fmt: skip
-
