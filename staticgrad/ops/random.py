@@ -164,6 +164,19 @@ stream_op, _stream_in_loop = _record(
     "The generator of a loop or branch: (seed, 0), of a draw of the generator around it.",
     _stream_infer, {"index": at.integer(0)},
 )  # fmt: skip
+
+
+def _seeded(name: str, evaluate: Any, doc: str) -> OpDef:
+    """Numbers that a seed alone decides, the same in each run. The host computes them: kernels read the run's generator."""
+    return define(OpDef(
+        name=name, infer=lambda seed, shape, dtype: _infer(seed, shape=shape, dtype=dtype, index=0),
+        eval=lambda seed, shape, dtype: evaluate(seed, shape=shape, dtype=dtype, index=0), vjp=lambda i: None, emit=None,
+        promote=keep, doc=doc, attrs={"shape": at.drawn_shape, "dtype": at.floating_dtype},
+    ))  # fmt: skip
+
+
+seeded_uniform_op = _seeded("seeded_uniform", _uniform_eval, "Uniform in [0, 1), of a seed (seed, draw).")
+seeded_normal_op = _seeded("seeded_normal", _normal_eval, "Standard normal, of a seed (seed, draw).")
 IN_LOOP = {uniform_op: _uniform_in_loop, normal_op: _normal_in_loop, stream_op: _stream_in_loop}
 STREAMS = (stream_op, _stream_in_loop)
 

@@ -109,6 +109,13 @@ def rows(plain: Any) -> list[Any]:
             ABOVE,
         ),
         Case(
+            "betainc",
+            lambda x: record("betainc", np.asarray(1.5, x.dtype), np.asarray(2.5, x.dtype), x),
+            lambda x: scipy("betainc")(np.asarray(1.5, x.dtype), np.asarray(2.5, x.dtype), x),
+            ((real(3, 4, low=0.1, high=0.9),),),
+            ulps=16,
+        ),
+        Case(
             "poisson_quantile",
             lambda u, r: record("poisson_quantile", u, r),
             poisson,

@@ -270,7 +270,9 @@ def slice_(input_: Any, begin: Any, size: Any) -> Any:
 def gather(params: Any, indices: Any, validate_indices: Any = None, axis: int = 0, batch_dims: int = 0) -> Any:
     """Slices of `params` along `axis` at `indices`."""
     if batch_dims:
-        raise ValueError("gather: batch_dims is not supported; use tf.one_hot products or tf.map_fn")
+        from .gathering import gathered_in_batches
+
+        return gathered_in_batches(tensor(params), tensor(indices), axis or batch_dims, batch_dims)
     return F.take(tensor(params), tensor(indices), axis=axis)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,19 +26,42 @@ def _positions(indices: Any, extents: tuple[int, ...]) -> Any:
     return F.sum(F.mul(F.astype(indices, np.int64), static.constant(np.array(steps, np.int64))), axis=-1)
 
 
+def gathered_in_batches(x: Any, indices: Any, axis: int | None, batch_dims: int | None) -> Any:
+    """Slices along `axis`, whose first `batch_dims` axes (all but the indices' last) run along those of the indices."""
+    batch = indices.ndim - 1 if batch_dims is None else batch_dims % (indices.ndim + 1)
+    along = batch if axis is None else axis % x.ndim
+    order = (*range(batch), along, *(a for a in range(batch, x.ndim) if a != along))
+    moved = F.permute(x, order)
+    sizes, places = extents_of(moved), extents_of(indices)
+    outer = math.prod(sizes[:batch])
+    rows = F.reshape(moved, (outer * sizes[batch], *sizes[batch + 1 :]))
+    start = static.constant((np.arange(outer) * sizes[batch]).reshape(*sizes[:batch], *(1,) * (len(places) - batch)))
+    out = F.take(rows, F.add(F.astype(indices, np.int64), start), axis=0)
+    inner = len(places) - batch
+    between = range(batch + inner, batch + inner + along - batch)
+    return F.permute(
+        out, (*range(batch), *between, *range(batch, batch + inner), *range(batch + inner + along - batch, out.ndim))
+    )
+
+
 @operation("GatherNd")
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Any:
-    """Slices of `params` at index vectors, which are the last axis of `indices`."""
-    if batch_dims:
-        raise ValueError("gather_nd: batch_dims is not supported; add the numbers of the batch to the indices")
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, bad_indices_policy: str = "") -> Any:
+    """Slices of `params` at index vectors, which are the last axis of `indices`; batch_dims: of the first axes of both, which
+    run together."""
     x, indices = tensor(params), tensor(indices)
+    if batch_dims:
+        batch = extents_of(indices)[: int(batch_dims)]
+        numbers = np.stack(np.meshgrid(*map(np.arange, batch), indexing="ij"), -1).astype(indices.dtype)
+        spread = numbers.reshape(*batch, *(1,) * (indices.ndim - 1 - len(batch)), len(batch))
+        shape = (*extents_of(indices)[:-1], len(batch))
+        indices = F.concatenate([static.constant(np.broadcast_to(spread, shape)), indices], axis=-1)
     depth, shape = extents_of(indices)[-1], extents_of(x)
     rows = F.reshape(x, (math.prod(shape[:depth]), *shape[depth:]))
     return F.take(rows, _positions(indices, shape[:depth]), axis=0)
 
 
 @operation("ScatterNd")
-def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "") -> Any:
     """Zeros of a shape with slices added at index vectors, which are the last axis of `indices`."""
     indices, updates = tensor(indices), tensor(updates)
     depth, sizes = extents_of(indices)[-1], tuple(int(n) for n in shape)
@@ -201,11 +224,16 @@ globals().update(SEGMENTS)
 # orders ---------------------------------------------------------------------------------------------------------------
 
 
+class TopKV2(NamedTuple):
+    values: Any
+    indices: Any
+
+
 @operation("TopKV2")
-def top_k(input: Any, k: int = 1, sorted: bool = True) -> tuple[Any, Any]:
-    """The k largest elements along the last axis, the largest first, and their positions (int32)."""
+def top_k(input: Any, k: int = 1, sorted: bool = True, index_type: Any = np.int32) -> TopKV2:
+    """The k largest elements along the last axis, the largest first, and their positions."""
     values, places = F.topk(tensor(input), k)
-    return values, F.astype(places, np.int32)
+    return TopKV2(values, F.astype(places, as_dtype(index_type).numpy))
 
 
 @operation("InTopK", sizes=frozenset(), types=lambda predictions, targets, k: TensorType((None,), np.dtype(bool)))

@@ -110,6 +110,35 @@ class Identity(Initializer):
         return arrays.constant(self.gain * np.eye(shape[0], shape[1]), dtype)
 
 
+class Orthogonal(Initializer):
+    """A matrix with orthonormal rows or columns, times `gain`; the last axis is that of the columns. Saxe et al., 2014."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = None):
+        self.gain, self.dtype = gain, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        from . import linalg
+
+        if len(shape) < 2:
+            raise ValueError(f"The tensor to initialize must be at least two-dimensional. Received: shape={shape}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        q, r = linalg.qr(random.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype))
+        signs = linalg.diag_part(r)
+        q = q * arrays.where(signs < 0, -arrays.ones_like(signs), arrays.ones_like(signs))
+        return arrays.reshape(arrays.transpose(q) if rows < columns else q, shape) * self.gain
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform numbers in +-factor * sqrt(3 / inputs), with the product of all extents but the last as inputs."""
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = None):
+        self.factor, self.dtype = factor, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        limit = math.sqrt(3 / max(1, math.prod(shape[:-1]))) * self.factor
+        return random.random_uniform(shape, -limit, limit, dtype)
+
+
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
     return VarianceScaling(1.0, "fan_avg", "uniform", seed, dtype)
 
@@ -118,20 +147,20 @@ def glorot_normal_initializer(seed: int | None = None, dtype: Any = None) -> Var
     return VarianceScaling(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
-def he_normal(seed: int | None = None) -> VarianceScaling:
-    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+def he_normal(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed, dtype)
 
 
-def he_uniform(seed: int | None = None) -> VarianceScaling:
-    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+def he_uniform(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "uniform", seed, dtype)
 
 
-def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+def lecun_normal(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed, dtype)
 
 
-def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+def lecun_uniform(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "uniform", seed, dtype)
 
 
 glorot_uniform, glorot_normal = glorot_uniform_initializer, glorot_normal_initializer
@@ -143,3 +172,5 @@ random_uniform = random_uniform_initializer = RandomUniform
 truncated_normal = truncated_normal_initializer = TruncatedNormal
 variance_scaling = variance_scaling_initializer = VarianceScaling
 identity = Identity
+orthogonal = orthogonal_initializer = Orthogonal
+uniform_unit_scaling = uniform_unit_scaling_initializer = UniformUnitScaling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -111,14 +112,33 @@ def _unary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     def call(x: Any) -> Any:
         return function(tensor(x))
 
-    return operation(type_)(call)
+    return operation(type_)(_spelled(call, type_))
+
+
+OPERANDS = {"Igamma": ("a", "x"), "Igammac": ("a", "x"), "Atan2": ("y", "x"), "NextAfter": ("x1", "x2"), "Softplus": ("features",)}
+"""TensorFlow's names of operands where they are not x and y, by the op's name."""
+
+
+def _spelled(call: Callable[..., Any], type_: str) -> Callable[..., Any]:
+    """A function of x and y with the names that TensorFlow has for them."""
+    words = OPERANDS.get(type_)
+    if words is None:
+        return call
+    own = ("x", "y")[: len(words)]
+
+    def spelled(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **{dict(zip(words, own, strict=True)).get(key, key): value for key, value in kwargs.items()})
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    spelled.__signature__ = inspect.Signature([inspect.Parameter(word, kind) for word in words])  # type: ignore[attr-defined]
+    return spelled
 
 
 def _binary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     def call(x: Any, y: Any) -> Any:
         return function(*pair(x, y, type_))
 
-    return operation(type_.removesuffix("V2"), type_)(call)
+    return operation(type_.removesuffix("V2"), type_)(_spelled(call, type_))
 
 
 def reduced_axes(axis: Any, reduction_indices: Any) -> Any:

@@ -341,6 +341,7 @@ def operation(
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
         names = list(inspect.signature(fn).parameters)
+        spelled = {name.rstrip("_"): name for name in names if name.endswith("_") and name.rstrip("_") not in names}
         plain = {name: i for i, name in enumerate(names) if name in sizes}
 
         def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -351,6 +352,8 @@ def operation(
 
         @functools.wraps(fn)
         def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+            if spelled:  # TensorFlow's word for it is a name of this module, or of Python
+                kwargs = {spelled.get(key, key): value for key, value in kwargs.items()}
             graph = graph_of((args, kwargs))
             graph.check_open()
             with using(graph):

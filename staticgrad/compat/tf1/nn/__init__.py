@@ -1,6 +1,6 @@
 """`tf.nn`."""
 
-from . import rnn_cell, windows
+from . import rnn_cell, spatial, statistics, windows
 from .functions import (
     avg_pool,
     batch_normalization,
@@ -23,6 +23,7 @@ from .functions import (
     selu,
     sigmoid,
     sigmoid_cross_entropy_with_logits,
+    silu,
     softmax,
     softmax_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -35,7 +36,7 @@ from .functions import (
     xw_plus_b,
     zero_fraction,
 )
-from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_rnn
+from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 from .sampling import (
     learned_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
@@ -44,7 +45,8 @@ from .sampling import (
     uniform_candidate_sampler,
 )
 
-globals().update({name: getattr(windows, name) for name in windows.PUBLIC})
+for _module in (windows, spatial, statistics):
+    globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
     "avg_pool",
@@ -71,12 +73,14 @@ __all__ = [
     "selu",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
+    "silu",
     "softmax",
     "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
     "static_rnn",
     "swish",
     "tanh",
@@ -89,4 +93,6 @@ __all__ = [
     "sampled_softmax_loss",
     "uniform_candidate_sampler",
     *windows.PUBLIC,
+    *spatial.PUBLIC,
+    *statistics.PUBLIC,
 ]

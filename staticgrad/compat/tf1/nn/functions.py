@@ -10,7 +10,6 @@ from ....functional import (
     conv_transpose2d,
     cross_entropy,
     max_pool2d,
-    silu,
 )
 from ....functional import (
     conv2d as torch_conv2d,
@@ -21,6 +20,7 @@ from ....functional import (
 from ....functional import (
     pad as functional_pad,
 )
+from ....functional import silu as torch_silu
 from ....operators import F
 from ..arrays import embedding_lookup
 from ..math import l2_loss, reduced_axes
@@ -32,7 +32,7 @@ from ..tensor import extent_of, extents_of, operation, pair, tensor
 __all__ = [
     "avg_pool", "batch_normalization", "bias_add", "conv2d", "conv2d_transpose", "crelu", "depthwise_conv2d", "dropout", "elu",
     "embedding_lookup", "l2_loss", "l2_normalize", "leaky_relu", "log_softmax", "max_pool", "moments", "relu", "relu6", "selu",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
+    "sigmoid", "silu", "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
@@ -77,8 +77,15 @@ def crelu(features: Any, axis: int = -1) -> Any:
 
 
 @operation("swish")
-def swish(features: Any) -> Any:
-    return silu(tensor(features))
+def swish(features: Any, beta: Any = 1.0) -> Any:
+    """x * sigmoid(beta x)."""
+    x = tensor(features)
+    if isinstance(beta, (int, float)) and beta == 1:
+        return torch_silu(x)
+    return F.mul(x, F.sigmoid(F.mul(tensor(beta, x.dtype), x)))
+
+
+silu = swish
 
 
 @operation("Softplus")
@@ -188,6 +195,9 @@ def _padded(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, val
     """x (n, c, h, w) with the padding that the convolution or pooling needs."""
     if padding == "VALID":
         return x
+    if not isinstance(padding, str):
+        (top, bottom), (left, right) = ((int(a), int(b)) for a, b in padding)
+        return functional_pad(x, (left, right, top, bottom), value=value)
     if padding != "SAME":
         raise ValueError(f'padding must be either "VALID" or "SAME", got {padding!r}')
     (top, bottom), (left, right) = (_same(x, 2 + i, kernel[i], strides[i], dilations[i]) for i in range(2))
@@ -218,44 +228,58 @@ def conv2d(
     """Cross-correlation of images (NHWC or NCHW) with a filter (height, width, channels, outputs)."""
     x, w = pair(input, filter if filters is None else filters, "Conv2D")
     steps, spread = _spatial(strides, data_format), _spatial(dilations, data_format)
-    x, kernel = _channels_first(x, data_format), extents_of(w)[:2]
+    x, kernel, padding = _channels_first(x, data_format), extents_of(w)[:2], _of_axes(padding, data_format)
     around = _around(x, kernel, steps, spread, padding)
     if around is None:
         x, around = _padded(x, kernel, steps, spread, padding), (0, 0)
     return _back(torch_conv2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, padding=around, dilation=spread), data_format)
 
 
+def _of_axes(padding: Any, data_format: str | None) -> Any:
+    """The explicit paddings of height and width, of those of all axes; "SAME" and "VALID" as they are."""
+    if isinstance(padding, str):
+        return padding
+    return padding[2:] if data_format == "NCHW" else padding[1:3]
+
+
 @operation("depthwise")
-def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: str, rate: Any = None, data_format: str = "NHWC") -> Any:
+def depthwise_conv2d(
+    input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, data_format: str | None = "NHWC",
+    dilations: Any = None,
+) -> Any:  # fmt: skip
     """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
     x, w = pair(input, filter, "DepthwiseConv2dNative")
     height, width, channels, multiplier = extents_of(w)
+    rate = dilations if rate is None else rate
     steps, spread = _spatial(strides, data_format), _spatial(1 if rate is None else rate, data_format)
-    x = _padded(_channels_first(x, data_format), (height, width), steps, spread, padding)
+    x = _padded(_channels_first(x, data_format), (height, width), steps, spread, _of_axes(padding, data_format))
     kernel = F.reshape(F.permute(w, (2, 3, 0, 1)), (channels * multiplier, 1, height, width))
     return _back(torch_conv2d(x, kernel, stride=steps, dilation=spread, groups=channels), data_format)
 
 
 @operation("conv2d_transpose")
 def conv2d_transpose(
-    value: Any,
-    filter: Any,
+    value: Any = None,
+    filter: Any = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: str = "SAME",
     data_format: str = "NHWC",
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
 ) -> Any:
     """The gradient of `conv2d` by its input, as a layer: filter (height, width, outputs, channels)."""
-    x, w = pair(value, filter, "Conv2DBackpropInput")
-    kernel = extents_of(w)
-    steps = _spatial(strides, data_format)
+    x, w = pair(input if value is None else value, filter if filters is None else filters, "Conv2DBackpropInput")
+    steps, spread = _spatial(strides, data_format), _spatial(1 if dilations is None else dilations, data_format)
+    reach = [(k - 1) * d + 1 for k, d in zip(extents_of(w)[:2], spread, strict=True)]
     sizes = [int(n) for n in output_shape]
     wanted = sizes[2:] if data_format == "NCHW" else sizes[1:3]
     x = _channels_first(x, data_format)
-    full = conv_transpose2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps)
+    full = conv_transpose2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, dilation=spread)
     cut: list[slice] = []
     for i in range(2):
-        before = _missing(wanted[i], kernel[i], steps[i]) // 2 if padding == "SAME" else 0
+        before = _missing(wanted[i], reach[i], steps[i]) // 2 if padding == "SAME" else 0
         missing = before + wanted[i] - extent_of(full, 2 + i)
         if missing > 0:
             full = functional_pad(full, (0, missing) if i else (0, 0, 0, missing))
@@ -264,18 +288,25 @@ def conv2d_transpose(
 
 
 @operation("MaxPool")
-def max_pool(value: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC") -> Any:
+def max_pool(
+    value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NHWC",
+    input: Any = None,
+) -> Any:  # fmt: skip
     """The largest element of each window."""
     kernel, steps = _spatial(ksize, data_format), _spatial(strides, data_format)
-    x = _padded(_channels_first(tensor(value), data_format), kernel, steps, (1, 1), padding, -math.inf)
+    x = _channels_first(tensor(input if value is None else value), data_format)
+    x = _padded(x, kernel, steps, (1, 1), _of_axes(padding, data_format), -math.inf)
     return _back(max_pool2d(x, kernel, stride=steps), data_format)
 
 
 @operation("AvgPool")
-def avg_pool(value: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC") -> Any:
+def avg_pool(
+    value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NHWC",
+    input: Any = None,
+) -> Any:  # fmt: skip
     """The mean of each window; padding does not count."""
     kernel, steps = _spatial(ksize, data_format), _spatial(strides, data_format)
-    x = _channels_first(tensor(value), data_format)
+    x = _channels_first(tensor(input if value is None else value), data_format)
     padded = _padded(x, kernel, steps, (1, 1), padding)
     out = avg_pool2d(padded, kernel, stride=steps)
     if padded is not x:
@@ -288,7 +319,7 @@ def avg_pool(value: Any, ksize: Any, strides: Any, padding: str, data_format: st
 def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
     """A bias per channel, the last axis (NHWC) or axis 1 (NCHW)."""
     x, b = pair(value, bias, "BiasAdd")
-    if data_format in ("NCHW", "NC..."):
+    if data_format and data_format.startswith("NC"):
         b = F.reshape(b, (-1, *(1,) * (x.ndim - 2)))
     return F.add(x, b)
 

@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays import concat, split, zeros
-from ..dtypes import float32
+from ..dtypes import as_dtype
 from ..initializers import constant_initializer, zeros_initializer
-from ..math import matmul
-from ..variables import get_variable, variable_scope
+from ..layer import Layer
+from ..math import clip_by_value, matmul
+from ..random import random_uniform
+from ..shapes import Dimension, TensorShape
+from ..variables import variable_scope
 from . import functions as nn
+
+Activation = Callable[[Any], Any]
 
 
 class LSTMStateTuple(NamedTuple):
@@ -19,22 +24,82 @@ class LSTMStateTuple(NamedTuple):
     c: Any
     h: Any
 
+    @property
+    def dtype(self) -> Any:
+        return self.c.dtype
 
-class RNNCell:
-    """Base. `call(inputs, state)` returns (output, new state); `make_variables` makes its variables, once.
 
-    A user's own cell defines `state_size`, `output_size` and either these two or `__call__`.
+def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """A function of the leaves of nests of one structure, as a nest."""
+    if isinstance(first, dict):
+        return {key: mapped(fn, item, *(o[key] for o in others)) for key, item in first.items()}
+    if isinstance(first, (list, tuple)) and not isinstance(first, TensorShape):
+        items = [mapped(fn, *parts) for parts in zip(first, *others, strict=True)]
+        return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
+    return fn(first, *others)
+
+
+class RNNCell(Layer):
+    """Base. `call(inputs, state)` returns (output, new state); `build(input_shape)` makes the variables, or `call` does.
+
+    A user's own cell defines `state_size`, `output_size` and either `call` or `__call__`.
     """
 
-    scope_name = "rnn_cell"
-    _name: str | None = None
-    _reuse: Any = None
-    kernels: Sequence[Any] = ()
+    @property
+    def state_size(self) -> Any:
+        """Units per tensor of the state: a number or a shape, or a nest of them."""
+        raise NotImplementedError("Abstract method")
+
+    @property
+    def output_size(self) -> Any:
+        raise NotImplementedError("Abstract method")
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Zeros in the structure of the state. batch_size: a number or a tensor."""
+        return mapped(lambda size: _zeros(size, batch_size, dtype), self.state_size)
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """`zero_state` for a batch, which may be that of `inputs`."""
+        if inputs is not None:
+            from ..arrays import shape
+
+            rows = inputs.shape.as_list()[0]
+            batch_size, dtype = (shape(inputs)[0] if rows is None else rows), inputs.dtype
+        if batch_size is None or dtype is None:
+            raise ValueError("batch_size and dtype are needed for the initial state of a cell")
+        return self.zero_state(batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
+        found: tuple[Any, Any] = super().__call__(inputs, state, scope=scope)
+        return found
+
+    def _called(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.built:
+            first = inputs
+            while isinstance(first, (list, tuple)):
+                first = first[0]
+            self._dtype = as_dtype(first.dtype) if self._dtype is None else self._dtype
+            self.build(first.shape if first is inputs else mapped(lambda x: x.shape, inputs))
+            self.built = True
+        return self.call(inputs, *args, **kwargs)
+
+
+def _zeros(size: Any, batch_size: Any, dtype: Any) -> Any:
+    sizes = size.as_list() if isinstance(size, TensorShape) else [size.value if isinstance(size, Dimension) else size]
+    return zeros([batch_size, *sizes], dtype)
+
+
+class LayerRNNCell(RNNCell):
+    """Cells of this library: one size for state and output, and an activation."""
 
     def __init__(
-        self, num_units: Any = None, activation: Callable[[Any], Any] | None = None, reuse: Any = None, name: str | None = None
-    ):
-        self._num_units, self._activation, self._reuse, self._name = num_units, activation or nn.tanh, reuse, name
+        self, num_units: Any, activation: Any = None, reuse: Any = None, name: str | None = None, dtype: Any = None,
+        **options: Any,
+    ):  # fmt: skip
+        super().__init__(_reuse=reuse, name=name, dtype=None if dtype is None else as_dtype(dtype), **options)
+        self._num_units = num_units
+        named = getattr(nn, activation, None) if isinstance(activation, str) else activation
+        self._activation: Activation = nn.tanh if named is None else named
 
     @property
     def state_size(self) -> Any:
@@ -44,85 +109,49 @@ class RNNCell:
     def output_size(self) -> Any:
         return self._num_units
 
-    @property
-    def variables(self) -> list[Any]:
-        return list(self.kernels)
+    def _linear(self, prefix: str, size: int, units: int, kernel: Any, bias: Any) -> tuple[Any, Any]:
+        """The kernel (size, units) and the bias (units,)."""
+        return (
+            self.add_weight(f"{prefix}kernel", [size, units], initializer=kernel),
+            self.add_weight(f"{prefix}bias", [units], initializer=bias),
+        )
 
-    trainable_variables = trainable_weights = variables
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Zeros in the structure of the state. batch_size: a number or a tensor."""
-        return _zeros(self.state_size, batch_size, dtype)
-
-    def build(self, input_size: int, dtype: Any = float32) -> None:
-        """Make the variables for inputs of this size; nothing at later calls."""
-        if not self.kernels:
-            with variable_scope(self._name or self.scope_name, reuse=self._reuse):
-                self.make_variables(input_size, dtype)
-
-    def make_variables(self, input_size: int, dtype: Any) -> None:
-        """None, unless a cell has some."""
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-    def __call__(self, inputs: Any, state: Any, scope: str | None = None) -> tuple[Any, Any]:
-        size = inputs.shape[-1].value
+    def _size(self, input_shape: Any) -> int:
+        size = TensorShape(input_shape).as_list()[-1]
         if size is None:
-            raise ValueError("Expected inputs.shape[-1] to be known, saw shape: " + str(inputs.shape))
-        self.build(size, inputs.dtype)
-        return self.call(inputs, state)
+            raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {TensorShape(input_shape)}")
+        return int(size)
 
 
-def _zeros(size: Any, batch_size: Any, dtype: Any) -> Any:
-    if isinstance(size, tuple):
-        items = [_zeros(s, batch_size, dtype) for s in size]
-        return type(size)(*items) if hasattr(size, "_fields") else tuple(items)
-    return zeros([batch_size, size], dtype)
-
-
-class BasicRNNCell(RNNCell):
+class BasicRNNCell(LayerRNNCell):
     """activation([x, h] W + b). Elman, 1990."""
 
-    scope_name = "basic_rnn_cell"
-
-    def make_variables(self, input_size: int, dtype: Any) -> None:
+    def build(self, input_shape: Any) -> None:
         n = self._num_units
-        self.kernels = [
-            get_variable("kernel", [input_size + n, n], dtype),
-            get_variable("bias", [n], dtype, zeros_initializer()),
-        ]
+        self._kernel, self._bias = self._linear("", self._size(input_shape) + n, n, None, zeros_initializer())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        kernel, bias = self.kernels
-        out = self._activation(nn.bias_add(matmul(concat([inputs, state], 1), kernel), bias))
+        out = self._activation(nn.bias_add(matmul(concat([inputs, state], 1), self._kernel), self._bias))
         return out, out
 
 
-class GRUCell(RNNCell):
+class GRUCell(LayerRNNCell):
     """Cho et al., 2014: r, u = sigmoid([x, h] W); c = tanh([x, r h] V); h = u h + (1 - u) c."""
 
-    scope_name = "gru_cell"
-
     def __init__(
-        self, num_units: int, activation: Callable[[Any], Any] | None = None, reuse: Any = None,
-        kernel_initializer: Any = None, bias_initializer: Any = None, name: str | None = None,
+        self, num_units: int, activation: Any = None, reuse: Any = None, kernel_initializer: Any = None,
+        bias_initializer: Any = None, name: str | None = None, dtype: Any = None, **options: Any,
     ):  # fmt: skip
-        super().__init__(num_units, activation, reuse, name)
+        super().__init__(num_units, activation, reuse, name, dtype, **options)
         self._initializers = kernel_initializer, bias_initializer
 
-    def make_variables(self, input_size: int, dtype: Any) -> None:
-        n, (kernel, bias) = self._num_units, self._initializers
-        for part, units, start in (("gates", 2 * n, constant_initializer(1.0)), ("candidate", n, zeros_initializer())):
-            with variable_scope(part):
-                self.kernels = [
-                    *self.kernels,
-                    get_variable("kernel", [input_size + n, units], dtype, kernel),
-                    get_variable("bias", [units], dtype, start if bias is None else bias),
-                ]
+    def build(self, input_shape: Any) -> None:
+        n, size, (kernel, bias) = self._num_units, self._size(input_shape), self._initializers
+        self._gates = self._linear("gates/", size + n, 2 * n, kernel, constant_initializer(1.0) if bias is None else bias)
+        self._candidate = self._linear("candidate/", size + n, n, kernel, zeros_initializer() if bias is None else bias)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        gate_kernel, gate_bias, kernel, bias = self.kernels
+        (gate_kernel, gate_bias), (kernel, bias) = self._gates, self._candidate
         gates = nn.sigmoid(nn.bias_add(matmul(concat([inputs, state], 1), gate_kernel), gate_bias))
         r, u = split(gates, 2, axis=1)
         candidate = self._activation(nn.bias_add(matmul(concat([inputs, r * state], 1), kernel), bias))
@@ -130,99 +159,147 @@ class GRUCell(RNNCell):
         return new, new
 
 
-class BasicLSTMCell(RNNCell):
+class BasicLSTMCell(LayerRNNCell):
     """Zaremba et al., 2014; gates i, j, f, o in one kernel, `forget_bias` added to f."""
 
-    scope_name = "basic_lstm_cell"
-
     def __init__(
-        self, num_units: int, forget_bias: float = 1.0, state_is_tuple: bool = True,
-        activation: Callable[[Any], Any] | None = None, reuse: Any = None, name: str | None = None,
-        initializer: Any = None,
+        self, num_units: int, forget_bias: float = 1.0, state_is_tuple: bool = True, activation: Any = None,
+        reuse: Any = None, name: str | None = None, dtype: Any = None, **options: Any,
     ):  # fmt: skip
-        super().__init__(num_units, activation, reuse, name)
-        self._forget_bias, self._tuple, self._initializer = forget_bias, state_is_tuple, initializer
+        super().__init__(num_units, activation, reuse, name, dtype, **options)
+        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
 
     @property
     def state_size(self) -> Any:
-        return LSTMStateTuple(self._num_units, self._num_units) if self._tuple else 2 * self._num_units
-
-    def make_variables(self, input_size: int, dtype: Any) -> None:
         n = self._num_units
-        self.kernels = [
-            get_variable("kernel", [input_size + n, 4 * n], dtype, self._initializer),
-            get_variable("bias", [4 * n], dtype, zeros_initializer()),
-        ]
+        return LSTMStateTuple(n, n) if self._state_is_tuple else 2 * n
+
+    def build(self, input_shape: Any) -> None:
+        n = self._num_units
+        self._kernel, self._bias = self._linear("", self._size(input_shape) + n, 4 * n, None, zeros_initializer())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        kernel, bias = self.kernels
-        c, h = state if self._tuple else split(state, 2, axis=1)
-        i, j, f, o = split(nn.bias_add(matmul(concat([inputs, h], 1), kernel), bias), 4, axis=1)
+        c, h = state if self._state_is_tuple else split(state, 2, axis=1)
+        i, j, f, o = split(nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias), 4, axis=1)
         new_c = c * nn.sigmoid(f + self._forget_bias) + nn.sigmoid(i) * self._activation(j)
         new_h = self._activation(new_c) * nn.sigmoid(o)
-        return new_h, LSTMStateTuple(new_c, new_h) if self._tuple else concat([new_c, new_h], 1)
+        return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else concat([new_c, new_h], 1)
 
 
-class LSTMCell(BasicLSTMCell):
-    """As `BasicLSTMCell`, with TensorFlow's order of arguments; peepholes and projections are refused."""
+class LSTMCell(LayerRNNCell):
+    """Hochreiter and Schmidhuber, 1997, with optional peepholes (the gates see c), clipping of c, and a projection of h.
 
-    scope_name = "lstm_cell"
+    Sak et al., "Long short-term memory recurrent neural network architectures for large scale acoustic modeling", 2014.
+    """
 
     def __init__(
         self, num_units: int, use_peepholes: bool = False, cell_clip: Any = None, initializer: Any = None,
         num_proj: Any = None, proj_clip: Any = None, num_unit_shards: Any = None, num_proj_shards: Any = None,
-        forget_bias: float = 1.0, state_is_tuple: bool = True, activation: Callable[[Any], Any] | None = None,
-        reuse: Any = None, name: str | None = None,
+        forget_bias: float = 1.0, state_is_tuple: bool = True, activation: Any = None, reuse: Any = None,
+        name: str | None = None, dtype: Any = None, **options: Any,
     ):  # fmt: skip
-        if use_peepholes or cell_clip is not None or num_proj is not None:
-            raise ValueError("LSTMCell: use_peepholes, cell_clip and num_proj are not supported")
-        super().__init__(num_units, forget_bias, state_is_tuple, activation, reuse, name, initializer)
+        super().__init__(num_units, activation, reuse, name, dtype, **options)
+        self._use_peepholes, self._cell_clip, self._initializer = use_peepholes, cell_clip, initializer
+        self._num_proj, self._proj_clip = num_proj, proj_clip
+        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_proj or self._num_units
+
+    @property
+    def state_size(self) -> Any:
+        n, out = self._num_units, self.output_size
+        return LSTMStateTuple(n, out) if self._state_is_tuple else n + out
+
+    def build(self, input_shape: Any) -> None:
+        n = self._num_units
+        size = self._size(input_shape) + self.output_size
+        self._kernel, self._bias = self._linear("", size, 4 * n, self._initializer, zeros_initializer())
+        if self._use_peepholes:
+            self._peepholes = [
+                self.add_weight(f"w_{gate}_diag", [n], initializer=self._initializer) for gate in ("f", "i", "o")
+            ]
+        if self._num_proj:
+            self._projection = self.add_weight("projection/kernel", [n, self._num_proj], initializer=self._initializer)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        n, out = self._num_units, self.output_size
+        c, h = state if self._state_is_tuple else split(state, [n, out], axis=1)
+        i, j, f, o = split(nn.bias_add(matmul(concat([inputs, h], 1), self._kernel), self._bias), 4, axis=1)
+        f = f + self._forget_bias
+        if self._use_peepholes:
+            of_f, of_i, of_o = self._peepholes
+            f, i = f + of_f * c, i + of_i * c
+        new_c = nn.sigmoid(f) * c + nn.sigmoid(i) * self._activation(j)
+        if self._cell_clip is not None:
+            new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
+        if self._use_peepholes:
+            o = o + of_o * new_c
+        new_h = nn.sigmoid(o) * self._activation(new_c)
+        if self._num_proj:
+            new_h = matmul(new_h, self._projection)
+            if self._proj_clip is not None:
+                new_h = clip_by_value(new_h, -self._proj_clip, self._proj_clip)
+        return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else concat([new_c, new_h], 1)
 
 
 class MultiRNNCell(RNNCell):
     """Cells one after another, each with a state of its own."""
 
-    scope_name = "multi_rnn_cell"
-
-    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True):
+    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True):
+        super().__init__()
         if not cells:
             raise ValueError("Must specify at least one cell for MultiRNNCell.")
-        if not state_is_tuple:
-            raise ValueError("MultiRNNCell: state_is_tuple=False is not supported")
-        super().__init__(cells[-1].output_size)
-        self._cells = list(cells)
+        if not isinstance(cells, (list, tuple)):
+            raise TypeError(f"cells must be a list or tuple, but saw: {cells}.")
+        if not state_is_tuple and any(isinstance(c.state_size, (list, tuple)) for c in cells):
+            raise ValueError("Some cells return tuples of states, but the flag state_is_tuple is not set.")
+        self._cells, self._state_is_tuple = list(cells), state_is_tuple
 
     @property
     def state_size(self) -> Any:
-        return tuple(cell.state_size for cell in self._cells)
+        sizes = tuple(cell.state_size for cell in self._cells)
+        return sizes if self._state_is_tuple else sum(sizes)
 
     @property
     def output_size(self) -> Any:
         return self._cells[-1].output_size
 
-    def make_variables(self, input_size: int, dtype: Any) -> None:
-        for number, cell in enumerate(self._cells):
-            with variable_scope(f"cell_{number}"):
-                cell.build(input_size, dtype)
-            self.kernels = [*self.kernels, *cell.variables]
-            input_size = cell.output_size
+    @property
+    def weights(self) -> list[Any]:
+        return [w for cell in self._cells if isinstance(cell, Layer) for w in cell.weights]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return [w for cell in self._cells if isinstance(cell, Layer) for w in cell.trainable_weights]
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        if self._state_is_tuple:
+            return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
+        return super().zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        if not self._state_is_tuple:
+            state = split(state, [cell.state_size for cell in self._cells], axis=1)
         states = []
-        for cell, own in zip(self._cells, state, strict=True):
-            inputs, new = cell.call(inputs, own)
+        for number, (cell, own) in enumerate(zip(self._cells, state, strict=True)):
+            with variable_scope(f"cell_{number}"):
+                inputs, new = cell(inputs, own)
             states.append(new)
-        return inputs, tuple(states)
+        return inputs, tuple(states) if self._state_is_tuple else concat(states, 1)
 
 
-class DropoutWrapper(RNNCell):
-    """Dropout of a cell's inputs and outputs."""
+class _Wrapper(RNNCell):
+    """A cell around another, whose sizes and variables it has."""
 
-    def __init__(self, cell: RNNCell, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0, state_keep_prob: Any = 1.0):
-        if state_keep_prob != 1.0:
-            raise ValueError("DropoutWrapper: state_keep_prob is not supported")
-        super().__init__(cell.output_size)
-        self._cell, self._keep = cell, (input_keep_prob, output_keep_prob)
+    def __init__(self, cell: Any):
+        super().__init__()
+        self._cell = cell
+
+    @property
+    def wrapped_cell(self) -> Any:
+        return self._cell
 
     @property
     def state_size(self) -> Any:
@@ -232,15 +309,125 @@ class DropoutWrapper(RNNCell):
     def output_size(self) -> Any:
         return self._cell.output_size
 
-    def build(self, input_size: int, dtype: Any = float32) -> None:
-        self._cell.build(input_size, dtype)
-        self.kernels = self._cell.variables
+    @property
+    def weights(self) -> list[Any]:
+        return list(self._cell.weights)
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return list(self._cell.trainable_weights)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self._cell.zero_state(batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
+        """No scope of its own: the variables are the cell's."""
+        return self.call(inputs, state) if scope is None else self._in_scope(inputs, state, scope)
+
+    def _in_scope(self, inputs: Any, state: Any, scope: Any) -> Any:
+        with variable_scope(scope):
+            return self.call(inputs, state)
+
+
+class DropoutWrapper(_Wrapper):
+    """Dropout of a cell's inputs, outputs and states (not of an LSTM's c).
+
+    variational_recurrent: the same elements in all steps (Gal and Ghahramani, 2016); it needs `dtype`, and `input_size` for
+    inputs that are dropped.
+    """
+
+    def __init__(
+        self, cell: Any, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0, state_keep_prob: Any = 1.0,
+        variational_recurrent: bool = False, input_size: Any = None, dtype: Any = None, seed: int | None = None,
+        dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
+    ):  # fmt: skip
+        super().__init__(cell)
+        for name, keep in (("input", input_keep_prob), ("state", state_keep_prob), ("output", output_keep_prob)):
+            if isinstance(keep, (int, float)) and not 0 <= keep <= 1:
+                raise ValueError(f"Parameter {name}_keep_prob must be between 0 and 1: {keep}")
+        self._keep = input_keep_prob, state_keep_prob, output_keep_prob
+        self._seed, self._filter = seed, dropout_state_filter_visitor
+        self._noise: Any = None
+        if variational_recurrent:
+            if dtype is None:
+                raise ValueError("When variational_recurrent=True, dtype must be provided")
+            if input_size is None and not _certain(input_keep_prob):
+                raise ValueError("When variational_recurrent=True and input_keep_prob < 1.0, input_size must be provided")
+
+            def noise(size: Any) -> Any:
+                sizes = size.as_list() if isinstance(size, TensorShape) else [size]
+                return random_uniform([1, *sizes], dtype=dtype, seed=seed)
+
+            self._noise = (
+                None if input_size is None else mapped(noise, input_size),
+                mapped(noise, cell.state_size),
+                mapped(noise, cell.output_size),
+            )
+
+    def _dropped(self, x: Any, which: int) -> Any:
+        keep = self._keep[which]
+        if _certain(keep):
+            return x
+        if self._noise is None:
+            return mapped(lambda t: nn.dropout(t, keep, seed=self._seed), x)
+        return mapped(lambda t, u: t / keep * _floor(u + keep), x, self._noise[which])
+
+    def _dropped_state(self, state: Any) -> Any:
+        """The state with dropout where the filter says so: everywhere but in an LSTM's c, unless one was given."""
+        if _certain(self._keep[1]):
+            return state
+        dropped = self._dropped(state, 1)
+        return self._chosen(state, dropped)
+
+    def _chosen(self, state: Any, dropped: Any) -> Any:
+        found = self._filter(state) if self._filter is not None else not isinstance(state, LSTMStateTuple)
+        if isinstance(found, bool):
+            if isinstance(state, LSTMStateTuple) and self._filter is None:
+                return LSTMStateTuple(state.c, dropped.h)
+            if not found:
+                return state
+            if isinstance(state, (list, tuple)):
+                items = [self._chosen(s, d) for s, d in zip(state, dropped, strict=True)]
+                return type(state)(*items) if hasattr(state, "_fields") else type(state)(items)
+            return dropped
+        return mapped(lambda chosen, s, d: d if chosen else s, found, state, dropped)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        before, after = self._keep
-        out, new = self._cell.call(_dropped(inputs, before), state)
-        return _dropped(out, after), new
+        out, new = self._cell(self._dropped(inputs, 0), state)
+        return self._dropped(out, 2), self._dropped_state(new)
 
 
-def _dropped(x: Any, keep: Any) -> Any:
-    return x if isinstance(keep, (int, float)) and keep == 1 else nn.dropout(x, keep)
+def _certain(keep: Any) -> bool:
+    return isinstance(keep, (int, float)) and keep == 1
+
+
+def _floor(x: Any) -> Any:
+    from .. import math
+
+    return math.floor(x)  # type: ignore[attr-defined]
+
+
+class ResidualWrapper(_Wrapper):
+    """A cell whose inputs are added to its outputs, or `residual_fn(inputs, outputs)`."""
+
+    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None):
+        super().__init__(cell)
+        self._residual_fn = residual_fn
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        out, new = self._cell(inputs, state)
+        if self._residual_fn is not None:
+            return self._residual_fn(inputs, out), new
+        return mapped(lambda x, y: x + y, inputs, out), new
+
+
+class DeviceWrapper(_Wrapper):
+    """Accepted: a cell on the CPU."""
+
+    def __init__(self, cell: Any, device: Any):
+        super().__init__(cell)
+        self._device = device
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = self._cell(inputs, state)
+        return found

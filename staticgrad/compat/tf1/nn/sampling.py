@@ -88,6 +88,21 @@ def uniform_candidate_sampler(
     return Candidates(*_uniform_classes(true_classes, num_sampled, unique, range_max, name=name))
 
 
+@operation("FixedUnigramCandidateSampler", sizes=frozenset({"num_sampled"}))
+def _weighted_classes(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray) -> tuple[Any, Any, Any]:
+    """Classes by their shares of all."""
+    table, ends = static.constant(shares.astype("f4")), static.constant(np.cumsum(shares)[:-1].astype("f4"))
+    return _sampled(
+        true_classes, num_sampled, unique, len(shares),
+        lambda u: F.astype(F.searchsorted(ends, u, right=True), np.float32), lambda k: F.take(table, F.astype(k, np.int64), 0),
+    )  # fmt: skip
+
+
+def by_weights(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, name: str | None = None) -> Candidates:
+    """Candidates by the shares of the classes, of which the sum is 1."""
+    return Candidates(*_weighted_classes(true_classes, num_sampled, unique, shares, name=name))
+
+
 learned_unigram_candidate_sampler = log_uniform_candidate_sampler
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ....operators import F
-from ..arrays import expand_dims, squeeze
 from ..gathering import in_top_k as in_top_k
 from ..gathering import top_k as top_k
-from ..tensor import extent_of, extents_of, operation, tensor
+from ..tensor import extent_of, extents_of, operation, pair, tensor
 from .functions import avg_pool, conv2d, depthwise_conv2d, max_pool, relu
+from .spatial import avg_pool_v2, convolved, max_pool_v2
 
 
 def conv1d(
@@ -18,15 +18,7 @@ def conv1d(
 ) -> Any:  # fmt: skip
     """Cross-correlation of sequences (NWC) with a filter (width, channels, outputs)."""
     x = input if value is None else value
-    if data_format not in (None, "NWC", "NHWC"):
-        raise ValueError(f"conv1d: data_format {data_format!r} is not supported; transpose to NWC")
-    step = stride[0] if isinstance(stride, (list, tuple)) else stride
-    spread = 1 if dilations is None else dilations[0] if isinstance(dilations, (list, tuple)) else dilations
-    out = conv2d(
-        expand_dims(x, 1), expand_dims(filters, 0), [1, 1, step, 1], padding, dilations=[1, 1, spread, 1],
-        name=name or "conv1d",
-    )  # fmt: skip
-    return squeeze(out, [1])
+    return convolution(x, filters, padding, stride, dilations, data_format, name=name or "conv1d")
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Any:
@@ -44,43 +36,24 @@ def separable_conv2d(
     return conv2d(inner, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=form, name=name)
 
 
+@operation("convolution")
 def convolution(
-    input: Any, filter: Any = None, padding: str = "VALID", strides: Any = None, dilation_rate: Any = None,
-    name: str | None = None, data_format: str | None = None, filters: Any = None, dilations: Any = None,
+    input: Any, filter: Any = None, padding: Any = "VALID", strides: Any = None, dilation_rate: Any = None,
+    data_format: str | None = None, filters: Any = None, dilations: Any = None,
 ) -> Any:  # fmt: skip
-    """A convolution of sequences or images, by the rank of the filter."""
-    kernel = filter if filters is None else filters
-    rank = kernel.shape.ndims - 2
-    steps = list(strides or [1] * rank)
-    spread = list(dilation_rate or dilations or [1] * rank)
-    if rank == 1:
-        return conv1d(input, kernel, steps[0], padding, dilations=spread[0], name=name)
-    if rank == 2:
-        form = "NCHW" if data_format and data_format.startswith("NC") else "NHWC"
-        return conv2d(input, kernel, steps, padding, data_format=form, dilations=spread, name=name)
-    raise ValueError(f"convolution: {rank} spatial axes are not supported")
+    """A convolution of sequences, images or volumes, by the rank of the filter."""
+    x, w = pair(input, filter if filters is None else filters, "Conv")
+    return convolved(x, w, strides, padding, data_format, dilation_rate or dilations)
 
 
-def pool(
-    input: Any, window_shape: Any, pooling_type: str, padding: str, dilation_rate: Any = None, strides: Any = None,
-    name: str | None = None, data_format: str | None = None,
-) -> Any:  # fmt: skip
-    """Pooling of images by its name, "MAX" or "AVG"."""
-    form = "NCHW" if data_format and data_format.startswith("NC") else "NHWC"
-    call = max_pool if pooling_type == "MAX" else avg_pool
-    return call(input, list(window_shape), list(strides or [1, 1]), padding, form, name=name)
-
-
-def _pool1d(call: Any) -> Any:
+def _pool1d(call: Any, label: str) -> Any:
     def pool1d(input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None) -> Any:
-        size = ksize if isinstance(ksize, int) else ksize[-2] if len(ksize) == 3 else ksize[0]
-        step = strides if isinstance(strides, int) else strides[-2] if len(strides) == 3 else strides[0]
-        return squeeze(call(expand_dims(input, 1), [1, 1, size, 1], [1, 1, step, 1], padding, name=name), [1])
+        return call(input, ksize, strides, padding, data_format, name=name or label)
 
     return pool1d
 
 
-max_pool1d, avg_pool1d = _pool1d(max_pool), _pool1d(avg_pool)
+max_pool1d, avg_pool1d = _pool1d(max_pool_v2, "max_pool1d"), _pool1d(avg_pool_v2, "avg_pool1d")
 max_pool2d, avg_pool2d = max_pool, avg_pool
 
 
@@ -226,6 +199,5 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
 PUBLIC = (
     "atrous_conv2d", "avg_pool1d", "avg_pool2d", "batch_to_space_nd", "conv1d", "convolution", "depth_to_space",
     "extract_image_patches", "fused_batch_norm", "in_top_k", "local_response_normalization", "log_poisson_loss", "lrn",
-    "max_pool1d", "max_pool2d", "pool", "relu_layer", "separable_conv2d", "space_to_batch_nd", "space_to_depth", "top_k",
+    "max_pool1d", "max_pool2d", "relu_layer", "separable_conv2d", "space_to_batch_nd", "space_to_depth", "top_k",
 )  # fmt: skip
-

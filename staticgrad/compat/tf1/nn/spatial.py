@@ -1,0 +1,373 @@
+"""Convolutions and pools over any number of spatial axes, their transposes and gradients, morphology."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .... import functional, static
+from ....operators import F
+from ..arrays import zeros
+from ..dtypes import as_dtype
+from ..gradients import gradients
+from ..tensor import extents_of, operation, pair, tensor
+from .functions import _missing
+
+SPATIAL = frozenset({"output_shape", "filter_sizes", "input_sizes"})
+
+
+def _first(data_format: str | None) -> bool:
+    """Whether the channels come before the spatial axes."""
+    return bool(data_format) and str(data_format).startswith("NC")
+
+
+def _numbers(values: Any, axes: int, data_format: str | None) -> list[int]:
+    """One number per spatial axis, from one of TensorFlow's forms: n, one each, or with 1 for batch and channels."""
+    if values is None:
+        return [1] * axes
+    found = [values] if isinstance(values, int) else [int(v) for v in values]
+    if len(found) == 1:
+        found *= axes
+    if len(found) == axes + 2:
+        found = found[2:] if _first(data_format) else found[1:-1]
+    return found
+
+
+def _moved(x: Any, data_format: str | None) -> Any:
+    """x with its channels first."""
+    return x if _first(data_format) else F.permute(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _back(x: Any, data_format: str | None) -> Any:
+    return x if _first(data_format) else F.permute(x, (0, *range(2, x.ndim), 1))
+
+
+Edges = list[tuple[int, int]]
+
+
+def _edges(x: Any, kernel: Sequence[int], steps: Sequence[int], spread: Sequence[int], padding: Any, form: Any) -> Edges:
+    """Elements before and after each spatial axis of x, whose channels are first."""
+    if not isinstance(padding, str):
+        given = [(int(a), int(b)) for a, b in padding]
+        return given[2:] if _first(form) else given[1:-1]
+    if padding == "VALID":
+        return [(0, 0)] * len(kernel)
+    if padding != "SAME":
+        raise ValueError(f'padding must be either "VALID" or "SAME", got {padding!r}')
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, spread, strict=True)]
+    if all(s == 1 for s in steps):
+        total = [r - 1 for r in reach]
+    else:
+        sizes = extents_of(x)[2:]
+        total = [_missing(e, r, s) for e, r, s in zip(sizes, reach, steps, strict=True)]
+    return [(t // 2, t - t // 2) for t in total]
+
+
+def _padded(x: Any, edges: Edges, value: float = 0.0) -> Any:
+    if not any(map(any, edges)):
+        return x
+    return functional.pad(x, [n for edge in reversed(edges) for n in edge], value=value)
+
+
+CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
+
+
+def convolved(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dilations: Any) -> Any:
+    """Cross-correlation with a filter (*kernel, channels, outputs); several groups where x has a multiple of its channels."""
+    axes = w.ndim - 2
+    steps, spread = _numbers(strides, axes, form), _numbers(dilations, axes, form)
+    x = _moved(x, form)
+    kernel = extents_of(w)[:axes]
+    x = _padded(x, _edges(x, kernel, steps, spread, padding, form))
+    weight = F.permute(w, (axes + 1, axes, *range(axes)))
+    channels = x.shape[1]
+    groups = 1 if channels is None else channels // extents_of(w)[axes]
+    return _back(CONVOLUTIONS[axes](x, weight, stride=steps, dilation=spread, groups=groups), form)
+
+
+@operation("Conv3D")
+def conv3d(
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1), filters: Any = None,
+) -> Any:  # fmt: skip
+    """Cross-correlation of volumes (NDHWC or NCDHW) with a filter (depth, height, width, channels, outputs)."""
+    x, w = pair(input, filter if filters is None else filters, "Conv3D")
+    return convolved(x, w, strides, padding, data_format, dilations)
+
+
+@operation("Conv")
+def conv(
+    input: Any, filter: Any, strides: Any, padding: str, explicit_paddings: Any = (), data_format: str = "CHANNELS_LAST",
+    dilations: Any = (), batch_dims: int = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation of images or volumes, by the rank of the filter."""
+    x, w = pair(input, filter, "Conv")
+    form = "NC" if data_format == "CHANNELS_FIRST" else "N"
+    if padding == "EXPLICIT":
+        flat = [int(n) for n in explicit_paddings]
+        padding = list(zip(flat[::2], flat[1::2], strict=True))  # type: ignore[assignment]
+    return convolved(x, w, strides, padding, form, dilations or None)
+
+
+@operation("depthwise", "DepthwiseConv2dNative")
+def depthwise_conv2d_native(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1)
+) -> Any:
+    """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
+    x, w = pair(input, filter, "DepthwiseConv2dNative")
+    height, width, channels, multiplier = extents_of(w)
+    grouped = F.reshape(F.permute(w, (0, 1, 2, 3)), (height, width, 1, channels * multiplier))
+    return convolved(x, grouped, strides, padding, data_format, dilations)
+
+
+# gradients of convolutions, which are layers of their own -------------------------------------------------------------
+
+
+def _slope(call: Callable[[Any], Any], sizes: Any, like: Any, slope: Any, name: str | None) -> Any:
+    """The cotangent of a linear function of a tensor of these sizes."""
+    graph = like.graph
+    with graph.as_default(), graph.name_scope(name):
+        start = zeros(sizes, like.dtype)
+        return gradients(call(start), [start], grad_ys=[slope])[0]
+
+
+def _handle(x: Any) -> Any:
+    from ..arrays import convert_to_tensor
+
+    return convert_to_tensor(x)
+
+
+@operation("conv", "Conv")
+def _conv(x: Any, w: Any, strides: Any, padding: Any, form: Any, dilations: Any) -> Any:
+    return convolved(tensor(x), tensor(w), strides, padding, form, dilations)
+
+
+def _by_input(label: str, sizes: Any, filter: Any, slope: Any, strides: Any, padding: Any, form: Any, dilations: Any,
+              name: str | None) -> Any:  # fmt: skip
+    filter, slope = _handle(filter), _handle(slope)
+    return _slope(lambda x: _conv(x, filter, strides, padding, form, dilations), sizes, filter, slope, name or label)
+
+
+def _by_filter(label: str, x: Any, sizes: Any, slope: Any, strides: Any, padding: Any, form: Any, dilations: Any,
+               name: str | None) -> Any:  # fmt: skip
+    x, slope = _handle(x), _handle(slope)
+    return _slope(lambda w: _conv(x, w, strides, padding, form, dilations), sizes, x, slope, name or label)
+
+
+def conv2d_backprop_input(
+    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None, padding: Any = None,
+    use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    filters: Any = None,
+) -> Any:  # fmt: skip
+    """The cotangent of the images of a `conv2d`, from that of its result."""
+    kernel = filter if filters is None else filters
+    return _by_input("Conv2DBackpropInput", input_sizes, kernel, out_backprop, strides, padding, data_format, dilations, name)
+
+
+def conv2d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """The cotangent of the filter of a `conv2d`, from that of its result."""
+    return _by_filter("Conv2DBackpropFilter", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name)
+
+
+def conv3d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: str, data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """The cotangent of the filter of a `conv3d`, from that of its result."""
+    return _by_filter(
+        "Conv3DBackpropFilterV2", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name
+    )
+
+
+conv3d_backprop_filter_v2 = conv3d_backprop_filter
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """The cotangent of the images of a `depthwise_conv2d`, from that of its result."""
+    filter, slope = _handle(filter), _handle(out_backprop)
+    return _slope(
+        lambda x: depthwise_conv2d_native(x, filter, strides, padding, data_format, dilations),
+        input_sizes, filter, slope, name or "DepthwiseConv2dNativeBackpropInput",
+    )  # fmt: skip
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """The cotangent of the filter of a `depthwise_conv2d`, from that of its result."""
+    x, slope = _handle(input), _handle(out_backprop)
+    return _slope(
+        lambda w: depthwise_conv2d_native(x, w, strides, padding, data_format, dilations),
+        filter_sizes, x, slope, name or "DepthwiseConv2dNativeBackpropFilter",
+    )  # fmt: skip
+
+
+depthwise_conv2d_native_backprop_input = depthwise_conv2d_backprop_input
+depthwise_conv2d_native_backprop_filter = depthwise_conv2d_backprop_filter
+
+
+def conv_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: str = "SAME", data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradient of a convolution by its input, as a layer: filters (*kernel, outputs, channels)."""
+    return _by_input(
+        "conv_transpose", output_shape, filters, input, strides, padding, data_format, dilations, name or "conv_transpose"
+    )
+
+
+def conv1d_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: str = "SAME", data_format: str = "NWC",
+    dilations: Any = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """`conv_transpose` of sequences."""
+    return conv_transpose(input, filters, output_shape, strides, padding, data_format, dilations, name or "conv1d_transpose")
+
+
+def conv3d_transpose(
+    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: str = "SAME",
+    data_format: str = "NDHWC", name: str | None = None, input: Any = None, filters: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """`conv_transpose` of volumes."""
+    x, w = (input if value is None else value), (filter if filters is None else filters)
+    return conv_transpose(x, w, output_shape, strides, padding, data_format, dilations, name or "conv3d_transpose")
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Any:
+    """The gradient of `atrous_conv2d` by its input, as a layer."""
+    return conv_transpose(value, filters, output_shape, 1, padding, "NHWC", rate, name or "atrous_conv2d_transpose")
+
+
+# pools ----------------------------------------------------------------------------------------------------------------
+
+MAXIMA = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
+MEANS = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_pool3d}
+
+
+def _largest(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
+    low = -math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
+    return MAXIMA[len(kernel)](_padded(x, edges, low), kernel, stride=steps, dilation=spread)
+
+
+def _mean(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
+    """The mean of each window without the padding."""
+    means = MEANS[len(kernel)]
+    if any(d != 1 for d in spread):
+        raise ValueError("pool: means of windows with holes are not supported; take tf.nn.convolution with equal weights")
+    out = means(_padded(x, edges), kernel, stride=steps)
+    return F.div(out, means(_padded(F.ones_like(x), edges), kernel, stride=steps)) if any(map(any, edges)) else out
+
+
+def _pooled(value: Any, ksize: Any, strides: Any, padding: Any, form: str | None, fold: Any, spread: Any = None) -> Any:
+    x = _moved(tensor(value), form)
+    axes = x.ndim - 2
+    kernel, steps, holes = (_numbers(v, axes, form) for v in (ksize, strides, spread))
+    return _back(fold(x, kernel, steps, _edges(x, kernel, steps, holes, padding, form), holes), form)
+
+
+def _pool(name: str, fold: Any, default: str | None) -> Callable[..., Any]:
+    def call(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = default) -> Any:
+        return _pooled(input, ksize, strides, padding, data_format, fold)
+
+    call.__doc__ = "The largest element of each window." if fold is _largest else "The mean of each window, without padding."
+    return operation(name)(call)
+
+
+max_pool3d, avg_pool3d = _pool("MaxPool3D", _largest, "NDHWC"), _pool("AvgPool3D", _mean, "NDHWC")
+max_pool_v2, avg_pool_v2 = _pool("MaxPool", _largest, None), _pool("AvgPool", _mean, None)
+
+
+@operation("pool")
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, padding: Any, dilation_rate: Any = None, strides: Any = None,
+    data_format: str | None = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """Pooling over any number of spatial axes by its name, "MAX" or "AVG"."""
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f'pooling_type must be "MAX" or "AVG", got {pooling_type!r}')
+    spread = dilation_rate if dilations is None else dilations
+    return _pooled(input, window_shape, strides, padding, data_format, _largest if pooling_type == "MAX" else _mean, spread)
+
+
+@operation("MaxPoolWithArgmax")
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", Targmax: Any = None,
+    output_dtype: Any = None, include_batch_in_index: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(the largest element of each window, its position ((batch) * height + row) * width + column) * channels + channel)."""
+    x = _moved(tensor(input), data_format)
+    batch, channels, height, width = extents_of(x)
+    kernel, steps = _numbers(ksize, 2, data_format), _numbers(strides, 2, data_format)
+    edges = _edges(x, kernel, steps, [1, 1], padding, data_format)
+    values, places = functional.max_pool2d_with_indices(_padded(x, edges, -math.inf), kernel, stride=steps)
+    across = width + sum(edges[1])
+    row = F.sub(F.floor_divide(places, across), edges[0][0])
+    column = F.sub(F.remainder(places, across), edges[1][0])
+    index = F.add(F.mul(row, width), column)
+    if include_batch_in_index:
+        index = F.add(index, static.constant(np.arange(batch).reshape(-1, 1, 1, 1) * (height * width)))
+    index = F.add(F.mul(index, channels), static.constant(np.arange(channels).reshape(1, -1, 1, 1)))
+    kind = as_dtype(output_dtype or Targmax or np.int64).numpy
+    return _back(values, data_format), F.astype(_back(index, data_format), kind)
+
+
+# morphology -----------------------------------------------------------------------------------------------------------
+
+
+def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: Any) -> Any:
+    height, width, _ = extents_of(w)
+    steps, spread = _numbers(strides, 2, "NHWC"), _numbers(rates, 2, "NHWC")
+    moved = _moved(x, "NHWC")
+    edges = _edges(moved, (height, width), steps, spread, padding, "NHWC")
+    low = float(np.finfo(x.dtype).min) / 2 if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min) // 2
+    moved = _padded(moved, edges, low)
+    sizes = extents_of(moved)[2:]
+    count = [(e - (k - 1) * d - 1) // s + 1 for e, k, d, s in zip(sizes, (height, width), spread, steps, strict=True)]
+    parts = []
+    for i in range(height):
+        for j in range(width):
+            down = slice(i * spread[0], i * spread[0] + (count[0] - 1) * steps[0] + 1, steps[0])
+            across = slice(j * spread[1], j * spread[1] + (count[1] - 1) * steps[1] + 1, steps[1])
+            parts.append(F.add(_back(moved[:, :, down, across], "NHWC"), w[i, j]))
+    stacked = F.stack(parts, axis=0)
+    first = F.expand_dims(F.argmax(stacked, axis=0), 0)  # the gradient goes to the first of equal elements
+    return F.squeeze(F.gather(stacked, 0, first), 0)
+
+
+@operation("Dilation2D")
+def dilation2d(
+    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None, filters: Any = None,
+    dilations: Any = None,
+) -> Any:  # fmt: skip
+    """The largest sum of a window's elements and the filter (height, width, channels)."""
+    x, w = pair(input, filter if filters is None else filters, "Dilation2D")
+    return _dilated(x, w, strides, rates if dilations is None else dilations, padding)
+
+
+@operation("erosion2d", "Neg")
+def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: Any) -> Any:
+    """The smallest difference of a window's elements and the kernel (height, width, channels)."""
+    x, w = pair(value, kernel, "Dilation2D")
+    return F.neg(_dilated(F.neg(x), F.flip(F.flip(w, 0), 1), strides, rates, padding))
+
+
+PUBLIC = (
+    "atrous_conv2d_transpose", "avg_pool3d", "avg_pool_v2", "conv1d_transpose", "conv2d_backprop_filter",
+    "conv2d_backprop_input", "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "conv3d_transpose",
+    "conv_transpose", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input", "dilation2d", "erosion2d",
+    "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "pool",
+)  # fmt: skip
+"""Names of `tf.nn`."""

@@ -1,0 +1,202 @@
+"""Special functions of `tf.math`, orders of elements, polynomials, histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import special, static
+from ...ir import REGISTRY
+from ...operators import F, Symbol, apply
+from ...ops.deferred import value_of
+from .dtypes import as_dtype
+from .gathering import FOLDS
+from .tensor import array_of, operation, pair, tensor
+
+UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "bessel_i0e": (special.i0e, "BesselI0e"),
+    "bessel_i1": (special.i1, "BesselI1"),
+    "bessel_i1e": (special.i1e, "BesselI1e"),
+    "ndtri": (special.ndtri, "Ndtri"),
+    "erfcinv": (lambda x: F.mul(special.ndtri(F.mul(x, 0.5)), -math.sqrt(0.5)), "erfcinv"),
+}
+"""Name -> function, and TensorFlow's name of the op."""
+
+
+def _unary(name: str, function: Callable[[Any], Any], type_: str) -> Callable[..., Any]:
+    def call(x: Any) -> Any:
+        return function(tensor(x))
+
+    call.__name__, call.__doc__ = name, f"TensorFlow's `{name}`."
+    return operation(type_)(call)
+
+
+for _name, (_function, _type) in UNARY.items():
+    globals()[_name] = _unary(_name, _function, _type)
+
+
+@operation("xlog1py", "Xlog1py")
+def xlog1py(x: Any, y: Any) -> Any:
+    """x * log1p(y), 0 where x is 0."""
+    return special.xlog1py(*pair(x, y, "Xlog1py"))
+
+
+@operation("Betainc")
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function I_x(a, b); its gradient is that by x."""
+    a, b = pair(a, b, "Betainc")
+    b, x = pair(b, x, "Betainc")
+    return apply(REGISTRY["betainc"], a, b, x)
+
+
+@operation("Polygamma", sizes=frozenset({"a"}))
+def polygamma(a: Any, x: Any) -> Any:
+    """The derivative of order `a` of the digamma function; `a` holds whole numbers."""
+    x = tensor(x)
+    orders = np.asarray(a)
+    if orders.ndim == 0 or (orders == orders.flat[0]).all():
+        return F.broadcast_to(F.polygamma(int(orders.flat[0]), x), np.broadcast_shapes(orders.shape, x.shape))
+    total = None
+    for order in np.unique(orders):
+        chosen = static.constant((orders == order).astype(x.dtype))
+        part = F.mul(chosen, F.polygamma(int(order), x))
+        total = part if total is None else F.add(total, part)
+    return total
+
+
+@operation("Zeta")
+def zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function, the sum of (q + k) ** -x; its gradient is that by q."""
+    return special.zeta(*pair(x, q, "Zeta"))
+
+
+@operation("polyval")
+def polyval(coeffs: Any, x: Any) -> Any:
+    """The polynomial with these coefficients, the highest power first, by Horner's scheme."""
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    x = tensor(x)
+    if not coeffs:
+        return F.zeros_like(x)
+    total = F.broadcast_like(tensor(coeffs[0], x.dtype), x)
+    for item in coeffs[1:]:
+        total = F.add(F.mul(total, x), tensor(item, x.dtype))
+    return total
+
+
+@operation("CumulativeLogsumexp")
+def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """log(cumsum(exp(x))) along an axis; exclusive: without the element itself, -inf at the start."""
+    x = tensor(x)
+    x = F.flip(x, axis) if reverse else x
+    out = F.logcumsumexp(x, axis)
+    if exclusive:
+        before = (slice(None),) * (axis % x.ndim)
+        first = F.full_like(x[(*before, slice(0, 1))], -math.inf)
+        out = F.concatenate([first, out[(*before, slice(0, -1))]], axis=axis)
+    return F.flip(out, axis) if reverse else out
+
+
+@operation("TruncateDiv")
+def truncatediv(x: Any, y: Any) -> Any:
+    """The quotient of integers, rounded toward zero."""
+    x, y = pair(x, y, "TruncateDiv")
+    if x.dtype.kind == "f":
+        return F.trunc(F.div(x, y))
+    return F.floor_divide(F.sub(x, F.fmod(x, y)), y)
+
+
+def _ordered(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
+    def call(x: Any) -> Any:
+        flat = F.reshape(tensor(x), (-1,))
+        return F.all(compare(flat[1:], flat[:-1]))
+
+    call.__name__, call.__doc__ = name, "Whether the elements, in row-major order, are so: one boolean."
+    return operation(name)(call)
+
+
+is_non_decreasing, is_strictly_increasing = _ordered(F.ge, "is_non_decreasing"), _ordered(F.gt, "is_strictly_increasing")
+
+
+def _largest(name: str, sign: int) -> Callable[..., Any]:
+    def call(
+        operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        values, places = F.topk(tensor(operand), k, reduction_dimension, largest=sign > 0)
+        return values, F.astype(places, np.int32)
+
+    call.__name__, call.__doc__ = name, "The k best along an axis and their positions (int32): exactly, whatever the recall asked."
+    return operation("ApproxTopK")(call)
+
+
+approx_max_k, approx_min_k = _largest("approx_max_k", 1), _largest("approx_min_k", -1)
+
+
+def approx_top_k(
+    input: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, is_max_k: bool = True,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
+    """`approx_max_k` or `approx_min_k`."""
+    return (approx_max_k if is_max_k else approx_min_k)(input, k, reduction_dimension, name=name)
+
+
+# histograms -----------------------------------------------------------------------------------------------------------
+
+
+def _bins(values: Any, value_range: Any, nbins: int) -> Any:
+    values = tensor(values)
+    ends = tensor(value_range, values.dtype)
+    low, high = ends[0], ends[1]
+    share = F.div(F.sub(values, low), F.sub(high, low))
+    return F.astype(F.clip(F.floor(F.mul(share, float(nbins))), 0, nbins - 1), np.int64)
+
+
+@operation("histogram_fixed_width_bins", "Cast", frozenset({"nbins"}))
+def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: int = 100, dtype: Any = np.int32) -> Any:
+    """The number of the bin of each element; those beyond the ends are in the outer bins."""
+    return F.astype(_bins(values, value_range, int(nbins)), as_dtype(dtype).numpy)
+
+
+@operation("histogram_fixed_width", "Bincount", frozenset({"nbins"}))
+def histogram_fixed_width(values: Any, value_range: Any, nbins: int = 100, dtype: Any = np.int32) -> Any:
+    """How many elements are in each of `nbins` equal parts of an interval."""
+    places = F.reshape(_bins(values, value_range, int(nbins)), (-1,))
+    kind = as_dtype(dtype).numpy
+    return F.index_add(static.constant(np.zeros(int(nbins), kind)), 0, places, F.astype(F.ones_like(places), kind))
+
+
+def _value(x: Any) -> Any:
+    return value_of(x) if isinstance(x, Symbol) else array_of(x)
+
+
+@operation("bincount", "Bincount", frozenset({"minlength", "maxlength"}))
+def bincount(
+    arr: Any, weights: Any = None, minlength: int | None = None, maxlength: int | None = None, dtype: Any = np.int32
+) -> Any:
+    """How often each integer from 0 to the largest occurs, or the sum of its weights. The values have to be known or fed."""
+    found = np.asarray(_value(arr)).ravel()
+    count = int(found.max()) + 1 if found.size else 0
+    count = max(count, 0 if minlength is None else int(minlength))
+    count = count if maxlength is None else min(count, int(maxlength))
+    ids = static.constant(found.astype(np.int64)[found < count])
+    if weights is None:
+        values = static.constant(np.ones(ids.shape, as_dtype(dtype).numpy))
+    else:
+        values = F.reshape(tensor(weights), (-1,))[static.constant(np.flatnonzero(found < count))]
+    return FOLDS["sum"](values, ids, count, ())
+
+
+MATH = (
+    *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp", "is_non_decreasing",
+    "is_strictly_increasing", "polygamma", "polyval", "xlog1py", "zeta",
+)  # fmt: skip
+"""Names of `tf.math`."""
+PUBLIC = (
+    "approx_top_k", "betainc", "bincount", "histogram_fixed_width", "histogram_fixed_width_bins", "is_non_decreasing",
+    "is_strictly_increasing", "polygamma", "truncatediv", "zeta",
+)  # fmt: skip
+"""Names at the top of the dialect."""

@@ -1,0 +1,301 @@
+"""Expressions in TensorFlow 1's dialect that TensorFlow judges: names of the op namespaces, by their families."""
+
+from __future__ import annotations
+
+import numpy as np
+
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((3, 4)).astype("f4")
+Y = RNG.standard_normal((3, 4)).astype("f4")
+P = (np.abs(X) + 0.5).astype("f4")
+UNIT = RNG.uniform(0.1, 0.9, (3, 4)).astype("f4")
+INTS = np.array([[7, -7, 3, 1], [5, 9, -1, 2], [4, 4, 4, -8]], "i4")
+COUNTS = np.array([3, 1, 4, 1, 5, 1, 3], "i4")
+
+SPECIAL = {
+    **{n: (lambda tf, x, n=n: getattr(tf.math, n)(x), (X,)) for n in ("bessel_i0e", "bessel_i1", "bessel_i1e")},
+    **{n: (lambda tf, u, n=n: getattr(tf.math, n)(u), (UNIT,)) for n in ("ndtri", "erfcinv")},
+    "xlog1py": (lambda tf, x, p: tf.math.xlog1py(x, p), (X, P)),
+    "betainc": (lambda tf, p, u: tf.betainc(p, p + 1.0, u), (P, UNIT)),
+    "polygamma": (lambda tf, p: tf.polygamma(2.0, p), (P,)),
+    "zeta": (lambda tf, p: tf.zeta(p + 1.5, p), (P,)),
+    "polyval": (lambda tf, x: tf.math.polyval([x[0], 2.0, x[1]], x), (X,)),
+    "cumulative_logsumexp": (lambda tf, x: tf.math.cumulative_logsumexp(x, 1, exclusive=True, reverse=True)[:, :-1], (X,)),
+    "truncatediv": (lambda tf, i: tf.truncatediv(i, tf.constant([2, -3, 4, 5])), (INTS,)),
+    "is_non_decreasing": (lambda tf, i: tf.is_non_decreasing(i[2, :3]), (INTS,)),
+    "is_strictly_increasing": (lambda tf, i: tf.is_strictly_increasing(i[2, :3]), (INTS,)),
+    "approx_max_k": (lambda tf, x: tf.math.approx_max_k(x, 2), (X,)),
+    "histogram_fixed_width": (lambda tf, x: tf.histogram_fixed_width(x, [-1.0, 1.0], 5), (X,)),
+    "histogram_fixed_width_bins": (lambda tf, x: tf.histogram_fixed_width_bins(x, [-1.0, 1.0], 5), (X,)),
+    "bincount": (lambda tf, c: tf.bincount(c, minlength=8), (COUNTS,)),
+    "bincount weights": (lambda tf, c, x: tf.math.bincount(c[:4], x[0], maxlength=4), (COUNTS, X)),
+    "math softmax": (lambda tf, x: tf.math.softmax(x) + tf.math.log_softmax(x, 0) + tf.math.softsign(x), (X,)),
+    "math l2_normalize": (lambda tf, x: tf.math.l2_normalize(x, 1) * tf.math.zero_fraction(x + 0.0 * x - x), (X,)),
+}
+
+ELEMENTS = {
+    "repeat": (lambda tf, x: tf.repeat(x, 2, axis=1), (X,)),
+    "repeat counts": (lambda tf, x: tf.repeat(x, [2, 0, 1], axis=0), (X,)),
+    "repeat flat": (lambda tf, x: tf.repeat(x, 2), (X,)),
+    "setdiff1d": (lambda tf, c: tf.setdiff1d(c, tf.constant([1, 5])), (COUNTS,)),
+    "unique_with_counts": (lambda tf, c: tf.unique_with_counts(c), (COUNTS,)),
+    "unravel_index": (lambda tf, c: tf.unravel_index(c, [3, 2]), (COUNTS,)),
+    **{
+        f"tensor_scatter {n}": (lambda tf, x, y, n=n: getattr(tf, f"tensor_scatter_nd_{n}")(x, [[2], [0]], y[:2]), (X, Y))
+        for n in ("update", "add", "sub", "max", "min")
+    },
+    "tensor_scatter elements": (lambda tf, x, y: tf.tensor_scatter_add(x, [[2, 1], [0, 3]], y[0, :2]), (X, Y)),
+    "batch_gather": (lambda tf, x: tf.batch_gather(x, [[0, 1], [3, 3], [2, 0]]), (X,)),
+    "gather batch_dims": (
+        lambda tf, m: tf.gather(m, [[0, 1, 1], [1, 0, 0]], axis=2, batch_dims=1),
+        (RNG.standard_normal((2, 3, 2, 4)).astype("f4"),),
+    ),
+    "gather_nd batch_dims": (lambda tf, x: tf.gather_nd(x, [[1], [0], [3]], batch_dims=1), (X,)),
+    "ensure_shape": (lambda tf, x: tf.ensure_shape(x, [3, None]), (X,)),
+    "identity_n": (lambda tf, x, y: tf.identity_n([x, y]), (X, Y)),
+    "shape_n": (lambda tf, x, y: tf.shape_n([x, y[:2]]), (X, Y)),
+    "parallel_stack": (lambda tf, x: tf.parallel_stack([x, x]), (X,)),
+    "guarantee_const": (lambda tf, x: tf.guarantee_const(x), (X,)),
+    "broadcast_dynamic_shape": (lambda tf, x: tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(x[:, :1])), (X,)),
+    "space_to_batch": (
+        lambda tf, m: tf.space_to_batch(m, [[1, 1], [0, 2]], 2),
+        (RNG.standard_normal((2, 4, 6, 1)).astype("f4"),),
+    ),
+    "batch_to_space": (
+        lambda tf, m: tf.batch_to_space(m, [[0, 1], [1, 0]], 2),
+        (RNG.standard_normal((4, 2, 3, 1)).astype("f4"),),
+    ),
+    "required paddings": (lambda tf, x: tf.required_space_to_batch_paddings([7, 5], [2, 3], [[1, 0], [0, 1]]), (X,)),
+    "extract_volume_patches": (
+        lambda tf, m: tf.extract_volume_patches(m, [1, 2, 2, 1, 1], [1, 2, 1, 1, 1], "SAME"),
+        (RNG.standard_normal((1, 3, 3, 2, 2)).astype("f4"),),
+    ),
+    "diag": (lambda tf, x: tf.diag(x[:2, :2]), (X,)),
+    "diag_part": (lambda tf, x: tf.diag_part(tf.reshape(x[0], [1, 2, 1, 2])[:, :1, :, :1]), (X,)),
+}
+
+IMAGE = RNG.standard_normal((2, 7, 6, 3)).astype("f4")
+FILTER = RNG.standard_normal((3, 2, 3, 4)).astype("f4")
+VOLUME = RNG.standard_normal((2, 5, 4, 3, 2)).astype("f4")
+BLOCK = RNG.standard_normal((3, 2, 2, 2, 3)).astype("f4")
+SEQUENCE = RNG.standard_normal((2, 9, 3)).astype("f4")
+KERNEL = RNG.standard_normal((3, 3, 4)).astype("f4")
+SLOPE = RNG.standard_normal((2, 4, 3, 4)).astype("f4")
+COUNT = np.abs(RNG.standard_normal((3, 4))).astype("f4")
+
+
+def _depthwise(tf, m, w):
+    return tf.nn.depthwise_conv2d(m, w, [1, 2, 2, 1], "SAME")
+
+
+SPATIAL = {
+    "conv3d": (lambda tf, v, b: tf.nn.conv3d(v, b, [1, 2, 1, 1, 1], "SAME"), (VOLUME, BLOCK)),
+    "conv3d valid": (lambda tf, v, b: tf.nn.conv3d(v, filters=b, strides=[1, 1, 2, 1, 1], padding="VALID"), (VOLUME, BLOCK)),
+    "conv3d_transpose": (
+        lambda tf, v, b: tf.nn.conv3d_transpose(v, tf.transpose(b, [0, 1, 2, 4, 3]), [2, 10, 4, 3, 3], [1, 2, 1, 1, 1]),
+        (VOLUME, BLOCK),
+    ),
+    "conv1d_transpose": (
+        lambda tf, s, k: tf.nn.conv1d_transpose(s, tf.transpose(k, [0, 2, 1]), [2, 18, 4], 2),
+        (SEQUENCE, KERNEL),
+    ),
+    "conv_transpose": (
+        lambda tf, m, w: tf.nn.conv_transpose(m, tf.transpose(w, [0, 1, 3, 2]), [2, 15, 12, 4], 2, "VALID"),
+        (IMAGE, FILTER),
+    ),
+    "atrous_conv2d_transpose": (
+        lambda tf, m, w: tf.nn.atrous_conv2d_transpose(m, tf.transpose(w, [0, 1, 3, 2]), [2, 11, 8, 4], 2, "VALID"),
+        (IMAGE, FILTER),
+    ),
+    "conv2d paddings": (
+        lambda tf, m, w: tf.nn.conv2d(m, w, [1, 1, 2, 1], [[0, 0], [1, 2], [0, 1], [0, 0]]),
+        (IMAGE, FILTER),
+    ),
+    "convolution": (lambda tf, m, w: tf.nn.convolution(m, w, "SAME", dilation_rate=[2, 1]), (IMAGE, FILTER)),
+    "convolution 1": (lambda tf, s, k: tf.nn.convolution(s, k, "VALID", strides=[2]), (SEQUENCE, KERNEL)),
+    "convolution 3": (lambda tf, v, b: tf.nn.convolution(v, b, "SAME"), (VOLUME, BLOCK)),
+    "conv1d keywords": (
+        lambda tf, s, k: tf.nn.conv1d(input=s, filters=k, stride=1, padding="SAME", dilations=2),
+        (SEQUENCE, KERNEL),
+    ),
+    "conv2d_backprop_input": (
+        lambda tf, w, d: tf.nn.conv2d_backprop_input([2, 7, 6, 3], w, d, [1, 2, 2, 1], "SAME"),
+        (FILTER, SLOPE),
+    ),
+    "conv2d_backprop_filter": (
+        lambda tf, m, d: tf.nn.conv2d_backprop_filter(m, [3, 2, 3, 4], d, [1, 2, 2, 1], "SAME"),
+        (IMAGE, SLOPE),
+    ),
+    "conv3d_backprop_filter": (
+        lambda tf, v: tf.nn.conv3d_backprop_filter_v2(v, [3, 2, 2, 2, 2], v, [1, 1, 1, 1, 1], "SAME"),
+        (VOLUME,),
+    ),
+    "depthwise_conv2d_native": (lambda tf, m, w: tf.nn.depthwise_conv2d_native(m, w, [1, 2, 2, 1], "SAME"), (IMAGE, FILTER)),
+    "depthwise dilations": (
+        lambda tf, m, w: tf.nn.depthwise_conv2d(m, w, [1, 1, 1, 1], "VALID", dilations=[2, 1]),
+        (IMAGE, FILTER),
+    ),
+    "depthwise backprop": (
+        lambda tf, m, w: [
+            tf.nn.depthwise_conv2d_backprop_input([2, 7, 6, 3], w, _depthwise(tf, m, w), [1, 2, 2, 1], "SAME"),
+            tf.nn.depthwise_conv2d_backprop_filter(m, [3, 2, 3, 4], _depthwise(tf, m, w), [1, 2, 2, 1], "SAME"),
+        ],
+        (IMAGE, FILTER),
+    ),
+    "max_pool3d": (lambda tf, v: tf.nn.max_pool3d(v, 2, [1, 2, 1, 2, 1], "SAME"), (VOLUME,)),
+    "avg_pool3d": (lambda tf, v: tf.nn.avg_pool3d(v, [1, 2, 2, 2, 1], 2, "SAME"), (VOLUME,)),
+    "max_pool_v2": (lambda tf, s: tf.nn.max_pool_v2(s, 3, 2, "SAME"), (SEQUENCE,)),
+    "avg_pool1d": (lambda tf, s: tf.nn.avg_pool1d(s, 3, 2, "SAME") + tf.nn.max_pool1d(s, [3], [2], "SAME"), (SEQUENCE,)),
+    "pool": (lambda tf, m: tf.nn.pool(m, [3, 2], "MAX", "VALID", dilation_rate=[2, 1]), (IMAGE,)),
+    "pool mean": (lambda tf, v: tf.nn.pool(v, [2, 2, 2], "AVG", "VALID", strides=[1, 2, 1]), (VOLUME,)),
+    "max_pool_with_argmax": (lambda tf, m: tf.nn.max_pool_with_argmax(m, [1, 3, 2, 1], [1, 2, 2, 1], "SAME"), (IMAGE,)),
+    "argmax in batch": (
+        lambda tf, m: tf.nn.max_pool_with_argmax(m, [1, 2, 2, 1], [1, 2, 2, 1], "VALID", include_batch_in_index=True)[1],
+        (IMAGE,),
+    ),
+    "dilation2d": (lambda tf, m, w: tf.nn.dilation2d(m, w[:, :, :, 0], [1, 1, 2, 1], [1, 2, 1, 1], "SAME"), (IMAGE, FILTER)),
+    "erosion2d": (lambda tf, m, w: tf.nn.erosion2d(m, w[:, :, :, 0], [1, 1, 1, 1], [1, 1, 2, 1], "VALID"), (IMAGE, FILTER)),
+    "space_to_batch nn": (lambda tf, m: tf.nn.space_to_batch(m[:, :4], [[0, 0], [1, 1]], 2), (IMAGE,)),
+    "with_space_to_batch": (
+        lambda tf, m, w: tf.nn.with_space_to_batch(
+            m, [2, 2], "SAME", lambda x, n, p: tf.nn.conv2d(x, w, [1, 1, 1, 1], p), filter_shape=[3, 2]
+        ),
+        (IMAGE, FILTER),
+    ),
+}
+STATISTICS = {
+    "sufficient_statistics": (lambda tf, x: tf.nn.sufficient_statistics(x, [1], shift=0.5)[:3], (X,)),
+    "normalize_moments": (
+        lambda tf, x: tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0], shift=tf.constant(0.5))),
+        (X,),
+    ),
+    "weighted_moments": (lambda tf, x, c: tf.nn.weighted_moments(x, [0], c), (X, COUNT)),
+    "weighted_moments row": (lambda tf, x, c: tf.nn.weighted_moments(x, [1], c[0], keepdims=True), (X, COUNT)),
+    "global normalization": (
+        lambda tf, x, y: tf.nn.batch_norm_with_global_normalization(
+            tf.reshape(x, [1, 3, 1, 4]), y[0], tf.square(y[1]), y[2], y[0], 1e-3, True
+        ),
+        (X, Y),
+    ),
+    "average loss": (
+        lambda tf, x: tf.nn.compute_average_loss(x[:, 0], global_batch_size=6) + tf.nn.scale_regularization_loss(x),
+        (X,),
+    ),
+    "silu": (lambda tf, x: tf.nn.silu(x) + tf.nn.swish(x, 0.5), (X,)),
+}
+
+STEPS = RNG.standard_normal((5, 4, 3)).astype("f4")
+STATE = RNG.standard_normal((5, 4)).astype("f4")
+LENGTHS = [4, 2, 0, 1, 4]
+
+
+def _own_cell(tf):
+    class Minimal(tf.nn.rnn_cell.RNNCell):
+        """A user's cell, whose variables `call` makes."""
+
+        @property
+        def state_size(self):
+            return 4
+
+        @property
+        def output_size(self):
+            return 4
+
+        def call(self, inputs, state):
+            w = tf.get_variable("w", [3, 4])
+            u = tf.get_variable("u", [4, 4])
+            new = tf.tanh(tf.matmul(inputs, w) + tf.matmul(state, u))
+            return new * 2.0, new
+
+    return Minimal()
+
+
+def _built_cell(tf):
+    class WithBuild(tf.nn.rnn_cell.RNNCell):
+        state_size = 4
+        output_size = 4
+
+        def build(self, inputs_shape):
+            self.w = self.add_weight(name="w", shape=[int(inputs_shape[-1]), 4], trainable=True)
+            self.built = True
+
+        def call(self, inputs, state):
+            new = tf.sigmoid(tf.matmul(inputs, self.w) - state)
+            return new, new
+
+    return WithBuild()
+
+
+def _looped(make, **options):
+    return lambda tf, x: tf.nn.dynamic_rnn(make(tf), x, dtype=tf.float32, **options)
+
+
+def _residual(tf):
+    c = tf.nn.rnn_cell
+    return c.MultiRNNCell([c.ResidualWrapper(c.BasicRNNCell(3)), c.DeviceWrapper(c.BasicRNNCell(2), "/cpu:0")])
+
+
+RECURRENT = {
+    "basic": (_looped(lambda tf: tf.nn.rnn_cell.BasicRNNCell(4), sequence_length=LENGTHS), (STEPS,)),
+    "gru": (_looped(lambda tf: tf.nn.rnn_cell.GRUCell(4)), (STEPS,)),
+    "peepholes": (
+        _looped(lambda tf: tf.nn.rnn_cell.LSTMCell(4, use_peepholes=True, cell_clip=0.4, num_proj=3, proj_clip=0.3)),
+        (STEPS,),
+    ),
+    "one state": (_looped(lambda tf: tf.nn.rnn_cell.BasicLSTMCell(4, state_is_tuple=False)), (STEPS,)),
+    "projected one state": (_looped(lambda tf: tf.nn.rnn_cell.LSTMCell(4, num_proj=2, state_is_tuple=False)), (STEPS,)),
+    "wrapped": (_looped(_residual), (STEPS,)),
+    "own cell": (_looped(_own_cell), (STEPS,)),
+    "own cell with build": (_looped(_built_cell, time_major=True), (STEPS,)),
+    "all kept": (
+        _looped(lambda tf: tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(2), 1.0, 1.0, state_keep_prob=1.0)),
+        (STEPS,),
+    ),
+    "static": (
+        lambda tf, x: tf.nn.static_rnn(
+            tf.nn.rnn_cell.LSTMCell(2), tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=LENGTHS
+        ),
+        (STEPS,),
+    ),
+    "bidirectional": (
+        lambda tf, x: tf.nn.bidirectional_dynamic_rnn(
+            tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.LSTMCell(3), x, sequence_length=LENGTHS, dtype=tf.float32
+        ),
+        (STEPS,),
+    ),
+    "static bidirectional": (
+        lambda tf, x: tf.nn.static_bidirectional_rnn(
+            tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.BasicRNNCell(3), tf.unstack(x, axis=1), dtype=tf.float32
+        ),
+        (STEPS,),
+    ),
+    "cell by hand": (
+        lambda tf, x, h: tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(4), _own_cell(tf)][:1])(x[:, 0], (h,)),
+        (STEPS, STATE),
+    ),
+}
+LAYERS = {
+    "dense": (lambda tf, x: tf.layers.dense(tf.layers.dense(x, 5, tf.nn.relu), 2, use_bias=False, name="out"), (X,)),
+    "dense again": (lambda tf, x: [tf.layers.dense(x, 5, name="d"), tf.layers.dense(x, 5, name="d", reuse=True)], (X,)),
+    "dense of 3": (lambda tf, m: tf.layers.dense(m, 5), (STEPS,)),
+    "conv1d": (lambda tf, s: tf.layers.conv1d(s, 4, 3, 2, "same", activation=tf.tanh), (SEQUENCE,)),
+    "conv2d": (lambda tf, m: tf.layers.conv2d(m, 4, [3, 2], (2, 1)), (IMAGE,)),
+    "conv3d": (lambda tf, v: tf.layers.conv3d(v, 2, 2, padding="same"), (VOLUME,)),
+    "conv2d_transpose": (lambda tf, m: tf.layers.conv2d_transpose(m, 4, 3, (2, 2), "same"), (IMAGE,)),
+    "conv2d_transpose valid": (lambda tf, m: tf.layers.conv2d_transpose(m, 4, [3, 2], (2, 3)), (IMAGE,)),
+    "conv3d_transpose": (lambda tf, v: tf.layers.conv3d_transpose(v, 4, 2, (2, 1, 1), "same"), (VOLUME,)),
+    "separable_conv2d": (lambda tf, m: tf.layers.separable_conv2d(m, 4, 3, depth_multiplier=2), (IMAGE,)),
+    "separable_conv1d": (lambda tf, s: tf.layers.separable_conv1d(s, 4, 3, strides=2, padding="same"), (SEQUENCE,)),
+    "max_pooling1d": (
+        lambda tf, s: tf.layers.max_pooling1d(s, 3, 2, "same") + tf.layers.average_pooling1d(s, 3, 2, "same"),
+        (SEQUENCE,),
+    ),
+    "max_pooling2d": (lambda tf, m: tf.layers.max_pooling2d(m, 3, 2), (IMAGE,)),
+    "average_pooling2d": (lambda tf, m: tf.layers.average_pooling2d(m, [3, 2], 2, "same"), (IMAGE,)),
+    "pooling3d": (lambda tf, v: tf.layers.max_pooling3d(v, 2, 1) + tf.layers.average_pooling3d(v, 2, 1), (VOLUME,)),
+    "flatten": (lambda tf, m: tf.layers.flatten(m), (IMAGE,)),
+    "objects": (lambda tf, x: (lambda d, e: [d(x), d(x) + e(x)])(tf.layers.Dense(3), tf.layers.Dense(3)), (X,)),
+}
+
+CASES = SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+"""By name: (expression of tf and placeholders, their values)."""
