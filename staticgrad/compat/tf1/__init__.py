@@ -11,10 +11,12 @@ from typing import Any
 from . import (
     app,
     behavior,
+    custom_gradients,
     data,
     errors,
     flags,
     gathering,
+    indexed_slices,
     image,
     initializers,
     layers,
@@ -28,6 +30,7 @@ from . import (
     scatter,
     summary,
     train,
+    variable_scopes,
 )
 from .arrays import concat as concat
 from .arrays import (
@@ -69,7 +72,7 @@ from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while
 from .control import tuple_ as tuple
 from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import bool_ as bool
-from .gradients import gradients, hessians
+from . import gradients as _gradients
 from .graph import (
     Graph,
     GraphKeys,
@@ -109,15 +112,11 @@ from .shapes import Dimension, TensorShape
 from .tensor import Operation, Tensor
 from .tensor_array import TensorArray
 from .variables import (
-    AUTO_REUSE,
     Variable,
-    VariableScope,
     all_variables,
     assign,
     assign_add,
     assign_sub,
-    get_variable,
-    get_variable_scope,
     global_variables,
     global_variables_initializer,
     initialize_all_variables,
@@ -126,7 +125,6 @@ from .variables import (
     local_variables_initializer,
     model_variables,
     trainable_variables,
-    variable_scope,
     variables_initializer,
 )
 
@@ -142,12 +140,15 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
+    custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+    variable_scopes: variable_scopes.PUBLIC,
 }  # fmt: skip
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
 globals().update(linalg.TOP)
+globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
 setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not be typed)
@@ -163,7 +164,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AUTO_REUSE",
     "ConfigProto",
     "DType",
     "Dimension",
@@ -179,7 +179,6 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "Variable",
-    "VariableScope",
     "add_to_collection",
     "add_to_collections",
     "all_variables",
@@ -215,15 +214,11 @@ __all__ = [
     "get_collection_ref",
     "get_default_graph",
     "get_default_session",
-    "get_variable",
-    "get_variable_scope",
     "global_variables",
     "global_variables_initializer",
     "glorot_normal_initializer",
     "glorot_uniform_initializer",
-    "gradients",
     "group",
-    "hessians",
     "identity",
     "image",
     "initialize_all_variables",
@@ -287,7 +282,6 @@ __all__ = [
     "tuple",
     "uint8",
     "unstack",
-    "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",
     "where",

@@ -14,7 +14,8 @@ from .initializers import ones_initializer, zeros_initializer
 from .math import matmul, tensordot
 from .random import dropout as random_dropout
 from .tensor import Handle, operation, tensor
-from .variables import assign, get_variable, variable_scope
+from .variable_scopes import get_variable, variable_scope
+from .variables import assign
 
 
 def _finished(out: Any, activation: Callable[[Any], Any] | None, regularizer: Any) -> Any:

@@ -9,10 +9,7 @@ from typing import Any
 
 from ... import manual_seed, static
 from ...errors import StaticgradError
-from ...operators import Symbol
-from ...ops.pytree import unflatten
-from ...static.fetches import flatten
-from ...static.graphs import element
+from . import host
 from .errors import as_tensorflow
 from .graph import Graph, get_default_graph
 
@@ -44,17 +41,14 @@ class Session:
         """
         if fetches is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
-        graph = self.graph
         try:
-            if getattr(graph, "host_actions", None) or getattr(graph, "serialized", None):
-                return run_with_python(self._session, fetches, feed_dict)
-            return self._session.run(fetches, feed_dict)
+            return host.run(self._session, fetches, feed_dict)
         except StaticgradError as error:
             raise as_tensorflow(error) from None
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of `feed_list` that does what `run` does."""
-        call = self._session.make_callable(fetches, feed_list)
+        call = host.callable_of(self._session, fetches, feed_list or ())
 
         def run(*values: Any) -> Any:
             try:
@@ -86,28 +80,6 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self._session.__exit__(*exception)
-
-
-def run_with_python(session: static.Session, fetches: Any, feed_dict: Any) -> Any:
-    """A run whose fetches may need Python: actions of the host come before it, and some values are serialized after it."""
-    graph: Any = session.graph
-    leaves: list[Any] = []
-    structure = flatten(fetches, leaves)
-    nodes = [getattr(leaf, "node", None) if not isinstance(leaf, str) else element(graph, leaf) for leaf in leaves]
-    if graph.host_actions:
-        for node in graph.reaching([n for n in nodes if n is not None]):
-            action = graph.host_actions.get(node)
-            if action is not None:
-                action.act(session.run(action.tensors, feed_dict))
-    wanted = [
-        [Symbol(graph, i) for i in graph.operands[node]] if node in graph.serialized else leaf
-        for leaf, node in zip(leaves, nodes, strict=True)
-    ]
-    found = session.run(wanted, feed_dict)
-    return unflatten(
-        structure,
-        [graph.serialized[n](value) if n in graph.serialized else value for value, n in zip(found, nodes, strict=True)],
-    )
 
 
 class InteractiveSession(Session):

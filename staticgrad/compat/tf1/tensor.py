@@ -26,6 +26,7 @@ from ...types import TensorType
 from .dtypes import DType, as_dtype
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph, get_default_graph
+from .host import run
 from .shapes import Dimension, TensorShape
 
 
@@ -36,7 +37,7 @@ def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
     except StaticgradError as error:
         raise ValueError(str(error)) from None
     try:
-        return chosen.run(fetch, feed_dict)
+        return run(chosen, fetch, feed_dict)
     except StaticgradError as error:
         raise as_tensorflow(error) from None
 
@@ -48,7 +49,7 @@ class Operation:
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
-        self._node = node
+        self._node, _ = graph.output_of.get(node, (node, 0))
         self._effect: Node | None = node if node.op.effect == "group" else None
 
     @property
@@ -77,7 +78,9 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        return [] if self._node.op.effect == "group" else [self.graph.handle(self._node)]
+        if self._node.op.effect == "group":
+            return []
+        return [self.graph.handle(node) for node in self.graph.outputs_with(self._node)]
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:
@@ -129,7 +132,8 @@ class Handle:
 
     @property
     def name(self) -> str:
-        return f"{self.graph.name_of(self.node)}:0"
+        first, index = self.graph.output_of.get(self.node, (self.node, 0))
+        return f"{self.graph.name_of(first)}:{index}"
 
     @property
     def dtype(self) -> DType:
@@ -153,7 +157,7 @@ class Handle:
 
     @property
     def value_index(self) -> int:
-        return 0
+        return self.graph.output_of.get(self.node, (self.node, 0))[1]
 
     def consumers(self) -> list[Operation]:
         return [Operation(self.graph, node) for node in self.graph.nodes if self.node in node.inputs]
@@ -360,6 +364,8 @@ def operation(
                     out = write(*given)
                 except UnknownExtentError:
                     out = put_off(graph, write, given, types)
+                if graph.gradient_overrides:
+                    out = MAKERS["overridden"](graph, type_ or default, given, out)
                 out = named(graph, out, name or default, type_ or default, before)
             return handles(graph, out)
 
@@ -429,10 +435,11 @@ def _slice(like: Any, keys: Any, items: list[Any]) -> slice:
 
 
 def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
-    """Name the results of a function that began when the graph had `before` nodes. A result from before gets a node of
+    """Name the results of a function that began when the graph had `before` nodes; "" for no name. A result from before gets a node of
     its own, as every function of TensorFlow makes an operation."""
     if isinstance(out, (list, tuple)):
-        items = [named(graph, item, name, type_, before) for item in out]
+        items = [named(graph, item, name if not i else "", type_, before) for i, item in enumerate(out)]
+        graph.adopt_outputs([item.node for item in items if isinstance(item, Symbol)])
         return type(out)(*items) if hasattr(out, "_fields") else type(out)(items)
     if not isinstance(out, Symbol):
         return out
@@ -440,5 +447,6 @@ def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
     if node not in graph.nodes[before:] or node in graph._types:
         out = static.identity(out)
         node = out.node
-    graph.adopt(node, name, type_)
+    if name:
+        graph.adopt(node, name, type_)
     return out

@@ -8,7 +8,7 @@ from ....operators import F
 from ....static.graphs import using
 from ..arrays import shape
 from ..tensor import graph_of, handles, symbols, tensor
-from ..variables import variable_scope
+from ..variable_scopes import variable_scope
 from .rnn_cell import RNNCell
 
 

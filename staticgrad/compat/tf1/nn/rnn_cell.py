@@ -9,7 +9,7 @@ from ..arrays import concat, split, zeros
 from ..dtypes import float32
 from ..initializers import constant_initializer, zeros_initializer
 from ..math import matmul
-from ..variables import get_variable, variable_scope
+from ..variable_scopes import get_variable, variable_scope
 from . import functions as nn
 
 
