@@ -13,11 +13,12 @@ from . import (
     behavior,
     custom_gradients,
     data,
+    debugging,
     errors,
     flags,
     gathering,
-    indexed_slices,
     image,
+    indexed_slices,
     initializers,
     layers,
     linalg,
@@ -26,12 +27,14 @@ from . import (
     math,
     metrics,
     nn,
+    py_functions,
     random,
     scatter,
     summary,
     train,
     variable_scopes,
 )
+from . import gradients as _gradients
 from .arrays import concat as concat
 from .arrays import (
     constant,
@@ -72,7 +75,6 @@ from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while
 from .control import tuple_ as tuple
 from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import bool_ as bool
-from . import gradients as _gradients
 from .graph import (
     Graph,
     GraphKeys,
@@ -140,6 +142,7 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
+    debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
     custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
     variable_scopes: variable_scopes.PUBLIC,
@@ -148,6 +151,7 @@ _PUBLIC: dict[Any, Any] = {
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
 globals().update(linalg.TOP)
+globals()["print"] = py_functions.print_
 globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))

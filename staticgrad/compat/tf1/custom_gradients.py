@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...ir.walks import postorder
 from ...operators import F, Symbol
 from ...ops import pytree
 from ...ops.custom_gradient import call_symbols
+from ...ops.deferred import Definition, Written
 from ...static.graphs import using
 from .graph import MAKERS, Graph
 from .tensor import graph_of, handles, symbols, tensor
@@ -64,10 +66,25 @@ class DifferentiatedOp:
         return self._attrs[name]
 
 
-def _dialect(graph: Any) -> Graph:
-    if not isinstance(graph, Graph):
-        raise TypeError("a gradient of the program's own is used in a graph of another dialect")
-    return graph
+def _in_dialect(given: Sequence[Any], write: Callable[[Graph, list[Any]], list[Any]]) -> list[Any]:
+    """`write(graph, symbols)` in the graph of the symbols; where that is no graph of the dialect, as in the gradient of a
+    loop, in one of its own, whose nodes are copied. Returns symbols, and None where there is none."""
+    target = given[0].graph
+    if isinstance(target, Graph):
+        return write(target, list(given))
+    places: list[int | None] = []
+
+    def definition(operands: list[Symbol]) -> list[Any]:
+        found = write(operands[0].graph, operands)  # type: ignore[arg-type]  # a graph of `Graph`
+        kept = [x for x in found if x is not None]
+        places[:] = [None if x is None else kept.index(x) for x in found]
+        return kept
+
+    made = Written(Definition(definition, Graph), [(x.node, x.node.type) for x in given], {}, None)
+    moved = dict(zip(made.parameters, [x.node for x in given], strict=True))
+    for node in postorder(made.results, lambda n: n.inputs, moved):
+        moved[node] = target.add(node.op, tuple(moved[i] for i in node.inputs), node.attrs, node.type, node.name, node.where)
+    return [None if p is None else Symbol(target, moved[made.results[p]]) for p in places]
 
 
 def overridden(graph: Graph, type_: str, given: Any, out: Any) -> Any:
@@ -88,15 +105,17 @@ def overridden(graph: Graph, type_: str, given: Any, out: Any) -> Any:
     def rule(gs: Sequence[Any], operands: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         if register is None:
             return [None] * len(operands)
-        owner = _dialect(operands[0].graph)
-        op = DifferentiatedOp(owner, type_, type_, handles(owner, list(operands)), handles(owner, list(values)), attrs)
-        cotangents = _cotangents(gs, dict(zip(smooth, values, strict=True)))
-        found = _listed(register(op, *handles(owner, cotangents)))
-        if len(found) != len(operands):
-            raise ValueError(
-                f"Num gradients {len(found)} generated for op {name!r} do not match num inputs {len(operands)}"
-            )
-        return [None if g is None else tensor(g, x.dtype) for g, x in zip(found, operands, strict=True)]
+        fn, n, m = register, len(operands), len(values)
+
+        def write(owner: Graph, given: list[Any]) -> list[Any]:
+            inputs, outputs, cotangents = given[:n], given[n : n + m], given[n + m :]
+            op = DifferentiatedOp(owner, type_, type_, handles(owner, inputs), handles(owner, outputs), attrs)
+            found = _listed(fn(op, *handles(owner, cotangents)))
+            if len(found) != n:
+                raise ValueError(f"Num gradients {len(found)} generated for op {name!r} do not match num inputs {n}")
+            return _converted(found, inputs)
+
+        return _in_dialect([*operands, *values, *_cotangents(gs, dict(zip(smooth, values, strict=True)))], write)
 
     return pytree.unflatten(structure, call_symbols(name, results, smooth, tensors, saved, rule))
 
@@ -107,6 +126,10 @@ MAKERS["overridden"] = overridden
 def _cotangents(gs: Sequence[Any], values: dict[int, Any]) -> list[Any]:
     """One per result that a gradient flows through: zeros where there is none."""
     return [F.zeros_like(value) if gs[i] is None else gs[i] for i, value in values.items()]
+
+
+def _converted(gradients: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    return [None if g is None else tensor(g, x.dtype) for g, x in zip(gradients, operands, strict=True)]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -141,23 +164,26 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             results = [tensor(x) for x in results]
             smooth = [i for i, x in enumerate(results) if x.dtype.kind == "f"]
 
-            def rule(gs: Sequence[Any], operands: Sequence[Any], _: Sequence[Any]) -> list[Any]:
-                owner = _dialect(operands[0].graph)
-                here, values = grad, results
-                if owner is not graph or any(r.node not in owner for r in results):  # in the body of a loop: anew
-                    made, here = fn(*handles(owner, list(operands)))
-                    values = [tensor(x) for x in pytree.flatten(symbols(made), pytree.ordered)[0]]
-                cotangents = _cotangents(gs, {i: values[i] for i in smooth})
-                found = _listed(here(*handles(owner, cotangents)))
-                if len(found) != len(operands):
-                    raise ValueError(
-                        f"custom_gradient function expected to return {len(operands)} gradients, but returned {len(found)} "
-                        "instead."
-                    )
-                return [None if g is None else tensor(g, x.dtype) for g, x in zip(found, operands, strict=True)]
+            def rule(gs: Sequence[Any], operands: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
+                cotangents, n = _cotangents(gs, dict(zip(smooth, saved, strict=True))), len(operands)
+
+                def write(owner: Graph, given: list[Any]) -> list[Any]:
+                    here = grad
+                    if owner is not graph or any(r.node not in owner for r in results):  # in the body of a loop: anew
+                        _, here = fn(*handles(owner, given[:n]))
+                    found = _listed(here(*handles(owner, given[n:])))
+                    if len(found) != n:
+                        raise ValueError(
+                            f"custom_gradient function expected to return {n} gradients, but returned {len(found)} instead."
+                        )
+                    return _converted(found, given[:n])
+
+                return _in_dialect([*operands, *cotangents], write)
 
             tensors = [p.symbol for p in places]
-            made = call_symbols(fn.__name__, results, smooth, tensors, [], rule) if tensors else results
+            made = (
+                call_symbols(fn.__name__, results, smooth, tensors, [results[i] for i in smooth], rule) if tensors else results
+            )
             for x in made:
                 if not graph.known(x.node):
                     graph.adopt(x.node, "IdentityN", "IdentityN")

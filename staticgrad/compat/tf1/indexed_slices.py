@@ -75,9 +75,9 @@ class IndexedSlices(Handle):
     def dense_shape(self) -> Any:
         """The shape of the whole as a tensor; None where it is unknown."""
         if self._shape is None and self._dense is not None:
-            with using(self.graph):
-                made = static.constant(np.array(self._dense.type.shape, np.int32))
-            self._shape = self.graph.handle(made.node)
+            from .arrays import shape
+
+            self._shape = shape(self.graph.handle(self._dense))
         return self._shape
 
     @property
@@ -145,7 +145,7 @@ def rows_touched(g: IndexedSlices) -> Any:
     """For each row of the whole, whether the slices have one for it: (rows, 1, ...)."""
     dense = g.node.type.shape
     ids = F.reshape(F.astype(g.indices.symbol, np.int64), (-1,))
-    zeros = F.zeros(dense[:1], dtype=np.float32)
+    zeros = static.constant(np.zeros(dense[:1], np.float32))
     counts = F.index_add(zeros, 0, ids, F.ones_like(F.astype(ids, np.float32)))
     return F.reshape(F.gt(counts, 0), (dense[0], *(1,) * (len(dense) - 1)))
 

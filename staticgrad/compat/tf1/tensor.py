@@ -435,8 +435,8 @@ def _slice(like: Any, keys: Any, items: list[Any]) -> slice:
 
 
 def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
-    """Name the results of a function that began when the graph had `before` nodes; "" for no name. A result from before gets a node of
-    its own, as every function of TensorFlow makes an operation."""
+    """Name the results of a function that began when the graph had `before` nodes; "" for no name. A result from before gets
+    a node of its own, as every function of TensorFlow makes an operation."""
     if isinstance(out, (list, tuple)):
         items = [named(graph, item, name if not i else "", type_, before) for i, item in enumerate(out)]
         graph.adopt_outputs([item.node for item in items if isinstance(item, Symbol)])

@@ -113,7 +113,7 @@ def pure_variable_scope(name_or_scope: Any, original_name_scope: str | None = No
         chosen["dtype"] = as_dtype(chosen["dtype"])
     if "custom_getter" in chosen and source.custom_getter is not None:
         chosen["custom_getter"] = _nested(chosen["custom_getter"], source.custom_getter)
-    kept = ("initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype", "use_resource", "constraint")
+    kept = [key for key in vars(source) if key not in ("name", "reuse", "original_name_scope")]
     place = source.original_name_scope if original_name_scope is None else original_name_scope
     made = VariableScope(reuse, name, name_scope=place, **{key: chosen.get(key, getattr(source, key)) for key in kept})
     graph.scope_counts[name] = graph.scope_counts.get(name, 0) + 1
