@@ -28,9 +28,11 @@ from . import (
     metrics,
     nn,
     py_functions,
+    queues,
     random,
     scatter,
     summary,
+    test,
     train,
     variable_scopes,
 )
@@ -104,7 +106,9 @@ from .random import random_normal, random_uniform, truncated_normal
 from .session import (
     ConfigProto,
     GPUOptions,
+    GraphOptions,
     InteractiveSession,
+    OptimizerOptions,
     RunMetadata,
     RunOptions,
     Session,
@@ -142,7 +146,7 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
+    queues: queues.PUBLIC, debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
     custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
     variable_scopes: variable_scopes.PUBLIC,
@@ -174,8 +178,10 @@ __all__ = [
     "GPUOptions",
     "Graph",
     "GraphKeys",
+    "GraphOptions",
     "InteractiveSession",
     "Operation",
+    "OptimizerOptions",
     "RunMetadata",
     "RunOptions",
     "Session",

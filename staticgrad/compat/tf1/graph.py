@@ -86,6 +86,10 @@ class Graph(static.Graph):
         """Results of operations with several, after the first: that one, and their number."""
         self.scope_counts: dict[str, int] = {}
         """How often each variable scope was entered since the one around it was closed."""
+        self.growth_told = False
+        """Whether a session has warned that the graph grows between runs."""
+        self.effects: dict[Node, Node] = {}
+        """By the node of an operation that is fetched: the one that runs it and has no value."""
         self._unfed: set[Node] = set()
         self._unfetched: set[Node] = set()
 
@@ -164,25 +168,28 @@ class Graph(static.Graph):
         node, _ = self.output_of.get(node, (node, 0))
         return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
 
-    def host_action(self, tensors: Sequence[Any], act: Callable[[Sequence[np.ndarray]], None], name: str) -> Any:
+    def host_action(
+        self, tensors: Sequence[Any], act: Callable[..., None], name: str, with_session: bool = False
+    ) -> Any:
         """An operation that computes tensors and hands their values to a Python function."""
         after = control_of(self)
         with using(self), static.control_dependencies(None):
             node = static.group(name=self._scope + name).node
-        self.host_calls[node] = HostCall([t.node for t in tensors], act, after)
+        self.host_calls[node] = HostCall([t.node for t in tensors], act, after, with_session=with_session)
         return MAKERS["operation"](self, node)
 
     def host_call(
-        self, tensors: Sequence[Any], fn: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]], kinds: Sequence[TensorType],
-        name: str, type_: str,
+        self, tensors: Sequence[Any], fn: Callable[..., Sequence[np.ndarray]], kinds: Sequence[TensorType],
+        name: str, type_: str, with_session: bool = False,
     ) -> list[Any]:  # fmt: skip
         """The results of a Python function of tensors, called in each run that needs one of them."""
-        call = HostCall([t.node for t in tensors], fn, control_of(self))
+        call = HostCall([t.node for t in tensors], fn, control_of(self), with_session=with_session)
         with using(self), static.control_dependencies(None):
-            call.results += [placeholder_of(kind, self._scope + name).node for kind in kinds]
+            call.results += [placeholder_of(kind, self._scope + name if not i else None).node for i, kind in enumerate(kinds)]
         for node in call.results:
             self.host_calls[node] = call
             self._types[node] = type_
+        self.adopt_outputs(call.results)
         return [self.handle(node) for node in call.results]
 
     # tensors and operations -------------------------------------------------------------------------------------------

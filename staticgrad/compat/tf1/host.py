@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import static
-from ...errors import StaticgradError
+from ...errors import ArgumentError, StaticgradError
 from ...ir import Node
 from ...ops.pytree import unflatten
 from ...static.feeds import Feed
@@ -27,10 +27,12 @@ class HostCall:
     """A call: `fn` takes the values of the tensors and returns those of the results, None where there are none."""
 
     tensors: Sequence[Node]
-    fn: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray] | None]
+    fn: Callable[..., Sequence[np.ndarray] | None]
     after: Sequence[Node] = ()
     """Operations that run before it."""
     results: list[Node] = field(default_factory=list)
+    with_session: bool = False
+    """Whether `fn` takes the session, too."""
 
 
 def _needed(graph: Any, targets: Sequence[Node], fed: set[Node]) -> list[Node]:
@@ -65,9 +67,10 @@ def _call(session: static.Session, call: HostCall, feeds: dict[Any, Any], whole:
     pins = [n for n in _needed(graph, before, fed) if n not in fed and _once(graph, n)]
     if any(n in graph.sources for n in pins):  # parts of one element are taken together
         pins = list(dict.fromkeys([*pins, *(n for n in whole if n in graph.sources and n not in fed)]))
-    values = session.run([*before, *pins], feeds)
+    values = session.run([*before, *pins], feeds) if before else []
     feeds.update(zip(pins, values[len(before) :], strict=True))
-    found = call.fn([np.asarray(v) for v in values[: len(call.tensors)]])
+    given = [np.asarray(v) for v in values[: len(call.tensors)]]
+    found = call.fn(given, session) if call.with_session else call.fn(given)
     for node, value in zip(call.results, found or (), strict=True):
         feeds[node] = Feed(node).accept(value)
 
@@ -104,3 +107,36 @@ def callable_of(session: static.Session, fetches: Any, feed_list: Sequence[Any] 
     if not getattr(graph, "host_calls", None) and not getattr(graph, "serialized", None):
         return session.make_callable(fetches, feed_list)
     return lambda *values: run(session, fetches, dict(zip(feed_list, values, strict=True)))
+
+
+class Parts:
+    """A run in several parts: `Session.partial_run`."""
+
+    def __init__(self, session: static.Session, fetches: Any, feeds: Any):
+        self._session = session
+        leaves: list[Any] = []
+        flatten(fetches, leaves)
+        self._fetches = {element(session.graph, leaf) for leaf in leaves}
+        self._open = {element(session.graph, key) for key in feeds}
+        self._feeds: dict[Any, Any] = {}
+
+    def run(self, fetches: Any, feed_dict: Any) -> Any:
+        graph: Any = self._session.graph
+        for key, value in dict(feed_dict or {}).items():
+            node = element(graph, key)
+            if node in self._feeds:
+                raise ArgumentError(f"The feed {graph.name_of(node)}:0 has already been fed.")
+            if node not in self._open:
+                raise RuntimeError(f"The feed {graph.name_of(node)}:0 was not specified in partial_run_setup.")
+            self._feeds[node] = value
+        leaves: list[Any] = []
+        flatten(fetches, leaves)
+        wanted = [element(graph, leaf) for leaf in leaves]
+        for node in wanted:
+            if node not in self._fetches:
+                raise RuntimeError(f"The fetch {graph.name_of(node)}:0 was not specified in partial_run_setup.")
+        pins = [n for n in _needed(graph, wanted, set(self._feeds)) if n not in self._feeds and _once(graph, n)]
+        found, values = run(self._session, [fetches, pins], self._feeds)
+        self._feeds.update(zip(pins, values, strict=True))
+        self._fetches -= set(wanted)
+        return found

@@ -45,20 +45,22 @@ def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
 class Operation:
     """An operation of a graph: its name, type, inputs and results. Running it gives None."""
 
-    __slots__ = ("_effect", "_node", "graph")
+    __slots__ = ("_node", "graph")
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
         self._node, _ = graph.output_of.get(node, (node, 0))
-        self._effect: Node | None = node if node.op.effect == "group" else None
 
     @property
     def node(self) -> Node:
         """The node that a session runs for it."""
-        if self._effect is None:
+        if self._node.op.effect == "group":
+            return self._node
+        if self._node not in self.graph.effects:
             with using(self.graph), static.control_dependencies(None):
-                self._effect = static.group(Symbol(self.graph, self._node)).node
-        return self._effect
+                made = static.group(Symbol(self.graph, self._node), name=f"parts/run/{self.name}").node
+            self.graph.effects[self._node] = made
+        return self.graph.effects[self._node]
 
     @property
     def name(self) -> str:

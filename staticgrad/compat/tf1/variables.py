@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ... import static
 from ...operators import Symbol
 from ...static.graphs import using
-from .dtypes import DType, as_dtype, float32
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .shapes import TensorShape, extents
 from .tensor import Handle, Operation, operation, symbols, tensor
 
 
