@@ -118,7 +118,7 @@ def _leaf(graph: Graph, tensor: Any, tracked: bool, leaves: list[Any]) -> Node:
     kind = type_of(tensor._data)
     if not tracked:
         return graph.add(REGISTRY["constant"], (), literal(tensor._data), kind)
-    name = graph.unique_name(tensor.name if tensor.name else "leaf")
+    name = graph.claim_name(tensor.name if tensor.name else "leaf")
     node = graph.add(REGISTRY["variable"], (), {"cell": Cell(name, kind, tensor=tensor)}, kind, name)
     leaves.append((name, node))
     return node

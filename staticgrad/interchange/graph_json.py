@@ -258,10 +258,10 @@ class _Reader:
         node = Node(op, inputs, attrs, given, name, where, after)
         self.check(node)
         if name:
-            self.graph.unique_name(name)  # taken from now on
+            self.graph.claim_name(name)  # taken from now on
         self.graph.append(node)
         if noted and not name:
-            self.graph.give_name(node, self.graph.unique_name(noted))
+            self.graph.give_name(node, self.graph.claim_name(noted))
         return node
 
     def check(self, node: Node) -> None:

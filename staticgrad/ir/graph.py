@@ -102,15 +102,28 @@ class Graph:
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""
+        return self.claim_name(base)
+
+    def claim_name(self, base: str) -> str:
+        """`unique_name` for this package: a dialect's may add to the name."""
         with self.lock:
-            count = self._names.get(base, 0)
-            self._names[base] = count + 1
+            key = self.name_key(base)
+            count = self._names.get(key, 0)
+            self._names[key] = count + 1
             if count == 0:
                 return base
-            while (name := f"{base}_{count}") in self._names:
+            while (taken := f"{key}_{count}") in self._names:
                 count += 1
-            self._names[base], self._names[name] = count + 1, 1
-            return name
+            self._names[key], self._names[taken] = count + 1, 1
+            return f"{base}_{count}"
+
+    def name_key(self, name: str) -> str:
+        """Names with the same key are the same name."""
+        return name
+
+    def generated_base(self, node: Node) -> str:
+        """The name, not yet unique, of a node that nobody named."""
+        return node.op.name
 
     def name_of(self, node: Node) -> str:
         """The name of a node, by which `by_name` finds it: its own, or that of its op made unique, in the order of the nodes.
@@ -127,7 +140,7 @@ class Graph:
     def _name_all(self) -> None:
         for node in self.nodes[self._unnamed :]:
             if not node.name and node not in self._given_names:
-                self.give_name(node, self.unique_name(node.op.name))
+                self.give_name(node, self.claim_name(self.generated_base(node)))
         self._unnamed = len(self.nodes)
 
     def give_name(self, node: Node, name: str) -> None:

@@ -264,7 +264,7 @@ class Native:
     make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion in
     `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
     `compiler/fusion/epilogue.py`. order: the result can be written in this order of its axes, too; `plan` gets the layout of
-    the result then, as a third argument. """
+    the result then, as a third argument."""
 
     plan: Callable[..., Sequence[Call] | None]
     inplace: int | None = None
@@ -367,6 +367,8 @@ class OpDef:
     `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
+    stateful: bool = False
+    """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
     backward: str = ""
     """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`."""
     batch: Callable[..., Any] | None = None
@@ -387,7 +389,7 @@ class OpDef:
         put = object.__setattr__
         put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
-        put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect)
+        put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:
         """The cotangent function of input `i`, or None when no gradient flows there."""

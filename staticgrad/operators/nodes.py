@@ -46,7 +46,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()
-    node = graph.add(op, nodes, attrs, result, graph.unique_name(name) if name else "", where, after)
+    node = graph.add(op, nodes, attrs, result, graph.claim_name(name) if name else "", where, after)
     return Symbol(graph, node)
 
 

@@ -94,7 +94,7 @@ def call_symbols(
 
     tensors: the operands; results: as `forward` made them; saved: tensors that the gradient reads, results among them.
     """
-    types = [TensorType(x.shape, x.dtype) if isinstance(x, Operators) else TensorType((), bool_) for x in results]
+    types = [_type_of(x) if isinstance(x, Operators) else TensorType((), bool_) for x in results]
     numbers = [next((i for i, x in enumerate(results) if x is value and i in smooth), None) for value in saved]
     call = CustomCall(name, types, len(tensors), numbers, rule)
     node = apply(call_op, *tensors, *saved, call=call)
@@ -102,3 +102,8 @@ def call_symbols(
     for i in smooth:
         made[i] = apply(output_op, node, results[i], index=i)
     return made
+
+
+def _type_of(x: Any) -> TensorType:
+    kind: TensorType = x.node.type if isinstance(x, Symbol) else TensorType(x.shape, x.dtype)
+    return kind

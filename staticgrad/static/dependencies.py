@@ -85,7 +85,7 @@ def group(*inputs: Tensor | Operation, name: str | None = None) -> Operation:
     things = list(_flat(inputs))
     graph = _graph_of(things)
     after = tuple(dict.fromkeys([*(element(graph, thing) for thing in things), *control_of(graph)]))
-    label = graph.unique_name(name if name is not None else "group")
+    label = graph.claim_name(name if name is not None else "group")
     node = graph.add(REGISTRY["group"], (), {}, TensorType((), bool_), label, user_line(), after)
     return Operation(graph, node)
 

@@ -33,6 +33,8 @@ def _container(fetches: Any) -> Container | None:
     if isinstance(fetches, Mapping):
         factory = fetches.default_factory if isinstance(fetches, defaultdict) else None
         return Container(_mapping, (type(fetches), factory), tuple(fetches), [*fetches.values()])
+    if hasattr(type(fetches), "fetched_as"):  # a tensor of several parts
+        return _container(fetches.fetched_as())
     if hasattr(type(fetches), "__attrs_attrs__"):
         return Container(_attrs, type(fetches), None, [getattr(fetches, a.name) for a in type(fetches).__attrs_attrs__])
     return None

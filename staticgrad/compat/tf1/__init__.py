@@ -12,13 +12,16 @@ from . import (
     accepted,
     app,
     behavior,
+    custom_gradients,
     data,
+    debugging,
     draws,
     elements,
     errors,
     flags,
     gathering,
     image,
+    indexed_slices,
     initializers,
     layers,
     linalg,
@@ -27,11 +30,16 @@ from . import (
     math,
     metrics,
     nn,
+    py_functions,
+    queues,
     scatter,
     special,
     summary,
+    test,
     train,
+    variable_scopes,
 )
+from . import gradients as _gradients
 from .arrays import concat as concat
 from .arrays import (
     constant,
@@ -72,7 +80,6 @@ from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while
 from .control import tuple_ as tuple
 from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import bool_ as bool
-from .gradients import gradients, hessians
 from .graph import (
     Graph,
     GraphKeys,
@@ -104,7 +111,9 @@ from .random import random_normal, random_uniform, truncated_normal
 from .session import (
     ConfigProto,
     GPUOptions,
+    GraphOptions,
     InteractiveSession,
+    OptimizerOptions,
     RunMetadata,
     RunOptions,
     Session,
@@ -114,15 +123,11 @@ from .shapes import Dimension, TensorShape
 from .tensor import Operation, Tensor
 from .tensor_array import TensorArray
 from .variables import (
-    AUTO_REUSE,
     Variable,
-    VariableScope,
     all_variables,
     assign,
     assign_add,
     assign_sub,
-    get_variable,
-    get_variable_scope,
     global_variables,
     global_variables_initializer,
     initialize_all_variables,
@@ -131,7 +136,6 @@ from .variables import (
     local_variables_initializer,
     model_variables,
     trainable_variables,
-    variable_scope,
     variables_initializer,
 )
 
@@ -149,13 +153,18 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    accepted: accepted.PUBLIC, draws: draws.PUBLIC,
-    behavior: behavior.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+    accepted: accepted.PUBLIC, draws: draws.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC,
+    queues: queues.PUBLIC, debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
+    custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
+    behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+    variable_scopes: variable_scopes.PUBLIC,
 }  # fmt: skip
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
 globals().update(linalg.TOP)
+globals()["print"] = py_functions.print_
+globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
 for _name in ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"):
@@ -185,15 +194,16 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AUTO_REUSE",
     "ConfigProto",
     "DType",
     "Dimension",
     "GPUOptions",
     "Graph",
     "GraphKeys",
+    "GraphOptions",
     "InteractiveSession",
     "Operation",
+    "OptimizerOptions",
     "RunMetadata",
     "RunOptions",
     "Session",
@@ -201,7 +211,6 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "Variable",
-    "VariableScope",
     "add_to_collection",
     "add_to_collections",
     "all_variables",
@@ -237,15 +246,11 @@ __all__ = [
     "get_collection_ref",
     "get_default_graph",
     "get_default_session",
-    "get_variable",
-    "get_variable_scope",
     "global_variables",
     "global_variables_initializer",
     "glorot_normal_initializer",
     "glorot_uniform_initializer",
-    "gradients",
     "group",
-    "hessians",
     "identity",
     "image",
     "initialize_all_variables",
@@ -311,7 +316,6 @@ __all__ = [
     "uint8",
     "uniform_unit_scaling_initializer",
     "unstack",
-    "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",
     "where",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import static
-from ...operators import F
+from ...operators import F, Symbol
+from ...ops import pytree
 from ...static.graphs import using
 from .graph import control_dependencies
 from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
@@ -20,6 +21,14 @@ def _body(graph: Any, fn: Callable[..., Any]) -> Callable[..., Any]:
         return _tensors(fn(*handles(graph, args)))
 
     return call
+
+
+def _entered(graph: Any, found: Any, name: str) -> Any:
+    """The results of a loop or branch as handles with names."""
+    for x in pytree.flatten(found, pytree.ordered)[0]:
+        if isinstance(x, Symbol) and not graph.known(x.node) and not x.node.name:
+            graph.adopt(x.node, name, name)
+    return handles(graph, found)
 
 
 def _tensors(value: Any) -> Any:
@@ -50,7 +59,7 @@ def cond(
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
         found = F.cond(tensor(pred), _body(graph, true_fn), _body(graph, false_fn))
-    found = handles(graph, found)
+        found = _entered(graph, found, "Merge")
     return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
 
 
@@ -101,7 +110,8 @@ def while_loop(
         )
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
-    found = _arrays(handles(graph, list(found)), wrap)
+        found = _entered(graph, list(found), "Exit")
+    found = _arrays(found, wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
 
 
@@ -215,7 +225,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that runs all inputs."""
     graph = graph_of(inputs)
     with using(graph):
-        made = static.group(*_effects(inputs), name=graph._scope + (name or "group_deps"))
+        made = static.group(*_effects(inputs), name=graph.full_name(name or "group_deps"))
     return Operation(graph, made.node)
 
 

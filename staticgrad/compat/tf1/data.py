@@ -22,6 +22,7 @@ from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .errors import OutOfRangeError
 from .graph import Graph, get_default_graph
+from .host import callable_of
 from .shapes import TensorShape
 from .tensor import Handle, Operation, array_of, handles, symbols
 
@@ -499,7 +500,7 @@ def _compiled(fn: Callable[..., Any], spec: Spec) -> tuple[Callable[[Element], E
         out = fn(*_arguments(spec.nest(handles(graph, places))))
         leaves, structure = pytree.flatten(tuple(out) if isinstance(out, list) else out, _rule)
         results = [x if isinstance(x, Handle) else handles(graph, static.constant(array_of(x))) for x in leaves]
-    run = static.Session(graph).make_callable([r.symbol for r in results], places)
+    run = callable_of(static.Session(graph), [r.symbol for r in results], places)
     made = Spec(structure, [(r.dtype.numpy, r.shape) for r in results])
     return lambda element: made.nest(run(*_leaves(element))), made
 

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from ... import static
 from ...static.graphs import using
-from .tensor import graph_of, handles, symbols
+from .graph import Graph
+from .indexed_slices import IndexedSlices, slices_of
+from .tensor import Handle, graph_of, handles, symbols
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradients` gives for an x on which no y depends: None, or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class AggregationMethod:
+    """Accepted: how gradients are summed is the compiler's decision."""
+
+    ADD_N = DEFAULT = 0
+    EXPERIMENTAL_TREE, EXPERIMENTAL_ACCUMULATE_N = 1, 2
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def gradients(
@@ -18,35 +39,72 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,
-    unconnected_gradients: str = "none",
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """d(sum of ys) / dx for each x; None, or zeros for unconnected_gradients="zero", where no y depends on it.
+    """d(sum of ys) / dx for each x; None, or zeros for UnconnectedGradients.ZERO, where no y depends on it.
 
-    colocate_gradients_with_ops, gate_gradients and aggregation_method are accepted.
+    The gradient of a tensor of which rows were gathered is `IndexedSlices`. colocate_gradients_with_ops, gate_gradients and
+    aggregation_method are accepted.
     """
     graph = graph_of([ys, xs])
     graph.check_open()
-    if unconnected_gradients not in ("none", "zero"):
-        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
-    with using(graph), graph.name_scope(name):
-        found = static.gradients(symbols(ys), symbols(xs), symbols(grad_ys), symbols(stop_gradients or []))
-    result: list[Any] = handles(graph, found)
-    if unconnected_gradients == "zero":
+    try:
+        zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
+    sources, roots = _listed(xs), _listed(ys)
+    seeds = None if grad_ys is None else symbols(_listed(grad_ys))
+    if seeds is not None and len(seeds) != len(roots):
+        raise ValueError(f"Passed {len(seeds)} grad_ys for {len(roots)} ys")
+    for what, given in (("y", roots), ("x", sources)):
+        for item in given:
+            if not isinstance(item, Handle):
+                raise TypeError(f"gradients: each {what} has to be a tensor or variable, got {item!r}")
+    with using(graph), graph.name_scope(name or "gradients"):
+        found = static.gradients(
+            symbols(roots), symbols(sources), seeds, symbols(_listed(stop_gradients or []))
+        )
+        made = [None if g is None else _gradient(graph, g, x) for g, x in zip(found, sources, strict=True)]
+    if zeros:
         from .arrays import zeros_like
 
-        sources = xs if isinstance(xs, (list, tuple)) else [xs]
-        result = [zeros_like(x) if g is None else g for g, x in zip(result, sources, strict=True)]
-    return result
+        made = [zeros_like(x) if g is None else g for g, x in zip(made, sources, strict=True)]
+    return made
 
 
-def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[Any]:
-    """For each x of one axis the matrix of second derivatives of the sum of ys."""
-    from .arrays import stack, unstack
 
-    sources = xs if isinstance(xs, (list, tuple)) else [xs]
+
+def _gradient(graph: Graph, g: Any, x: Any) -> Any:
+    parts = slices_of(g.node, x.node)
+    if parts is not None:
+        return IndexedSlices.of(graph, g.node, parts)
+    if not graph.known(g.node):
+        graph.adopt(g.node, f"{graph.name_of(x.node)}_grad", "AddN")
+    return handles(graph, g)
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list[Any]:
+    """For each x the second derivatives of the sum of ys, of the shape of x twice. Raises ValueError for unknown extents."""
+    from .arrays import convert_to_tensor, reshape, stack, unstack
+
+    sources = _listed(xs)
     result = []
-    for x, first in zip(sources, gradients(ys, sources, **options), strict=True):
-        if first.shape.ndims != 1:
-            raise ValueError(f"hessians: x has to have one axis, got shape {first.shape}")
-        result.append(stack([gradients(part, x, unconnected_gradients="zero")[0] for part in unstack(first)], name=name))
+    for x, first in zip(sources, gradients(ys, sources), strict=True):
+        if first is None or not first.shape.is_fully_defined():
+            raise ValueError(f"hessians: {x} has to be connected to the ys, and its shape fully defined")
+        shape = first.shape.as_list()
+        entries = unstack(reshape(convert_to_tensor(first), [-1]))
+        rows = [convert_to_tensor(gradients(part, x, unconnected_gradients="zero")[0]) for part in entries]
+        result.append(reshape(stack(rows), [*shape, *shape], name=name))
     return result
+
+
+PUBLIC = ("AggregationMethod", "UnconnectedGradients", "gradients", "hessians")
+"""Names at the top of the dialect."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ... import static
 from ...errors import GraphError
 from ...ir import Node
-from ...operators import dispatch, state
+from ...operators import control_of, dispatch, state
 from ...static.graphs import named as node_named
 from ...static.graphs import using
+from ...static.inputs import placeholder_of
+from ...types import TensorType
+from .host import HostCall
 
 
 class GraphKeys:
@@ -36,13 +40,22 @@ class GraphKeys:
     BIASES = "biases"
     ACTIVATIONS = "activations"
     QUEUE_RUNNERS = "queue_runners"
-
-
-class HostAction(NamedTuple):
-    """What an operation does in Python, before the run that it is fetched by: `act(values of the tensors)`."""
-
-    tensors: list[Any]
-    act: Callable[[Sequence[np.ndarray]], None]
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+    SAVERS = "savers"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    EVAL_STEP = "eval_step"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    METRIC_VARIABLES = "metric_variables"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    UNBOUND_INPUTS = "unbound_inputs"
+    SAVEABLE_OBJECTS = "saveable_objects"
 
 
 class Graph(static.Graph):
@@ -59,12 +72,26 @@ class Graph(static.Graph):
         self._types: dict[Node, str] = {}
         """TensorFlow's names of op types, for operations that the dialect made."""
         self._handles: dict[Node, Any] = {}
-        self.host_actions: dict[Node, HostAction] = {}
-        """By the node of its operation."""
         self.serialized: dict[Node, Callable[[Sequence[np.ndarray]], bytes]] = {}
         """By the node of an operation whose value are bytes: those bytes, from the values of its operands."""
         self.operands: dict[Node, list[Node]] = {}
         """Of those operations."""
+        self.host_calls: dict[Node, HostCall] = {}
+        """By the node of its operation, or of each of its results."""
+        self.gradient_overrides: dict[str, str] = {}
+        """TensorFlow's type of an operation that is made now -> the name of a registered gradient."""
+        self.variable_scope: Any = None
+        """The current `variable_scopes.VariableScope`."""
+        self.output_of: dict[Node, tuple[Node, int]] = {}
+        """Results of operations with several, after the first: that one, and their number."""
+        self.scope_counts: dict[str, int] = {}
+        """How often each variable scope was entered since the one around it was closed."""
+        self.growth_told = False
+        """Whether a session has warned that the graph grows between runs."""
+        self.effects: dict[Node, Node] = {}
+        """By the node of an operation that is fetched: the one that runs it and has no value."""
+        self._unfed: set[Node] = set()
+        self._unfetched: set[Node] = set()
 
     # names ------------------------------------------------------------------------------------------------------------
 
@@ -78,11 +105,32 @@ class Graph(static.Graph):
         elif name.endswith("/"):
             self._scope = name
         else:
-            self._scope = self.unique_name(outer + name) + "/"
+            self._scope = self.claim_name(outer + name) + "/"
         try:
             yield self._scope
         finally:
             self._scope = outer
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """A name that no operation has, in the current scope."""
+        if mark_as_used:
+            return self.claim_name(self._scope + name)
+        known = dict(self._names)
+        found = self.claim_name(self._scope + name)
+        self._names = known
+        return found
+
+    def claim_name(self, base: str) -> str:
+        """A unique name; one that ends in "/" is taken as it is."""
+        return base[:-1] if base.endswith("/") else super().claim_name(base)
+
+    def name_key(self, name: str) -> str:
+        """Names that differ in case alone are one, as they may become names of files."""
+        return name.lower()
+
+    def generated_base(self, node: Node) -> str:
+        """Parts of operations have names of their own kind, which take none from operations."""
+        return f"parts/{node.op.name}"
 
     def get_name_scope(self) -> str:
         """The current prefix without its last slash."""
@@ -90,7 +138,11 @@ class Graph(static.Graph):
 
     def scoped(self, name: str) -> str:
         """A unique name in the current scope; a name that ends in "/" is taken as it is."""
-        return name[:-1] if name.endswith("/") else self.unique_name(self._scope + name)
+        return self.claim_name(self.full_name(name))
+
+    def full_name(self, name: str) -> str:
+        """A name in the current scope; one that ends in "/" is full already."""
+        return name if name.endswith("/") else self._scope + name
 
     def adopt(self, node: Node, name: str, type_: str) -> None:
         """Enter an operation that the dialect made under TensorFlow's names."""
@@ -98,15 +150,47 @@ class Graph(static.Graph):
             self.give_name(node, self.scoped(name))
         self._types[node] = type_
 
+    def known(self, node: Node) -> bool:
+        """Whether a node is an operation of the program, or part of one."""
+        return node in self._types or node in self.output_of
+
+    def adopt_outputs(self, nodes: Sequence[Node]) -> None:
+        """Make nodes the results of one operation, that of the first."""
+        for i, node in enumerate(nodes[1:], 1):
+            self.output_of[node] = nodes[0], i
+
+    def outputs_with(self, node: Node) -> list[Node]:
+        """All results of the operation of a node."""
+        first, _ = self.output_of.get(node, (node, 0))
+        return [first, *(n for n, (other, _) in self.output_of.items() if other is first)]
+
     def type_of(self, node: Node) -> str:
+        node, _ = self.output_of.get(node, (node, 0))
         return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
 
-    def host_action(self, tensors: Sequence[Any], act: Callable[[Sequence[np.ndarray]], None], name: str) -> Any:
+    def host_action(
+        self, tensors: Sequence[Any], act: Callable[..., None], name: str, with_session: bool = False
+    ) -> Any:
         """An operation that computes tensors and hands their values to a Python function."""
+        after = control_of(self)
         with using(self), static.control_dependencies(None):
             node = static.group(name=self._scope + name).node
-        self.host_actions[node] = HostAction(list(tensors), act)
+        self.host_calls[node] = HostCall([t.node for t in tensors], act, after, with_session=with_session)
         return MAKERS["operation"](self, node)
+
+    def host_call(
+        self, tensors: Sequence[Any], fn: Callable[..., Sequence[np.ndarray]], kinds: Sequence[TensorType],
+        name: str, type_: str, with_session: bool = False,
+    ) -> list[Any]:  # fmt: skip
+        """The results of a Python function of tensors, called in each run that needs one of them."""
+        call = HostCall([t.node for t in tensors], fn, control_of(self), with_session=with_session)
+        with using(self), static.control_dependencies(None):
+            call.results += [placeholder_of(kind, self._scope + name if not i else None).node for i, kind in enumerate(kinds)]
+        for node in call.results:
+            self.host_calls[node] = call
+            self._types[node] = type_
+        self.adopt_outputs(call.results)
+        return [self.handle(node) for node in call.results]
 
     # tensors and operations -------------------------------------------------------------------------------------------
 
@@ -131,9 +215,20 @@ class Graph(static.Graph):
                 f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
                 '"<op_name>:<output_index>".'
             )
-        if index != "0":
+        first = self._named(op)
+        results = self.outputs_with(first)
+        if not index.isdigit() or int(index) >= len(results):
             raise KeyError(f"The name {name!r} refers to a Tensor which does not exist.")
-        return self.handle(self._named(op))
+        return self.handle(results[int(index)])
+
+    def by_name(self, name: str) -> Node | None:
+        found = super().by_name(name)
+        op, colon, index = name.rpartition(":")
+        if found is None and colon and index.isdigit():
+            first = super().by_name(op)
+            results = [] if first is None else self.outputs_with(first)
+            return results[int(index)] if int(index) < len(results) else None
+        return found
 
     def get_operation_by_name(self, name: str) -> Any:
         """Raises KeyError where there is none."""
@@ -184,15 +279,59 @@ class Graph(static.Graph):
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, of the items whose names begin with it."""
+        """A copy of the collection; with `scope`, a regular expression, of the items whose names begin with it."""
         found = list(self._collections.get(name, ()))
-        return found if scope is None else [i for i in found if getattr(i, "name", "").startswith(scope)]
+        return found if scope is None else [i for i in found if re.match(scope, getattr(i, "name", ""))]
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of the collections."""
+        return list(self._collections)
 
     def get_all_collection_keys(self) -> list[Any]:
         return [key for key, items in self._collections.items() if items]
 
     def clear_collection(self, name: Any) -> None:
         self._collections.pop(name, None)
+
+    # gradients and feeds ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Operations of these types that are made in this context have the gradients of these registered names."""
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        outer, self.gradient_overrides = self.gradient_overrides, {**self.gradient_overrides, **op_type_map}
+        try:
+            yield
+        finally:
+            self.gradient_overrides = outer
+
+    def is_feedable(self, tensor: Any) -> bool:
+        return tensor.node not in self._unfed
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Refuse to feed the tensor."""
+        self._unfed.add(tensor.node)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        return tensor_or_op.node not in self._unfetched
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Refuse to fetch the operation's results."""
+        self._unfetched.add(op.node)
+
+    @property
+    def version(self) -> int:
+        """The number of nodes: it grows with the graph."""
+        return len(self.nodes)
+
+    @property
+    def building_function(self) -> bool:
+        return False
 
     # accepted ---------------------------------------------------------------------------------------------------------
 
@@ -213,7 +352,7 @@ class Graph(static.Graph):
 
 
 MAKERS: dict[str, Callable[..., Any]] = {}
-"""The classes "tensor", "operation" and "variable", which are built on this module."""
+"""The classes "tensor", "operation" and "variable", and the function "overridden", which are built on this module."""
 
 
 def get_default_graph() -> Graph:

@@ -11,7 +11,7 @@ from .dtypes import as_dtype, float32
 from .graph import GraphKeys, get_default_graph
 from .shapes import TensorShape
 from .tensor import Handle
-from .variables import get_variable, variable_scope
+from .variable_scopes import get_variable, variable_scope
 
 
 def snake_case(name: str) -> str:

@@ -407,9 +407,14 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     return F.minimum(F.maximum(t, tensor(clip_value_min, t.dtype)), tensor(clip_value_max, t.dtype))
 
 
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """t scaled so that its Euclidean norm is at most `clip_norm`; of `IndexedSlices` that of their values."""
+    values = _clipped_by_norm(getattr(t, "values", t), clip_norm, axes, name=name)
+    return t.with_values(values) if hasattr(t, "values") else values
+
+
 @operation("clip_by_norm")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
-    """t scaled so that its Euclidean norm is at most `clip_norm`."""
+def _clipped_by_norm(t: Any, clip_norm: Any, axes: Any) -> Any:
     t = tensor(t)
     squares = F.sum(F.square(t), axis=tuple(range(t.ndim)) if axes is None else reduced_axes(axes, None), keepdims=True)
     norm = F.sqrt(squares)
@@ -417,9 +422,16 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     return F.div(F.mul(t, limit), F.maximum(norm, limit))
 
 
+def global_norm(t_list: Any, name: str | None = None) -> Any:
+    """The Euclidean norm of all elements of several tensors; None among them are left out. Of `IndexedSlices` it takes the
+    values, of which several may be for one place."""
+    if isinstance(t_list, Handle) or not isinstance(t_list, (list, tuple)):
+        raise TypeError("t_list should be a sequence")
+    return _global_norm([getattr(t, "values", t) for t in t_list], name=name)
+
+
 @operation("global_norm")
-def global_norm(t_list: Any) -> Any:
-    """The Euclidean norm of all elements of several tensors; None among them are left out."""
+def _global_norm(t_list: Any) -> Any:
     total: Any = None
     for t in t_list:
         if t is not None:
@@ -429,10 +441,11 @@ def global_norm(t_list: Any) -> Any:
 
 
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None) -> tuple[list[Any], Any]:
-    """Tensors scaled so that the norm of all is at most `clip_norm`; and that norm before."""
+    """Tensors, or `IndexedSlices`, scaled so that the norm of all is at most `clip_norm`; and that norm before."""
     norm = global_norm(t_list) if use_norm is None else use_norm
     scale = _scale(norm, clip_norm)
-    return [None if t is None else _made["multiply"](t, scale, name=name) for t in t_list], norm
+    scaled = [None if t is None else _made["multiply"](getattr(t, "values", t), scale, name=name) for t in t_list]
+    return [t.with_values(s) if hasattr(t, "values") else s for t, s in zip(t_list, scaled, strict=True)], norm
 
 
 @operation("clip_scale", "Mul")

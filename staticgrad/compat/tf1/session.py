@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import manual_seed, static
 from ...errors import StaticgradError
-from ...operators import Symbol
-from ...ops.pytree import unflatten
-from ...static.fetches import flatten
-from ...static.graphs import element
+from . import host
 from .errors import as_tensorflow
 from .graph import Graph, get_default_graph
 
@@ -28,9 +26,17 @@ class Session:
         if isinstance(target, static.Graph):
             raise TypeError("the first argument of a session is its target: write tf.Session(graph=graph)")
         self._session = static.Session(get_default_graph() if graph is None else graph)
+        self._watch = Growth(self._session.graph)
         seed = getattr(self._session.graph, "seed", None)
         if seed is not None:
             manual_seed(seed)
+
+    @classmethod
+    def over(cls, session: static.Session) -> Session:
+        """A session of the dialect with the values of another."""
+        made = cls.__new__(cls)
+        made._session, made._watch = session, Growth(session.graph)
+        return made
 
     @property
     def graph(self) -> Graph:
@@ -39,22 +45,43 @@ class Session:
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, operations (None), variables, names, or nests of them.
 
-        feed_dict: values for any tensors of the graph. options and run_metadata are accepted. Raises `tf.errors`,
-        ValueError for a value of another shape than its tensor's, TypeError for a fetch that is none.
+        feed_dict: values for any tensors of the graph. run_metadata: gets the profile of the plan where options ask for a
+        trace. Raises `tf.errors`, ValueError for a value of another shape than its tensor's, TypeError for a fetch that is none.
         """
         if fetches is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
-        graph = self.graph
+        if self._watch.size != len(self._session.graph.nodes):
+            self._watch.look()
         try:
-            if getattr(graph, "host_actions", None) or getattr(graph, "serialized", None):
-                return run_with_python(self._session, fetches, feed_dict)
-            return self._session.run(fetches, feed_dict)
+            found = host.run(self._session, fetches, feed_dict)
+            if run_metadata is not None and getattr(options, "trace_level", 0):
+                run_metadata.profile = self._session.plan(fetches, feed_dict).profile()
+        except StaticgradError as error:
+            raise as_tensorflow(error) from None
+        return found
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> host.Parts:
+        """A handle for `partial_run`: one run of these fetches and feeds in several parts."""
+        return host.Parts(self._session, fetches, feeds or [])
+
+    def partial_run(self, handle: host.Parts, fetches: Any, feed_dict: Any = None) -> Any:
+        """Go on with a run: values of `fetches` with all that was fed so far. Each fetch and feed may be used once.
+
+        Raises RuntimeError for those that were not announced, and `tf.errors.InvalidArgumentError` for a value that is fed
+        again.
+        """
+        try:
+            return handle.run(fetches, feed_dict)
         except StaticgradError as error:
             raise as_tensorflow(error) from None
 
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The one device that there is."""
+        return [DeviceAttributes("/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 0, 0)]
+
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of `feed_list` that does what `run` does."""
-        call = self._session.make_callable(fetches, feed_list)
+        call = host.callable_of(self._session, fetches, feed_list or ())
 
         def run(*values: Any) -> Any:
             try:
@@ -88,28 +115,6 @@ class Session:
         self._session.__exit__(*exception)
 
 
-def run_with_python(session: static.Session, fetches: Any, feed_dict: Any) -> Any:
-    """A run whose fetches may need Python: actions of the host come before it, and some values are serialized after it."""
-    graph: Any = session.graph
-    leaves: list[Any] = []
-    structure = flatten(fetches, leaves)
-    nodes = [getattr(leaf, "node", None) if not isinstance(leaf, str) else element(graph, leaf) for leaf in leaves]
-    if graph.host_actions:
-        for node in graph.reaching([n for n in nodes if n is not None]):
-            action = graph.host_actions.get(node)
-            if action is not None:
-                action.act(session.run(action.tensors, feed_dict))
-    wanted = [
-        [Symbol(graph, i) for i in graph.operands[node]] if node in graph.serialized else leaf
-        for leaf, node in zip(leaves, nodes, strict=True)
-    ]
-    found = session.run(wanted, feed_dict)
-    return unflatten(
-        structure,
-        [graph.serialized[n](value) if n in graph.serialized else value for value, n in zip(found, nodes, strict=True)],
-    )
-
-
 class InteractiveSession(Session):
     """A session that is the default one from its making until it is closed."""
 
@@ -139,11 +144,71 @@ class GPUOptions(SimpleNamespace):
     """Accepted."""
 
 
-class RunOptions(SimpleNamespace):
+class GraphOptions(SimpleNamespace):
     """Accepted."""
+
+
+class OptimizerOptions(SimpleNamespace):
+    """Accepted."""
+
+    L0, L1 = -1, 0
+    OFF = DEFAULT = 0
+    ON_1, ON_2 = 1, 2
+
+
+class RunOptions(SimpleNamespace):
+    """trace_level: anything but NO_TRACE measures the plan of a run; see `RunMetadata`. Other fields are accepted."""
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
 
+    def __init__(self, trace_level: int = 0, **fields: Any):
+        super().__init__(trace_level=trace_level, **fields)
 
-class RunMetadata(SimpleNamespace):
-    """Accepted."""
+
+class RunMetadata:
+    """profile: the times of the instructions of a run's plan, where the run's options asked for a trace."""
+
+    def __init__(self) -> None:
+        self.profile: Any = None
+
+    @property
+    def step_stats(self) -> Any:
+        return self.profile
+
+
+class DeviceAttributes(NamedTuple):
+    """A device of a session."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+
+
+class Growth:
+    """Warns of a program that adds operations to its graph between runs, by the same line again: each run compiles anew."""
+
+    def __init__(self, graph: Any):
+        self._graph = graph
+        self._lines: set[Any] = set()
+        self._known: int | None = None
+        self.size = -1
+        """The number of nodes at the last run."""
+
+    def look(self) -> None:
+        nodes = self._graph.nodes
+        if self._known is not None:
+            made = [n for n in nodes[self._known :] if self._graph.known(n) and n.where is not None]
+            lines = dict.fromkeys(n.where for n in made)
+            again = next((where for where in lines if where in self._lines), None)
+            if again is not None and not self._graph.growth_told:
+                self._graph.growth_told = True
+                op = next(n for n in made if n.where == again)
+                warnings.warn(
+                    f"the graph grows between runs: {self._graph.name_of(op)!r} was made again at {again}\n"
+                    "build the graph once, before the loop; each new operation is compiled anew (tf.get_default_graph()."
+                    "finalize() makes this an error)",
+                    stacklevel=3,
+                )
+            self._lines.update(lines)
+        self._known = self.size = len(nodes)

@@ -26,6 +26,7 @@ from ...types import TensorType
 from .dtypes import DType, as_dtype
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph, get_default_graph
+from .host import run
 from .shapes import Dimension, TensorShape
 
 
@@ -36,7 +37,7 @@ def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
     except StaticgradError as error:
         raise ValueError(str(error)) from None
     try:
-        return chosen.run(fetch, feed_dict)
+        return run(chosen, fetch, feed_dict)
     except StaticgradError as error:
         raise as_tensorflow(error) from None
 
@@ -44,20 +45,22 @@ def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
 class Operation:
     """An operation of a graph: its name, type, inputs and results. Running it gives None."""
 
-    __slots__ = ("_effect", "_node", "graph")
+    __slots__ = ("_node", "graph")
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
-        self._node = node
-        self._effect: Node | None = node if node.op.effect == "group" else None
+        self._node, _ = graph.output_of.get(node, (node, 0))
 
     @property
     def node(self) -> Node:
         """The node that a session runs for it."""
-        if self._effect is None:
+        if self._node.op.effect == "group":
+            return self._node
+        if self._node not in self.graph.effects:
             with using(self.graph), static.control_dependencies(None):
-                self._effect = static.group(Symbol(self.graph, self._node)).node
-        return self._effect
+                made = static.group(Symbol(self.graph, self._node), name=f"parts/run/{self.name}").node
+            self.graph.effects[self._node] = made
+        return self.graph.effects[self._node]
 
     @property
     def name(self) -> str:
@@ -77,7 +80,9 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        return [] if self._node.op.effect == "group" else [self.graph.handle(self._node)]
+        if self._node.op.effect == "group":
+            return []
+        return [self.graph.handle(node) for node in self.graph.outputs_with(self._node)]
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:
@@ -129,7 +134,8 @@ class Handle:
 
     @property
     def name(self) -> str:
-        return f"{self.graph.name_of(self.node)}:0"
+        first, index = self.graph.output_of.get(self.node, (self.node, 0))
+        return f"{self.graph.name_of(first)}:{index}"
 
     @property
     def dtype(self) -> DType:
@@ -153,7 +159,7 @@ class Handle:
 
     @property
     def value_index(self) -> int:
-        return 0
+        return self.graph.output_of.get(self.node, (self.node, 0))[1]
 
     def consumers(self) -> list[Operation]:
         return [Operation(self.graph, node) for node in self.graph.nodes if self.node in node.inputs]
@@ -363,6 +369,8 @@ def operation(
                     out = write(*given)
                 except UnknownExtentError:
                     out = put_off(graph, write, given, types)
+                if graph.gradient_overrides:
+                    out = MAKERS["overridden"](graph, type_ or default, given, out)
                 out = named(graph, out, name or default, type_ or default, before)
             return handles(graph, out)
 
@@ -432,10 +440,11 @@ def _slice(like: Any, keys: Any, items: list[Any]) -> slice:
 
 
 def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
-    """Name the results of a function that began when the graph had `before` nodes. A result from before gets a node of
-    its own, as every function of TensorFlow makes an operation."""
+    """Name the results of a function that began when the graph had `before` nodes; "" for no name. A result from before gets
+    a node of its own, as every function of TensorFlow makes an operation."""
     if isinstance(out, (list, tuple)):
-        items = [named(graph, item, name, type_, before) for item in out]
+        items = [named(graph, item, name if not i else "", type_, before) for i, item in enumerate(out)]
+        graph.adopt_outputs([item.node for item in items if isinstance(item, Symbol)])
         return type(out)(*items) if hasattr(out, "_fields") else type(out)(items)
     if not isinstance(out, Symbol):
         return out
@@ -443,5 +452,6 @@ def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
     if node not in graph.nodes[before:] or node in graph._types:
         out = static.identity(out)
         node = out.node
-    graph.adopt(node, name, type_)
+    if name:
+        graph.adopt(node, name, type_)
     return out

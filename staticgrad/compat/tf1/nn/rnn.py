@@ -12,7 +12,7 @@ from ..arrays import concat, reverse, shape, stack, unstack
 from ..gathering import reverse_sequence
 from ..layer import Layer, leaves
 from ..tensor import graph_of, handles, operation, symbols, tensor
-from ..variables import variable_scope
+from ..variable_scopes import variable_scope
 from .rnn_cell import mapped
 
 

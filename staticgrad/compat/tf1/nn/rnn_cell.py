@@ -12,7 +12,7 @@ from ..layer import Layer
 from ..math import clip_by_value, matmul
 from ..random import random_uniform
 from ..shapes import Dimension, TensorShape
-from ..variables import variable_scope
+from ..variable_scopes import variable_scope
 from . import functions as nn
 
 Activation = Callable[[Any], Any]

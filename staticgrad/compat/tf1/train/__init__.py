@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
 from ..variables import Variable
-from . import supervised
+from . import supervised, threads
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -37,7 +37,8 @@ from .regularized import (
 )
 from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
 
-globals().update({name: getattr(supervised, name) for name in supervised.PUBLIC})
+for _module in (supervised, threads):
+    globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -68,6 +69,7 @@ __all__ = [
     "piecewise_constant_decay",
     "polynomial_decay",
     *supervised.PUBLIC,
+    *threads.PUBLIC,
 ]
 
 

@@ -15,6 +15,7 @@ from ..arrays import zeros_like
 from ..dtypes import float32
 from ..gradients import gradients
 from ..graph import GraphKeys, get_default_graph
+from ..indexed_slices import IndexedSlices, rows_touched
 from ..tensor import Handle, Operation, tensor
 from ..variables import Variable
 
@@ -24,6 +25,8 @@ class Optimizer:
 
     GATE_NONE, GATE_OP, GATE_GRAPH = range(3)
     slot_names: Sequence[str] = ()
+    by_rows = False
+    """Whether a step with `IndexedSlices` leaves rows alone that have none, where its rule would change them."""
 
     def __init__(self, use_locking: bool, name: str):
         self.name = name
@@ -95,6 +98,9 @@ class Optimizer:
                 var = v.symbol
                 state = {slot: s.symbol for slot, s in own.items()}
                 values = self.rule(var, tensor(g, var.dtype), state, {k: s.symbol for k, s in shared.items()})
+                if self.by_rows and isinstance(g, IndexedSlices):
+                    touched = rows_touched(g)
+                    values = {k: F.where(touched, x, state[k] if k else var) for k, x in values.items()}
                 for key, value in values.items():
                     target = var if key == "" else state[key]
                     value = v.constraint(graph.handle(value.node)).symbol if key == "" and v.constraint else value
@@ -103,7 +109,7 @@ class Optimizer:
             if global_step is not None:
                 step = global_step.symbol
                 updates.append(static.assign_add(step, F.ones_like(step)))
-            made = Operation(graph, static.group(*updates, name=graph.get_name_scope()).node)
+            made = Operation(graph, static.group(*updates, name=graph._scope).node)
         graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
 
@@ -164,6 +170,7 @@ class GradientDescentOptimizer(Optimizer):
 class MomentumOptimizer(Optimizer):
     """accum = momentum * accum + grad; var -= learning_rate * accum; with Nesterov's step a look ahead."""
 
+    by_rows = True
     slot_names = ("momentum",)
 
     def __init__(
@@ -218,6 +225,7 @@ class AdamOptimizer(Optimizer):
 class RMSPropOptimizer(Optimizer):
     """mean square and, centered, mean gradient; mom = momentum * mom + rate * grad / sqrt(ms - mg^2 + epsilon)."""
 
+    by_rows = True
     slot_names: Sequence[str] = ("rms", "momentum")
 
     def __init__(
@@ -271,6 +279,7 @@ class AdagradOptimizer(Optimizer):
 class AdadeltaOptimizer(Optimizer):
     """Zeiler, "ADADELTA: an adaptive learning rate method", 2012, times `learning_rate`."""
 
+    by_rows = True
     slot_names = ("accum", "accum_update")
 
     def __init__(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from ..graph import GraphKeys, get_default_graph
 from ..session import Session
 from ..variables import global_variables_initializer, local_variables_initializer
 from .saver import Saver, latest_checkpoint
+from .threads import Coordinator, start_queue_runners
 
 
 class NanLossDuringTrainingError(RuntimeError):
@@ -283,6 +282,7 @@ class MonitoredSession:
         self._session: Session = creator.create_session()
         self._stop = False
         self._coordinator = Coordinator()
+        start_queue_runners(self._session, self._coordinator)
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coordinator)
 
@@ -397,70 +397,9 @@ def _summaries(scaffold: Scaffold) -> Any:
     return scaffold.summary_op if scaffold.summary_op is not None else summary.merge_all()
 
 
-# threads --------------------------------------------------------------------------------------------------------------
-
-
-class Coordinator:
-    """Asks threads to stop, and waits for them."""
-
-    def __init__(self, clean_stop_exception_types: Any = None):
-        self._stop = threading.Event()
-        self._clean = (OutOfRangeError, *(clean_stop_exception_types or ()))
-        self._error: BaseException | None = None
-        self._threads: list[threading.Thread] = []
-
-    def request_stop(self, ex: Any = None) -> None:
-        """Ask all to stop; an exception that is not a clean end is raised by `join`."""
-        if isinstance(ex, BaseException) and not isinstance(ex, self._clean) and self._error is None:
-            self._error = ex
-        self._stop.set()
-
-    def clear_stop(self) -> None:
-        self._error = None
-        self._stop.clear()
-
-    def should_stop(self) -> bool:
-        return self._stop.is_set()
-
-    def wait_for_stop(self, timeout: float | None = None) -> bool:
-        return self._stop.wait(timeout)
-
-    def register_thread(self, thread: threading.Thread) -> None:
-        self._threads.append(thread)
-
-    @contextmanager
-    def stop_on_exception(self) -> Iterator[None]:
-        """Ask all to stop where the body raises."""
-        try:
-            yield
-        except Exception as error:
-            self.request_stop(error)
-
-    def join(self, threads: Any = None, stop_grace_period_secs: float = 120, ignore_live_threads: bool = False) -> None:
-        """Wait for the threads; raises what a thread reported. RuntimeError for threads that don't end in time."""
-        end = None
-        for thread in [*self._threads, *(threads or [])]:
-            while thread.is_alive():
-                thread.join(0.1)
-                if self._stop.is_set():
-                    end = end or time.monotonic() + stop_grace_period_secs
-                    if time.monotonic() > end:
-                        break
-            if thread.is_alive() and not ignore_live_threads:
-                raise RuntimeError("Coordinator stopped with threads still running.")
-        if self._error is not None:
-            raise self._error
-
-
-def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
-                        collection: str = GraphKeys.QUEUE_RUNNERS) -> list[threading.Thread]:  # fmt: skip
-    """Accepted: `tf.data` iterators need no threads, and there are no queues."""
-    return []
-
-
 PUBLIC = (
-    "CheckpointSaverHook", "ChiefSessionCreator", "Coordinator", "FinalOpsHook", "LoggingTensorHook", "MonitoredSession",
+    "CheckpointSaverHook", "ChiefSessionCreator", "FinalOpsHook", "LoggingTensorHook", "MonitoredSession",
     "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook", "Scaffold", "SecondOrStepTimer",
     "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues", "SingularMonitoredSession",
-    "StepCounterHook", "StopAtStepHook", "SummarySaverHook", "WorkerSessionCreator", "start_queue_runners",
+    "StepCounterHook", "StopAtStepHook", "SummarySaverHook", "WorkerSessionCreator",
 )  # fmt: skip

@@ -1,0 +1,304 @@
+"""Threads that fill queues: the coordinator, queue runners, and the pipelines of inputs that are built on them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .... import static
+from ....static.defaults import get_default_session
+from ..arrays import convert_to_tensor, gather, identity
+from ..errors import CancelledError, OutOfRangeError
+from ..gathering import argsort
+from ..graph import GraphKeys, control_dependencies, get_default_graph
+from ..queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from ..random import random_uniform
+from ..scatter import count_up_to
+from ..tensor import Operation
+from ..variables import Variable
+
+
+class Coordinator:
+    """Asks threads to stop, and waits for them."""
+
+    def __init__(self, clean_stop_exception_types: Any = None):
+        self._stop = threading.Event()
+        self._clean = (OutOfRangeError, *(clean_stop_exception_types or ()))
+        self._error: BaseException | None = None
+        self._threads: list[threading.Thread] = []
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask all to stop; an exception that is not a clean end is raised by `join`."""
+        if isinstance(ex, BaseException) and not isinstance(ex, self._clean) and self._error is None:
+            self._error = ex
+        self._stop.set()
+
+    def clear_stop(self) -> None:
+        self._error = None
+        self._stop.clear()
+
+    def should_stop(self) -> bool:
+        return self._stop.is_set()
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        return self._stop.wait(timeout)
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        self._threads.append(thread)
+
+    @contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """Ask all to stop where the body raises."""
+        try:
+            yield
+        except Exception as error:
+            self.request_stop(error)
+
+    def join(self, threads: Any = None, stop_grace_period_secs: float = 120, ignore_live_threads: bool = False) -> None:
+        """Wait for the threads; raises what a thread reported. RuntimeError for threads that don't end in time."""
+        end = None
+        for thread in [*self._threads, *(threads or [])]:
+            while thread.is_alive():
+                thread.join(0.1)
+                if self._stop.is_set():
+                    end = end or time.monotonic() + stop_grace_period_secs
+                    if time.monotonic() > end:
+                        break
+            if thread.is_alive() and not ignore_live_threads:
+                raise RuntimeError("Coordinator stopped with threads still running.")
+        if self._error is not None:
+            raise self._error
+
+
+class LooperThread(threading.Thread):
+    """A thread that repeats `run_loop` until its coordinator stops; every `timer_interval_secs`, or without a pause for None."""
+
+    def __init__(self, coord: Coordinator, timer_interval_secs: float | None, target: Any = None, args: Any = None,
+                 kwargs: Any = None):  # fmt: skip
+        super().__init__(daemon=True)
+        self._coord, self._interval, self._function = coord, timer_interval_secs, target
+        self._given = tuple(args or ()), dict(kwargs or {})
+        coord.register_thread(self)
+
+    @staticmethod
+    def loop(coord: Coordinator, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None) -> Any:
+        """Begin such a thread."""
+        made = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        made.start()
+        return made
+
+    def run(self) -> None:
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            while not self._coord.should_stop():
+                self.run_loop()
+                if self._interval is not None and self._coord.wait_for_stop(self._interval):
+                    break
+            self.stop_loop()
+
+    def start_loop(self) -> None: ...
+
+    def stop_loop(self) -> None: ...
+
+    def run_loop(self) -> None:
+        if self._function is not None:
+            self._function(*self._given[0], **self._given[1])
+
+
+class QueueRunner:
+    """Runs the enqueue operations of a queue, each in a thread, until one has no more elements; then closes the queue."""
+
+    def __init__(
+        self, queue: QueueBase, enqueue_ops: Sequence[Operation], close_op: Operation | None = None,
+        cancel_op: Operation | None = None, queue_closed_exception_types: Any = None, queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ):  # fmt: skip
+        if queue is None or not enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        self.queue, self.enqueue_ops = queue, list(enqueue_ops)
+        self.close_op = queue.close() if close_op is None else close_op
+        self.cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        self._ends = (OutOfRangeError, CancelledError, *(queue_closed_exception_types or ()))
+        self.exceptions_raised: list[BaseException] = []
+
+    @property
+    def name(self) -> str:
+        return self.queue.name
+
+    def create_threads(self, sess: Any, coord: Coordinator | None = None, daemon: bool = False,
+                       start: bool = False) -> list[threading.Thread]:  # fmt: skip
+        """One thread per operation, and with a coordinator one that closes the queue when that stops."""
+        left = [len(self.enqueue_ops)]
+        lock = threading.Lock()
+
+        def feed(op: Operation) -> None:
+            try:
+                while coord is None or not coord.should_stop():
+                    sess.run(op)
+            except self._ends:
+                pass
+            except Exception as error:
+                self.exceptions_raised.append(error)
+                if coord is None:
+                    raise
+                coord.request_stop(error)
+            finally:
+                with lock:
+                    left[0] -= 1
+                    last = not left[0]
+                if last:
+                    sess.run(self.close_op)
+
+        def stop() -> None:
+            coord.wait_for_stop()  # type: ignore[union-attr]  # begun with a coordinator alone
+            sess.run(self.cancel_op)
+
+        threads = [threading.Thread(target=feed, args=(op,), daemon=daemon) for op in self.enqueue_ops]
+        if coord is not None:
+            threads.append(threading.Thread(target=stop, daemon=daemon))
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Let `start_queue_runners` start it."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
+                        collection: str = GraphKeys.QUEUE_RUNNERS) -> list[threading.Thread]:  # fmt: skip
+    """Start the threads of all queue runners of the graph. Raises ValueError without a session."""
+    chosen = get_default_session() if sess is None else sess
+    if chosen is None:
+        raise ValueError(
+            "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass an explicit "
+            "session to tf.start_queue_runners(sess=sess)"
+        )
+    if isinstance(chosen, static.Session):
+        from ..session import Session
+
+        chosen = Session.over(chosen)
+    runners = chosen.graph.get_collection(collection)
+    return [thread for runner in runners for thread in runner.create_threads(chosen, coord, daemon, start)]
+
+
+# pipelines ------------------------------------------------------------------------------------------------------------
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """The tensor; after so many runs a run raises `tf.errors.OutOfRangeError`. Counts in a local variable."""
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    graph = get_default_graph()
+    with graph.name_scope(name or "limit_epochs"):
+        epochs = Variable(
+            np.int64(0), trainable=False, name="epochs", collections=[GraphKeys.LOCAL_VARIABLES]
+        )
+        counter = count_up_to(epochs, num_epochs)
+        with control_dependencies([counter]):
+            return identity(tensor)
+
+
+def input_producer(
+    input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
+    capacity: int = 32, shared_name: str | None = None, summary_name: str | None = None, name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:  # fmt: skip
+    """A queue of the rows of a tensor, filled by a queue runner, in another random order each time."""
+    with get_default_graph().name_scope(name or "input_producer"):
+        rows = convert_to_tensor(input_tensor)
+        shape = rows.shape.as_list()[1:] if element_shape is None else element_shape
+        if shuffle:
+            rows = gather(rows, argsort(random_uniform([rows.shape.as_list()[0]], seed=seed)))
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(capacity, [rows.dtype], [shape])
+        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        return queue
+
+
+def range_input_producer(
+    limit: int, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
+    shared_name: str | None = None, name: str | None = None,
+) -> FIFOQueue:  # fmt: skip
+    """A queue of the integers below `limit`."""
+    return input_producer(
+        np.arange(limit, dtype=np.int32), [], num_epochs, shuffle, seed, capacity, name=name or "input_producer"
+    )
+
+
+def slice_input_producer(
+    tensor_list: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
+    shared_name: str | None = None, name: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """One row of each tensor, the same in all, another in each run."""
+    if not tensor_list:
+        raise ValueError("Expected at least one tensor in slice_input_producer().")
+    with get_default_graph().name_scope(name or "input_producer"):
+        tensors = [convert_to_tensor(t) for t in tensor_list]
+        queue = range_input_producer(tensors[0].shape.as_list()[0], num_epochs, shuffle, seed, capacity)
+        index = queue.dequeue()
+        return [gather(t, index) for t in tensors]
+
+
+def _batched(
+    tensors: Any, batch_size: int, threads: int, queue_of: Any, enqueue_many: bool, shapes: Any, allow_smaller: bool, name: str,
+) -> Any:  # fmt: skip
+    named = isinstance(tensors, dict)
+    with get_default_graph().name_scope(name):
+        items = [convert_to_tensor(t) for t in (tensors.values() if named else _listed(tensors))]
+        if shapes is None:
+            shapes = [t.shape.as_list()[1:] if enqueue_many else t.shape for t in items]
+        queue = queue_of([t.dtype for t in items], shapes)
+        add = queue.enqueue_many if enqueue_many else queue.enqueue
+        add_queue_runner(QueueRunner(queue, [add(items)] * threads))
+        take = queue.dequeue_up_to if allow_smaller else queue.dequeue_many
+        found = take(batch_size)
+    found = found if isinstance(found, list) else [found]
+    if named:
+        return dict(zip(tensors, found, strict=True))
+    return found if (isinstance(tensors, (list, tuple)) and len(found) > 1) or isinstance(tensors, list) else found[0]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def batch(
+    tensors: Any, batch_size: int, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
+    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of the values of tensors in many runs, made by queue runners. enqueue_many: the tensors hold many elements."""
+    cls = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+    return _batched(
+        tensors, batch_size, num_threads, lambda d, s: cls(capacity, d, s), enqueue_many, shapes, allow_smaller_final_batch,
+        name or "batch",
+    )  # fmt: skip
+
+
+def shuffle_batch(
+    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, num_threads: int = 1, seed: int | None = None,
+    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """`batch` through a `RandomShuffleQueue`."""
+    return _batched(
+        tensors, batch_size, num_threads, lambda d, s: RandomShuffleQueue(capacity, min_after_dequeue, d, s, seed=seed),
+        enqueue_many, shapes, allow_smaller_final_batch, name or "shuffle_batch",
+    )  # fmt: skip
+
+
+PUBLIC = (
+    "Coordinator", "LooperThread", "QueueRunner", "add_queue_runner", "batch", "input_producer", "limit_epochs",
+    "range_input_producer", "shuffle_batch", "slice_input_producer", "start_queue_runners",
+)  # fmt: skip

@@ -1,0 +1,374 @@
+"""`variable_scope`, `get_variable` and what is built on them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DType, as_dtype, float32
+from .graph import Graph, GraphKeys, get_default_graph
+from .shapes import TensorShape, extents
+from .tensor import Handle
+from .variables import Variable
+
+AUTO_REUSE = "AUTO_REUSE"
+
+Getter = Callable[..., Any]
+
+
+class VariableScope:
+    """The prefix of names of `get_variable`, whether variables are made or found again, and defaults."""
+
+    def __init__(
+        self, reuse: Any, name: str = "", initializer: Any = None, regularizer: Any = None, caching_device: Any = None,
+        partitioner: Any = None, custom_getter: Getter | None = None, name_scope: str = "", dtype: Any = float32,
+        use_resource: Any = None, constraint: Any = None,
+    ):  # fmt: skip
+        self.name, self.reuse, self.initializer, self.regularizer = name, reuse, initializer, regularizer
+        self.dtype, self.constraint, self.custom_getter = dtype, constraint, custom_getter
+        self.caching_device, self.partitioner, self.use_resource = caching_device, partitioner, use_resource
+        self.original_name_scope = name_scope
+
+    def reuse_variables(self) -> None:
+        """From now on variables of this scope are found again, not made."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        self.regularizer = regularizer
+
+    def set_dtype(self, dtype: Any) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def set_custom_getter(self, custom_getter: Getter | None) -> None:
+        self.custom_getter = custom_getter
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Accepted."""
+        self.caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Accepted: a variable is one array."""
+        self.partitioner = partitioner
+
+    def set_use_resource(self, use_resource: Any) -> None:
+        """Accepted."""
+        self.use_resource = use_resource
+
+    def get_variable(self, var_store: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        """`tf.get_variable` in this scope."""
+        with pure_variable_scope(self):
+            return get_variable(name, *args, **kwargs)
+
+    def get_collection(self, name: Any) -> list[Any]:
+        return get_default_graph().get_collection(name, f"{self.name}/" if self.name else None)
+
+    def trainable_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+
+def get_variable_scope() -> VariableScope:
+    graph = get_default_graph()
+    if graph.variable_scope is None:
+        graph.variable_scope = VariableScope(False)
+    found: VariableScope = graph.variable_scope
+    return found
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}" if prefix else name
+
+
+def unique_scope(graph: Graph, prefix: str) -> str:
+    """A name for a scope in the current one, which was not entered since the current one was."""
+    base, number, found = get_variable_scope().name, 0, prefix
+    while graph.scope_counts.get(_joined(base, found), 0):
+        number += 1
+        found = f"{prefix}_{number}"
+    return found
+
+
+@contextmanager
+def pure_variable_scope(name_or_scope: Any, original_name_scope: str | None = None, **settings: Any) -> Iterator[VariableScope]:
+    """A variable scope that opens no scope of operations' names."""
+    graph, outer = get_default_graph(), get_variable_scope()
+    again = isinstance(name_or_scope, VariableScope)
+    source = name_or_scope if again else outer
+    name = source.name if again else _joined(outer.name, name_or_scope)
+    chosen = {key: value for key, value in settings.items() if value is not None}
+    reuse = chosen.pop("reuse", False) or source.reuse
+    if "dtype" in chosen:
+        chosen["dtype"] = as_dtype(chosen["dtype"])
+    if "custom_getter" in chosen and source.custom_getter is not None:
+        chosen["custom_getter"] = _nested(chosen["custom_getter"], source.custom_getter)
+    kept = [key for key in vars(source) if key not in ("name", "reuse", "original_name_scope")]
+    place = source.original_name_scope if original_name_scope is None else original_name_scope
+    made = VariableScope(reuse, name, name_scope=place, **{key: chosen.get(key, getattr(source, key)) for key in kept})
+    graph.scope_counts[name] = graph.scope_counts.get(name, 0) + 1
+    counts = dict(graph.scope_counts)
+    graph.variable_scope = made
+    try:
+        yield made
+    finally:
+        for known in graph.scope_counts:
+            if known.startswith(f"{name}/"):
+                graph.scope_counts[known] = 0
+        if again:
+            graph.scope_counts = counts
+        graph.variable_scope = outer
+
+
+def _nested(inner: Getter, outer: Getter) -> Getter:
+    return lambda getter, *args, **kwargs: inner(functools.partial(outer, getter), *args, **kwargs)
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Getter | None = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: Any = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Prefix the names of `get_variable` and of operations. reuse: True finds variables again, AUTO_REUSE makes those that
+    do not exist. Scopes inherit reuse, initializer, regularizer, custom getter and dtype.
+
+    custom_getter(getter, name, ...) makes the variables of the scope, by `getter` or in another way. partitioner,
+    caching_device and use_resource are accepted. Raises ValueError for neither a name nor a default name, and for
+    reuse=True without a name.
+    """
+    if name_or_scope is None and default_name is None:
+        raise TypeError("If default_name is None then name_or_scope is required")
+    if name_or_scope is None and reuse:
+        raise ValueError("reuse=True cannot be used without a name_or_scope")
+    if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+        raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+    graph = get_default_graph()
+    settings = {
+        "initializer": initializer, "regularizer": regularizer, "caching_device": caching_device, "partitioner": partitioner,
+        "custom_getter": custom_getter, "reuse": reuse, "dtype": dtype, "use_resource": use_resource, "constraint": constraint,
+    }  # fmt: skip
+    again = isinstance(name_or_scope, VariableScope)
+    if again:
+        operations = name_or_scope.name.rsplit("/", 1)[-1]
+    else:
+        operations = default_name if name_or_scope is None else name_or_scope
+    if auxiliary_name_scope and operations:
+        place: Any = graph.name_scope(operations)
+    else:
+        place = nullcontext(graph._scope)
+    with place as prefix:
+        inner = unique_scope(graph, operations) if name_or_scope is None else name_or_scope
+        with pure_variable_scope(inner, None if again else prefix, **settings) as made:
+            yield made
+
+
+@contextmanager
+def variable_op_scope(
+    values: Any, name_or_scope: Any, default_name: str | None = None, initializer: Any = None, regularizer: Any = None,
+    caching_device: Any = None, partitioner: Any = None, custom_getter: Any = None, reuse: Any = None, dtype: Any = None,
+    use_resource: Any = None, constraint: Any = None,
+) -> Iterator[VariableScope]:  # fmt: skip
+    """`variable_scope` with its first arguments in another order."""
+    with variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter, reuse,
+        dtype, use_resource, constraint,
+    ) as made:  # fmt: skip
+        yield made
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: Any = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """The variable of this name in the current `variable_scope`: made, or found again where the scope reuses variables.
+
+    Raises ValueError for a variable that exists already (or, reusing, does not), or of another shape or dtype.
+    """
+    scope = get_variable_scope()
+    given = {
+        "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer, "trainable": trainable,
+        "collections": collections, "validate_shape": validate_shape, "constraint": constraint, "reuse": scope.reuse,
+        "caching_device": caching_device, "partitioner": partitioner, "use_resource": use_resource,
+        "synchronization": synchronization, "aggregation": aggregation,
+    }  # fmt: skip
+    getter: Getter = _found_or_made
+    for wrap in (scope.custom_getter, custom_getter):
+        if wrap is not None:
+            getter = functools.partial(wrap, getter)
+    made: Variable = getter(_joined(scope.name, name), **given)
+    return made
+
+
+def _found_or_made(
+    full: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None, trainable: Any = None,
+    collections: Any = None, validate_shape: bool = True, constraint: Any = None, reuse: Any = None, **accepted: Any,
+) -> Variable:  # fmt: skip
+    """The variable of a full name: `get_variable` without custom getters."""
+    from .initializers import glorot_uniform_initializer, zeros_initializer
+
+    graph, scope = get_default_graph(), get_variable_scope()
+    known: Variable | None = graph.variable_store.get(full)
+    if known is not None:
+        if not reuse:
+            raise ValueError(
+                f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        if shape is not None and not TensorShape(shape).is_compatible_with(known.shape):
+            raise ValueError(
+                f"Trying to share variable {full}, but specified shape {TensorShape(shape)} and found shape {known.shape}."
+            )
+        if dtype is not None and as_dtype(dtype) != known.dtype:
+            raise ValueError(
+                f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype "
+                f"{known.dtype.name}."
+            )
+        return known
+    if reuse is True:
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    initializer = scope.initializer if initializer is None else initializer
+    regularizer = scope.regularizer if regularizer is None else regularizer
+    wanted = scope.dtype if dtype is None else as_dtype(dtype)
+    if initializer is None:
+        initializer = glorot_uniform_initializer() if as_dtype(wanted).is_floating else zeros_initializer()
+    with graph.name_scope(None):
+        initial = _initial(initializer, shape, wanted, full, dtype)
+        made = Variable(
+            initial, trainable is None or trainable, collections, name=full,
+            constraint=scope.constraint if constraint is None else constraint,
+        )  # fmt: skip
+        graph.variable_store[full] = made
+        if regularizer is not None:
+            with graph.name_scope(f"{full}/Regularizer/"):
+                loss = regularizer(made)
+            if loss is not None:
+                graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return made
+
+
+def get_local_variable(name: str, *args: Any, collections: Any = None, trainable: Any = None, **options: Any) -> Variable:
+    """`get_variable` of a variable that is local: not trained, and not saved unless asked for."""
+    chosen = [*(collections or []), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(name, *args, collections=chosen, trainable=False, **options)
+
+
+def _initial(initializer: Any, shape: Any, wanted: DType, full: str, dtype: Any) -> Any:
+    if isinstance(initializer, type):
+        initializer = initializer()
+    if callable(initializer):
+        if shape is None:
+            raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was <unknown>.")
+        known = extents(shape)
+        if None in known:
+            raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was {TensorShape(shape)}.")
+        return initializer(list(known), dtype=wanted)
+    if shape is not None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    if isinstance(initializer, Handle):
+        return initializer
+    return np.asarray(initializer, wanted.numpy) if dtype is not None else initializer
+
+
+class Template:
+    """A function whose variables are made at its first call and found again at later ones."""
+
+    def __init__(self, name: str, func: Callable[..., Any], create_scope_now: bool, unique_name: str | None, custom_getter: Any,
+                 given: dict[str, Any]):  # fmt: skip
+        self._func, self._name, self._unique, self._getter, self._given = func, name, unique_name, custom_getter, given
+        self._scope: VariableScope | None = None
+        self._called = False
+        if create_scope_now:
+            graph = get_default_graph()
+            with pure_variable_scope(unique_name or unique_scope(graph, name), custom_getter=custom_getter) as self._scope:
+                pass
+
+    @property
+    def variable_scope(self) -> VariableScope | None:
+        return self._scope
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        return None if self._scope is None else self._scope.name
+
+    @property
+    def name(self) -> str:
+        return self._name if self._scope is None else self._scope.name
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        return self._func
+
+    @property
+    def variables(self) -> list[Any]:
+        return [] if self._scope is None else self._scope.global_variables() + self._scope.local_variables()
+
+    global_variables = variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._scope is None:
+            context = variable_scope(self._unique, self._name, custom_getter=self._getter)
+        else:
+            context = variable_scope(self._scope, reuse=True if self._called else None)
+        with context as scope:
+            if self._scope is None:
+                self._scope = scope
+            found = self._func(*args, **{**self._given, **kwargs})
+        self._called = True
+        return found
+
+
+def make_template(
+    name_: str, func_: Callable[..., Any], create_scope_now_: bool = False, unique_name_: str | None = None,
+    custom_getter_: Any = None, **kwargs: Any,
+) -> Template:  # fmt: skip
+    """`func_` with `kwargs`, as a function that shares its variables between calls. Raises ValueError for a call that asks for
+    a variable which the first call did not make."""
+    return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
+
+
+PUBLIC = (
+    "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope", "make_template",
+    "variable_op_scope", "variable_scope",
+)  # fmt: skip
+"""Names at the top of the dialect."""
