@@ -56,6 +56,7 @@ from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mo
 from .errors import (
     AnomalyError,
     ArgumentError,
+    AxisError,
     CompileError,
     DeviceError,
     DivisionError,
@@ -311,11 +312,11 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
-    "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
-    "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
-    "UnknownExtentError", "Variable",
+    "AnomalyError", "ArgumentError", "AxisError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
+    "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph",
+    "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError",
+    "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError",
+    "UninitializedError", "UnknownExtentError", "Variable",
     "VerifyError", "__version__", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
     "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare",
     "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",

@@ -255,8 +255,10 @@ def logspace(
     """base**start to base**end, with evenly spaced exponents."""
     check_options("logspace", options, Options)
     with np.errstate(all="ignore"):
+        dtype = _dtype(options.get("dtype"))
+        start, end = (int(v) if dtype.kind in "iu" and is_number(v) else v for v in map(_plain, (start, end)))
         values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
-        return _made(values.astype(_dtype(options.get("dtype"))), options.get("requires_grad", False))
+        return _made(values.astype(dtype), options.get("requires_grad", False))
 
 
 def _plain(value: Any) -> Any:
@@ -267,7 +269,7 @@ def _plain(value: Any) -> Any:
 def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
     start, stop, num = map(_plain, (start, stop, num))
     for word, value in (("start", start), ("stop", stop)):
-        if not is_number(value):
+        if not is_number(value) or np.ndim(value):
             raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
     if dtype.kind in "iu":
         start, stop = int(start), int(stop)

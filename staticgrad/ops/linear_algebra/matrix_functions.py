@@ -140,6 +140,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
     As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.
     """
+    check_matrices("lstsq", A)
+    if not ndim_of(B):
+        raise ShapeError("linalg.lstsq: other must have at least 1 dimension.")
     m, n = extents("lstsq", A, -2)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B
