@@ -222,6 +222,7 @@ def storage_of(x: Any) -> Any:
 for _name, _source in (
     ("expand_copy", "expand"), ("permute_copy", "permute"), ("squeeze_copy", "squeeze"), ("transpose_copy", "transpose"),
     ("unsqueeze_copy", "unsqueeze"), ("unfold_copy", "unfold"), ("t_copy", "t"), ("alias_copy", "clone"),
+    ("select_copy", "select"), ("detach_copy", "stop_gradient"),
 ):  # fmt: skip
 
     def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Tensor:

@@ -133,6 +133,13 @@ def select(input: Any, dim: int, index: Any) -> Tensor:
     return F.getitem(input, (*((slice(None),) * axis), integer("select", "index", index)))
 
 
+@torch_function(method=False)
+def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """input[start:end:step] along `dim`, in memory of its own."""
+    axis = normalize_axis(dim, ndim_of(input))
+    return F.clone(F.getitem(input, (*((slice(None),) * axis), slice(start, end, step))))
+
+
 @torch_function(names=("narrow_copy",))
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""

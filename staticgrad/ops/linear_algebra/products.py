@@ -182,10 +182,10 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     if ndim_of(input) != ndim_of(other):
         raise ShapeError("linalg.cross: inputs must have the same number of dimensions.", "give one more axes of extent 1")
     axis = normalize_axis(dim, ndim_of(input))
+    x, y = F.broadcast_tensors(input, other)
     if extent("cross", input, axis) != 3 or extent("cross", other, axis) != 3:
         got = f"{input.shape[axis]} and {other.shape[axis]}"
         raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {got}")
-    x, y = F.broadcast_tensors(input, other)
     a, b = ([cut(v, axis, i, i + 1) for i in range(3)] for v in (x, y))
     return F.concatenate([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], axis)
 
