@@ -51,11 +51,13 @@ from .eager import (
     zeros,
 )
 from .eager import PublicTensor as Tensor
+from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .errors import (
     AnomalyError,
     ArgumentError,
+    AxisError,
     CompileError,
     DeviceError,
     DivisionError,
@@ -74,11 +76,25 @@ from .errors import (
     UnknownExtentError,
     VerifyError,
 )
-from .functions import as_tensor, from_numpy, is_tensor
+from .functions import as_tensor, from_file, from_numpy, frombuffer, is_tensor
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, seed, set_rng_state
+from .runtime_settings import (
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_warn_always,
+    use_deterministic_algorithms,
+)
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 from .types import (
     as_dtype,
@@ -242,6 +258,16 @@ def is_signed(input: Any) -> builtins.bool:
     return builtins.bool(input.dtype.kind in "if")
 
 
+def is_inference(input: Any) -> builtins.bool:
+    """False: tensors of `inference_mode` are ordinary ones without a tape."""
+    return False
+
+
+def is_storage(obj: Any) -> builtins.bool:
+    """False: there are no storages, see `x.numpy()` for the memory of a tensor."""
+    return False
+
+
 def is_conj(input: Any) -> builtins.bool:
     """False: there are no complex tensors."""
     return False
@@ -273,24 +299,6 @@ def is_same_size(input: Any, other: Any) -> builtins.bool:
     return builtins.bool(input.shape == other.shape)
 
 
-def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
-    """Nothing: results are the same from run to run for one number of threads."""
-
-
-def are_deterministic_algorithms_enabled() -> builtins.bool:
-    """True: results are the same from run to run for one number of threads."""
-    return True
-
-
-def set_float32_matmul_precision(precision: str) -> None:
-    """Nothing: products of float32 matrices are taken in float32."""
-
-
-def get_float32_matmul_precision() -> str:
-    """ "highest": products of float32 matrices are taken in float32."""
-    return "highest"
-
-
 def get_default_device() -> device:
     """The CPU."""
     return device("cpu")
@@ -311,28 +319,30 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
-    "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
-    "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
-    "UnknownExtentError", "Variable",
-    "VerifyError", "__version__", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
-    "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare",
-    "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
-    "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
-    "fft", "finfo", "float", "float32", "float64", "from_json", "from_numpy", "full", "func", "functional",
-    "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",
-    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "global_variables", "global_variables_initializer",
-    "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf", "inference_mode", "initial_seed",
-    "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
-    "is_grad_enabled", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
-    "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad", "no_op", "numel", "ones",
-    "optim", "pi", "placeholder", "preserve_format", "promote_types", "rand", "randint", "randn", "random", "randperm",
-    "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device",
-    "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
-    "set_printoptions", "set_rng_state", "short", "special", "strided", "tensor", "to_dot", "to_graphml", "to_json",
-    "to_networkx", "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils",
-    "variables_initializer", "vmap", "zeros",
+    "AnomalyError", "ArgumentError", "AxisError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
+    "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph",
+    "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation",
+    "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError",
+    "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__", "arange",
+    "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "autograd",
+    "backends", "bool", "bool_", "can_cast", "channels_last", "compare", "compile", "constant", "contiguous_format",
+    "control_dependencies", "cuda", "detach", "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e",
+    "empty", "empty_permuted", "empty_strided", "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64",
+    "from_file", "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection",
+    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode",
+    "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group",
+    "identity", "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "is_anomaly_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point",
+    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed",
+    "is_storage", "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed",
+    "nan", "nn", "no_grad", "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "promote_types",
+    "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save",
+    "scalar_tensor", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type",
+    "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled",
+    "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always", "short",
+    "special", "strided", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables",
+    "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer", "vmap", "zeros",
 ]  # fmt: skip
 __all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

@@ -170,8 +170,16 @@ class DTypeError(StaticgradError, TypeError, RuntimeError):
     """
 
 
-class ArgumentError(StaticgradError, ValueError):
-    """An argument of an operation is wrong (an axis out of range, an unknown option).
+class ArgumentError(StaticgradError, ValueError, RuntimeError):
+    """An argument of an operation is wrong, for example an unknown option. PyTorch raises either class for these.
+
+        broken:  x.sum(axis=(0, 0))
+        fixed:   x.sum(axis=0)
+    """
+
+
+class AxisError(ArgumentError, IndexError):
+    """An axis is out of range.
 
         broken:  x.sum(axis=2)   # x has 2 axes
         fixed:   x.sum(axis=1)
@@ -194,8 +202,8 @@ class LinAlgError(StaticgradError, RuntimeError):
     """
 
 
-class IndexRangeError(StaticgradError, IndexError):
-    """An index is out of range.
+class IndexRangeError(StaticgradError, IndexError, RuntimeError):
+    """An index is out of range. PyTorch raises either class for these.
 
         broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
         fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+import os
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from .devices import check_device
 from .eager import Tensor
-from .errors import DTypeError
+from .errors import ArgumentError, DTypeError
 from .operators import Symbol, TensorLike, frontends, state
 from .operators import Tensor as AnyTensor
 from .ops.pointwise import astype
-from .types import DTypeLike, as_dtype
+from .types import DTypeLike, as_dtype, get_default_dtype
 
-__all__ = ["as_tensor", "from_numpy", "is_tensor"]
+__all__ = ["as_tensor", "from_file", "from_numpy", "frombuffer", "is_tensor"]
 
 
 def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
@@ -57,3 +59,38 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     if tensor._data is not array:
         raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{tensor.dtype}')")
     return tensor
+
+
+def frombuffer(
+    buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> AnyTensor:
+    """A 1-D tensor that shares the memory of an object with Python's buffer protocol: `count` elements (all for -1) after the
+    first `offset` bytes. Raises ArgumentError where they don't fit.
+
+    Examples:
+        >>> sg.frombuffer(bytearray([1, 0, 2, 0]), dtype=sg.int16)
+        tensor([1, 2], dtype=torch.int16)
+    """
+    try:
+        array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"frombuffer: {error}") from None
+    return from_numpy(array).requires_grad_(requires_grad)
+
+
+def from_file(
+    filename: str | os.PathLike[str], shared: bool | None = None, size: int = 0, *, dtype: DTypeLike | None = None,
+    requires_grad: bool = False, layout: Any = None, device: Any = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
+    """A 1-D tensor of the first `size` elements of a file, which is mapped into memory.
+
+    With `shared`, changes of the tensor are written to the file, and a shorter one grows. Raises DeviceError, and OSError for a
+    file that can't be opened.
+    """
+    check_device(device)
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if shared and (not os.path.exists(filename) or os.path.getsize(filename) < size * kind.itemsize):
+        with open(filename, "ab") as file:
+            file.truncate(size * kind.itemsize)
+    array = np.asarray(np.memmap(filename, kind, "r+" if shared else "c", shape=(size,))) if size else np.empty(0, kind)
+    return from_numpy(array).requires_grad_(requires_grad)

@@ -20,6 +20,9 @@ eigvalsh = LINALG["eigvalsh"]
 householder_product = LINALG["householder_product"]
 inv = LINALG["inv"]
 inv_ex = LINALG["inv_ex"]
+ldl_factor = LINALG["ldl_factor"]
+ldl_factor_ex = LINALG["ldl_factor_ex"]
+ldl_solve = LINALG["ldl_solve"]
 lstsq = LINALG["lstsq"]
 lu = LINALG["lu"]
 lu_factor = LINALG["lu_factor"]
@@ -48,7 +51,8 @@ vector_norm = LINALG["vector_norm"]
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
-    "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm",
+    "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
+    "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip

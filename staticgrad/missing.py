@@ -25,7 +25,6 @@ REPLACED = {
 
 NN_REPLACED = {
     "Container": "it was replaced by Sequential and ModuleList in PyTorch, too",
-    "CrossMapLRN2d": "LocalResponseNorm computes the same",
     "SyncBatchNorm": "there is one process: use BatchNorm1d, BatchNorm2d or BatchNorm3d",
     "factory_kwargs": "pass device= and dtype= on",
 }

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ArgumentError, DTypeError, ShapeError, UnknownExtentError
+from .errors import ArgumentError, AxisError, DTypeError, ShapeError, UnknownExtentError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
@@ -396,13 +396,13 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
-    """A non-negative axis. Raises ArgumentError when it is out of range."""
+    """A non-negative axis. Raises AxisError when it is out of range, ArgumentError when it is no integer."""
     if axis.__class__ is int and -ndim <= axis < ndim:
         return axis if axis >= 0 else axis + ndim
     if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
         raise ArgumentError(f"axis must be an integer, got {axis!r}")
     if not -ndim <= axis < ndim:
-        raise ArgumentError(f"axis {axis} is out of range for {ndim} axes")
+        raise AxisError(f"axis {axis} is out of range for {ndim} axes")
     return int(axis) % ndim
 
 
@@ -412,7 +412,7 @@ ALL_AXES = tuple(tuple(range(n)) for n in range(MOST_AXES + 1))
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Sorted non-negative axes; all of them for None, and none for 0 and -1 of what has no axes, as in PyTorch.
 
-    Raises ArgumentError for one out of range or named twice.
+    Raises AxisError for one out of range, ArgumentError for one that is named twice.
     """
     if axis is None or (ndim == 0 and axis.__class__ is int and axis in (0, -1)):
         return ALL_AXES[ndim]

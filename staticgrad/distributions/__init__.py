@@ -10,6 +10,7 @@ from . import (
     intervals,
     kl,
     location_scale,
+    matrix_valued,
     multivariate,
     relaxed,
     transforms,
@@ -31,6 +32,7 @@ from .gamma_family import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseG
 from .intervals import ContinuousBernoulli, Exponential, GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
+from .matrix_valued import LKJCholesky, Wishart
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal, VonMises
 from .relaxed import OneHotCategoricalStraightThrough, RelaxedBernoulli, RelaxedOneHotCategorical
 from .transforms import (
@@ -60,14 +62,14 @@ __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",
     "ComposeTransform", "ContinuousBernoulli", "CorrCholeskyTransform", "CumulativeDistributionTransform", "Dirichlet",
     "Distribution", "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto",
-    "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform", "InverseGamma", "Kumaraswamy",
-    "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily",
-    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
-    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform",
-    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
-    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform", "Transform",
-    "TransformedDistribution", "Uniform", "VonMises", "Weibull", "biject_to", "constraints", "identity_transform", "kl",
-    "kl_divergence", "register_kl", "transform_to", "transforms",
+    "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform", "InverseGamma",
+    "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal",
+    "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal",
+    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform",
+    "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform",
+    "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
+    "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints",
+    "identity_transform", "kl", "kl_divergence", "register_kl", "transform_to", "transforms",
 ]  # fmt: skip
 
 enter_paths(__name__, {
@@ -76,9 +78,10 @@ enter_paths(__name__, {
     "exponential": intervals, "fishersnedecor": gamma_family, "gamma": gamma_family, "generalized_pareto": intervals,
     "geometric": discrete, "gumbel": location_scale, "half_cauchy": location_scale, "half_normal": location_scale,
     "independent": composed, "inverse_gamma": gamma_family, "kumaraswamy": intervals, "laplace": location_scale,
-    "log_normal": composed, "logistic_normal": composed, "lowrank_multivariate_normal": multivariate,
-    "mixture_same_family": composed, "multinomial": discrete, "multivariate_normal": multivariate,
+    "lkj_cholesky": matrix_valued, "log_normal": composed, "logistic_normal": composed, "lowrank_multivariate_normal":
+    multivariate, "mixture_same_family": composed, "multinomial": discrete, "multivariate_normal": multivariate,
     "negative_binomial": discrete, "normal": location_scale, "one_hot_categorical": discrete, "pareto": intervals,
     "poisson": discrete, "relaxed_bernoulli": relaxed, "relaxed_categorical": relaxed, "studentT": gamma_family,
     "transformed_distribution": composed, "uniform": intervals, "von_mises": multivariate, "weibull": intervals,
+    "wishart": matrix_valued,
 })  # fmt: skip

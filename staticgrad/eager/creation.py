@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Unpack, cast
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..devices import Options, Placement, check_device, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY
-from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state
+from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
 from ..operators import Tensor as AnyTensor
 from ..types import (
     TENSOR_NAMES,
@@ -226,6 +227,30 @@ def arange(
     return _made(values.astype(kind), requires_grad)
 
 
+@factory(Options)
+def range_(
+    start: float | AnyTensor = 0,
+    end: float | AnyTensor | None = None,
+    step: float | AnyTensor = 1,
+    **options: Unpack[Options],
+) -> AnyTensor:
+    """start, start + step, ... up to and with `end`, of the default float unless `dtype` is given. PyTorch deprecates it."""
+    check_options("range", options, Options)
+    warn_former(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
+        "range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+    )
+    first, last, by = [_plain(value) for value in ((0, start, step) if end is None else (start, end, step))]
+    for name, value in (("start", first), ("end", last), ("step", by)):
+        if not is_number(value) or np.ndim(value):
+            raise ArgumentError(f"range: {name} has to be a number, got {value!r}")
+    if by == 0 or (last - first) * by < 0:
+        raise ArgumentError("range: upper bound and lower bound inconsistent with step sign", f"{first} to {last} by {by}")
+    values = first + np.arange(math.floor((last - first) / by) + 1) * by
+    return _made(values.astype(_dtype(options.get("dtype"))), options.get("requires_grad", False))
+
+
 @factory(Placement)
 def linspace(
     start: float | AnyTensor,
@@ -255,8 +280,10 @@ def logspace(
     """base**start to base**end, with evenly spaced exponents."""
     check_options("logspace", options, Options)
     with np.errstate(all="ignore"):
+        dtype = _dtype(options.get("dtype"))
+        start, end = (int(v) if dtype.kind in "iu" and is_number(v) else v for v in map(_plain, (start, end)))
         values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
-        return _made(values.astype(_dtype(options.get("dtype"))), options.get("requires_grad", False))
+        return _made(values.astype(dtype), options.get("requires_grad", False))
 
 
 def _plain(value: Any) -> Any:
@@ -267,7 +294,7 @@ def _plain(value: Any) -> Any:
 def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
     start, stop, num = map(_plain, (start, stop, num))
     for word, value in (("start", start), ("stop", stop)):
-        if not is_number(value):
+        if not is_number(value) or np.ndim(value):
             raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
     if dtype.kind in "iu":
         start, stop = int(start), int(stop)

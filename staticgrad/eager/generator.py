@@ -279,6 +279,10 @@ def multinomial(
     weights, num_samples = F.stop_gradient(input), integer("multinomial", "num_samples", num_samples)
     if len(input.shape) not in (1, 2):
         raise ArgumentError("prob_dist must be 1 or 2 dim")
+    if num_samples < 1:
+        raise ArgumentError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    if input.dtype.kind != "f":
+        raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}", "write x.float()")
     if isinstance(weights, Tensor):
         values = weights._data
         if not (np.isfinite(values).all() and (values >= 0).all()):

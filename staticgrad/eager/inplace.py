@@ -337,7 +337,14 @@ def _uniform_of(x: Tensor, source: Any, dtype: Any = None) -> Any:
     return _draw_like(uniform_op, x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64), source)
 
 
+def _check_drawing(given: bool, text: str) -> None:
+    """Raises ArgumentError for parameters that no distribution has; a tensor's value is not read."""
+    if not given:
+        raise ArgumentError(text)
+
+
 def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
+    _check_drawing(isinstance(std, Operators) or std >= 0, f"normal expects std >= 0.0, but found std {std}")
     from .generator import randn
 
     return randn(x.shape, dtype=x.dtype, generator=source) * std + mean
@@ -346,6 +353,8 @@ def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
 def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
     from .generator import rand
 
+    given = isinstance(low, Operators) or isinstance(high, Operators) or low <= high
+    _check_drawing(given, f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + low
 
 
@@ -356,11 +365,13 @@ def _exponential(x: Tensor, source: Any, rate: float) -> Any:
 
 
 def _cauchy(x: Tensor, source: Any, median: float, sigma: float) -> Any:
+    _check_drawing(isinstance(sigma, Operators) or sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     angle = (_uniform_of(x, source) - 0.5) * np.pi
     return F.sin(angle) / F.cos(angle) * sigma + median
 
 
 def _log_normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
+    _check_drawing(isinstance(std, Operators) or std > 0, f"log_normal_ expects std > 0.0, but found std={std}")
     return F.exp(_normal(x, source, mean, std))
 
 

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import along_op, bounded
 from ..ops.logistic import logistic_loss
+from ..ops.operands import dtype_of
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
 from ..types import is_number, shape_text
@@ -248,6 +249,8 @@ def linear_cross_entropy(
         logits = logits + F.reshape(operand(linear_bias), (-1,))
     if len(out) > 1:
         logits = F.reshape(logits, (-1, *out))
+    if ignore_index is not None and dtype_of(target).kind == "f":
+        raise ArgumentError("ignore_index cannot be specified when target contains probabilities")
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)
 

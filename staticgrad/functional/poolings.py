@@ -317,7 +317,8 @@ def _fractional(
     lacked = len(x.shape) == axes + 1
     x = F.expand_dims(x, 0) if lacked else x
     n, c = x.shape[:2]
-    shares = F.rand_like(F.zeros_like(F.reshape(F.stop_gradient(x), (n, c, -1))[:, :, :1]) + np.zeros(axes, x.dtype))
+    first = F.reshape(F.stop_gradient(x), (n, c, math.prod(inner)))[:, :, :1]
+    shares = F.rand_like(F.zeros_like(first) + np.zeros(axes, x.dtype))
     shares = shares if samples is None else operand(samples)
     numbers: Any = F.zeros_like(F.stop_gradient(x), dtype=int64) + np.arange(math.prod(inner)).reshape(inner)
     for a in reversed(range(axes)):
@@ -422,7 +423,7 @@ def _unpool(
             if not u - s < d < u + s:
                 raise ArgumentError(f"invalid output_size {extents} (each extent within less than the stride of {usual})")
     lead = x.shape[:-axes]
-    flat, index = F.reshape(x, (*lead, -1)), F.reshape(places, (*lead, -1))
+    flat, index = F.reshape(x, (*lead, math.prod(inner))), F.reshape(places, (*lead, math.prod(inner)))
     held = F.stop_gradient(flat)
     room = F.zeros_like(held[..., :1]) + np.zeros((*lead, math.prod(extents)), x.dtype)
     out = F.scatter(room, -1, index, held)

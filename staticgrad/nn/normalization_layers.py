@@ -165,6 +165,14 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` by an older name; an even `size` reaches as far as the odd one below it."""
+
+    def forward(self, x: TensorLike) -> AnyTensor:
+        width = self.size - 1 + self.size % 2
+        return functional.local_response_norm(x, width, self.alpha * width / self.size, self.beta, self.k)
+
+
 class GroupNorm(Module):
     """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError."""
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..devices import CPU, Device, check_device, is_device
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..types import COMPLEX, SHORT_NAMES, TENSOR_NAMES, int8, uint8
 from .annotations import Tensor
 from .dispatch import F
@@ -178,6 +178,34 @@ def element_count(self: Any) -> int:
     return int(self.numel())
 
 
+def polygamma(self: Any, n: int) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    return F.polygamma(n, self)
+
+
+def hardshrink(self: Any, lambd: float = 0.5) -> Tensor:
+    """This tensor, with 0 within [-lambd, lambd]."""
+    return F.where(F.abs(self) <= lambd, F.zeros_like(self), self)
+
+
+def _without(name: str, instead: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        raise ArgumentError(f"{name}: there are no storages here, each tensor has an array of NumPy's", instead)
+
+    method.__name__ = name
+    method.__doc__ = f"Refused: {instead}. Raises ArgumentError."
+    return method
+
+
+for _name, _instead in (
+    ("storage", "x.numpy() is an array that shares the memory"),
+    ("untyped_storage", "x.numpy() is an array that shares the memory"),
+    ("storage_type", "x.type() names the kind of tensor"),
+    ("share_memory_", "send x.numpy() to the other process, or map a file with sg.from_file(name, shared=True)"),
+):
+    setattr(Operators, _name, _without(_name, _instead))
+
+
 CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
 for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
@@ -187,10 +215,10 @@ for _name, _text in (
     setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
-    is_nonzero,
+    is_nonzero, polygamma, hardshrink,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
-for _name in ("is_complex", "is_pinned", "is_shared", "is_conj", "is_neg"):
+for _name in ("is_complex", "is_pinned", "is_shared", "is_conj", "is_neg", "is_inference"):
     setattr(Operators, _name, _no)
 _members: dict[str, Any] = {
     "type": type_,

@@ -153,13 +153,12 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
     (x,) = known("unique_consecutive", input)
     dim = None if dim is None else normalize_axis(dim, x.ndim)
-    rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0)
-    flat = rows.reshape(len(rows), -1)
-    new = np.ones(len(flat), bool)
-    new[1:] = (flat[1:] != flat[:-1]).any(1)
+    rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     inverse = np.cumsum(new) - 1
-    counts = np.bincount(inverse, minlength=0) if len(flat) else np.zeros(0, np.int64)
-    values = rows[new].reshape(-1) if dim is None else np.moveaxis(rows[new], 0, dim)
+    counts = np.bincount(inverse, minlength=0) if len(rows) else np.zeros(0, np.int64)
+    values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
     return _several(values, inverse.reshape(x.shape) if dim is None else inverse, counts, return_inverse, return_counts)
 
 
@@ -236,7 +235,7 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
         if edges < 1:
             raise ArgumentError(f"histogram: bins must be > 0, but got {edges}")
-        low, high = range if range is not None else ((float(x.min()), float(x.max())) if x.size else (0.0, 0.0))
+        low, high = range if range is not None else ((float(x.min()), float(x.max())) if x.size else (0.0, 1.0))
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
         edges = np.linspace(low, high, edges + 1, dtype=x.dtype)
     flat = x.reshape(-1)

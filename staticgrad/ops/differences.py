@@ -18,6 +18,8 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
     axis = normalize_axis(dim, ndim_of(input))
     n = integer("diff", "n", n)
+    if n < 0:
+        raise ArgumentError(f"order must be non-negative but got {n}")
     if n == 0:
         result: Tensor = input
         return result
@@ -75,6 +77,8 @@ def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: in
     axes = normalize_axes(dim, ndim_of(input)) if dim is None or isinstance(dim, int) else [
         normalize_axis(d, ndim_of(input)) for d in dim
     ]  # fmt: skip
+    if len(set(axes)) != len(axes):
+        raise ArgumentError(f"gradient: an axis is named twice in {tuple(axes)}")
     spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
     if len(given) != len(axes):

@@ -174,7 +174,13 @@ def frac(input: Any) -> Tensor:
     return result
 
 
-_round = unary(pointwise.round_op)
+_sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
+
+
+@torch_function(np.sign, inplace=True, names=("sgn",))
+def sign(input: Any, *, out: None = None) -> Tensor:
+    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+    return F.clone(input) if dtype_of(input) == bool_ else _sign(input, out=out)
 
 
 @spelled
@@ -197,12 +203,6 @@ numpy_twin(np.rint)(round_)
 @numpy_twin(np.round)
 def _numpy_round(a: Any, decimals: int = 0) -> Any:
     return round_(a, decimals=decimals)
-
-
-@torch_function(inplace=True)
-def sgn(input: Any) -> Tensor:
-    """`sign`."""
-    return F.sign(input)
 
 
 copysign_op: OpDef = elementwise_op(
@@ -331,6 +331,9 @@ def isreal(input: Any) -> Tensor:
 @torch_function(np.isclose)
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+    for word, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise ArgumentError(f"{word} must be greater than or equal to zero, but got {value}")
     close = F.eq(input, other)
     if dtype_of(input).kind == "f" or dtype_of(other).kind == "f" or rtol or atol:
         kind = to_float(promoted(input, other)) if category(promoted(input, other)) == 2 else np.dtype(np.float64)

@@ -92,6 +92,10 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *
         )
     if ndim_of(index) != 1:
         raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
+    if len(source.shape) != len(x.shape) and len(x.shape) > 1:
+        raise ShapeError(
+            f"index_add: source needs x's shape but for axis {axis}, got {shape_text(source.shape)} for {shape_text(x.shape)}"
+        )
     if isinstance(alpha, Operators) or alpha != 1:
         source = F.astype(F.mul(source, alpha), x.dtype)
     if axis == 0:

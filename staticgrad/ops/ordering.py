@@ -394,6 +394,8 @@ def searchsorted(
 @torch_function(method=False)
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
+    if ndim_of(boundaries) != 1:
+        raise ShapeError(f"boundaries tensor must be 1 dimension, but got dim({ndim_of(boundaries)})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 

@@ -394,6 +394,8 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
         raise DTypeError(
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
         )
+    if dtype_of(mask) != np.bool_:
+        raise DTypeError(f"masked_scatter only supports boolean masks, but got mask with dtype {dtype_of(mask)}")
     shape = broadcast_shapes(*(extents("masked_scatter", x) for x in (mask, input)))
     spread = F.broadcast_to(mask, shape)
     flat = F.reshape(spread, (-1,))

@@ -43,7 +43,7 @@ from ..types import (
 from . import attributes as at
 from .batching import aligned, leading
 from .gathering import index_check
-from .rules import arithmetic, binary, boolean, compared, elementwise_op, keep, numeric, unbroadcast
+from .rules import arithmetic, binary, boolean, compared, counted, elementwise_op, keep, numeric, unbroadcast
 from .tangents import linear
 
 ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
@@ -126,7 +126,6 @@ exponent_op = define(
 )
 
 
-
 def _sign_eval(x: np.ndarray) -> np.ndarray:
     return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
 
@@ -136,9 +135,10 @@ neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=num
 absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
                           doc="|x|; its derivative at 0 is 0.", names=("abs", "absolute"))  # fmt: skip
 sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
-                      doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", twins=(np.sign,))  # fmt: skip
+                      doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", names=())  # fmt: skip
 sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
-square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.",
+square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=counted,
+                        doc="x * x; booleans count as integers.",
                         backward="PowBackward0")  # fmt: skip
 elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL)
 exp = elementary("exp", np.exp, lambda g, node, out, x: g * out, error=(1.01, 0.98), doc="e**x.")
@@ -210,6 +210,7 @@ identity = define(
         doc="The value itself, as a node of its own.",
     )
 )
+
 
 def saved_with(g: Any, x: Any) -> Any:
     """A cotangent g that was chosen by the value of x: recorded as a function of x, with derivative 0.

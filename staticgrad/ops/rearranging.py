@@ -74,6 +74,8 @@ numpy_twin(np.flipud)(F.flipud)
 @torch_function(np.rot90)
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
+    if len(tuple(dims)) != 2:
+        raise ArgumentError(f"expected total rotation dims == 2, but got dims = {len(tuple(dims))}")
     a, b = (normalize_axis(d, ndim_of(input)) for d in dims)
     if a == b:
         raise ArgumentError(f"rot90: expected rotation dims to be different, got {dims}")
@@ -95,9 +97,6 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     axes = list(dims) if isinstance(dims, (tuple, list)) else [dims]
     if len(steps) != len(axes):
         raise ArgumentError(f"shifts and dimensions must align. shifts: {len(steps)}, dims: {len(axes)}")
-    if not ndim_of(input):
-        result: Tensor = input
-        return result
     for step, dim in zip(steps, axes, strict=True):
         axis = normalize_axis(dim, ndim_of(input))
         whole = extent("roll", input, axis)
@@ -156,6 +155,8 @@ def sum_to_size(input: Any, *size: Any) -> Tensor:
     if lead < 0 or any(d not in (1, e) for d, e in zip(extents, input.shape[lead:], strict=True)):
         raise ShapeError(f"size {list(extents)} is not expandable to size {list(input.shape)}.", "use x.sum(dim)")
     axes = [*range(lead), *[lead + i for i, d in enumerate(extents) if d == 1 and input.shape[lead + i] != 1]]
+    if not extents:
+        return F.sum(input)
     if not axes:
         result: Tensor = input
         return result
@@ -221,6 +222,7 @@ def storage_of(x: Any) -> Any:
 for _name, _source in (
     ("expand_copy", "expand"), ("permute_copy", "permute"), ("squeeze_copy", "squeeze"), ("transpose_copy", "transpose"),
     ("unsqueeze_copy", "unsqueeze"), ("unfold_copy", "unfold"), ("t_copy", "t"), ("alias_copy", "clone"),
+    ("select_copy", "select"), ("detach_copy", "stop_gradient"),
 ):  # fmt: skip
 
     def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Tensor:

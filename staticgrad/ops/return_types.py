@@ -68,6 +68,15 @@ if TYPE_CHECKING:
         pivots: Tensor
         info: Tensor
 
+    class ldl_factor(NamedTuple):
+        LD: Tensor
+        pivots: Tensor
+
+    class ldl_factor_ex(NamedTuple):
+        LD: Tensor
+        pivots: Tensor
+        info: Tensor
+
     class lstsq(NamedTuple):
         solution: Tensor
         residuals: Tensor
@@ -112,6 +121,8 @@ else:
     svd_v = _named("svd", "U S V")
     slogdet = _named("slogdet", "sign logabsdet")
     lu = _named("lu", "P L U")
+    ldl_factor = _named("ldl_factor", "LD pivots")
+    ldl_factor_ex = _named("ldl_factor_ex", "LD pivots info")
     lu_factor = _named("lu_factor", "LU pivots")
     lu_factor_ex = _named("lu_factor_ex", "LU pivots info")
     lstsq = _named("lstsq", "solution residuals rank singular_values")

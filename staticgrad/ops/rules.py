@@ -11,7 +11,7 @@ from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, Pointwise, Range, define
 from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin
-from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
+from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
 Rule = Callable[..., Any]
 
@@ -29,6 +29,12 @@ def numeric(operands: Sequence[Any]) -> list[np.dtype]:
     if dtype == bool_:
         raise DTypeError("booleans have no arithmetic", "cast first: x.astype(sg.float32)")
     return [dtype] * len(operands)
+
+
+def counted(operands: Sequence[Any]) -> list[np.dtype]:
+    """As `arithmetic`, where booleans become int64."""
+    dtype = promote(operands)
+    return [int64 if dtype == bool_ else dtype] * len(operands)
 
 
 def floating(operands: Sequence[Any]) -> list[np.dtype]:

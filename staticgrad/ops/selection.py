@@ -7,10 +7,10 @@ from typing import Any, overload
 import numpy as np
 
 from ..devices import refuse_out
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, Pointwise, define
 from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
-from ..types import TensorType, as_dtype, is_scalar, promote
+from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
@@ -121,6 +121,9 @@ def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None =
 @spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+    if len(getattr(value, "shape", ())):
+        text = f"masked_fill only supports a 0-dimensional value tensor, but got {shape_text(value.shape)}"
+        raise ShapeError(text, "use sg.where(mask, value, x)")
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)
     x = x if hasattr(x, "dtype") else as_array(x)

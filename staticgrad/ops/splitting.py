@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, normalize_axis
 from .operands import extent, integer, ndim_of
@@ -133,6 +133,13 @@ def select(input: Any, dim: int, index: Any) -> Tensor:
     return F.getitem(input, (*((slice(None),) * axis), integer("select", "index", index)))
 
 
+@torch_function(method=False)
+def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """input[start:end:step] along `dim`, in memory of its own."""
+    axis = normalize_axis(dim, ndim_of(input))
+    return F.clone(F.getitem(input, (*((slice(None),) * axis), slice(start, end, step))))
+
+
 @torch_function(names=("narrow_copy",))
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
@@ -140,7 +147,9 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     start, length, whole = integer("narrow", "start", start), integer("narrow", "length", length), input.shape[axis]
     if whole is not None:
         at = start + whole if start < 0 else start
-        if length < 0 or at < 0 or at + length > whole:
+        if not 0 <= at <= whole:
+            raise IndexRangeError(f"narrow(): start ({start}) is out of range for axis {axis} with extent {whole}")
+        if length < 0 or at + length > whole:
             raise ArgumentError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({whole})")
         start = at
     result: Tensor = cut(input, axis, start, start + length)

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..operators import F, Operators, Tensor, TensorLike, as_array, enter_as, numpy_twin, respelled, spelled, torch_function
 from .operands import dtype_of, extent, operand, several
 
@@ -32,6 +33,8 @@ def _joint_dtype(given: Sequence[Any]) -> np.dtype:
 def _stacked(name: str, least: int, axis: Any, twin: Any) -> None:
     def function(*tensors: Any) -> Tensor:
         parts = [_at_least(t, least) for t in several(name, tensors)]
+        if not parts:
+            raise ArgumentError(f"{name} expects a non-empty TensorList")
         at = axis if isinstance(axis, int) else (0 if len(parts[0].shape) == 1 else 1)
         return F.concatenate(parts, at)
 

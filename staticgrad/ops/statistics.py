@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, torch_function
-from ..types import Axis, as_dtype, bool_, normalize_axes, to_float
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..operators import F, Tensor, TensorLike, apply, frontends, numpy_twin, torch_function
+from ..types import Axis, as_dtype, bool_, normalize_axes, shape_text, to_float
 from .operands import dtype_of, extents, ndim_of, operand
 from .reductions import axes_of, count, root
 
@@ -112,12 +113,15 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
 @torch_function(np.cov)
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
+    if ndim_of(input) > 2:
+        raise ShapeError(f"cov(): expected input to have two or fewer dimensions but got {shape_text(input.shape)}")
     x = F.reshape(input, (1, -1)) if ndim_of(input) < 2 else input
     x = F.astype(x, to_float(dtype_of(x)))
     rows, n = extents("cov", x)
     weights = None
-    for w in (fweights, aweights):
+    for word, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None:
+            _check_weights(word, operand(w), n)
             w = F.astype(operand(w), x.dtype)
             weights = w if weights is None else weights * w
     if weights is None:
@@ -132,6 +136,18 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         norm = F.clip(whole - correction * lost / whole if aweights is not None else whole - correction, 0, None)
     out = total / norm if not isinstance(norm, int) or norm else total / F.zeros_like(F.sum(total))
     return F.squeeze(F.squeeze(out, 1), 0) if rows == 1 else out
+
+
+def _check_weights(word: str, w: Any, n: int) -> None:
+    """Raises ShapeError, DTypeError, ArgumentError unless these are weights of n observations."""
+    if ndim_of(w) > 1 or math.prod(w.shape) != n:
+        raise ShapeError(f"cov(): expected {word} to have one weight for each of {n} observations, got {shape_text(w.shape)}")
+    if (word == "fweights") != (dtype_of(w).kind in "iu"):
+        kinds = "an integral" if word == "fweights" else "a floating point"
+        raise DTypeError(f"cov(): expected {word} to have {kinds} dtype but got {word} with {dtype_of(w)} dtype")
+    value = w.detach().numpy() if isinstance(w, frontends.tensor_class) else w
+    if isinstance(value, np.ndarray) and (value < 0).any():
+        raise ArgumentError(f"cov(): {word} cannot be negative")
 
 
 max_ = max

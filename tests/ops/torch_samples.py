@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 import unittest
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
+from staticgrad.types import MOST_AXES
 
 DTYPES = ("float32", "float64", "int64", "bool")
 TOLERANCE = {"float32": 1e-4, "float64": 1e-7}
+OF_SINGLE = {"float32": 1e-4, "float64": 1e-4}
+"""Of float64 results, where an operand is float32: PyTorch computes parts of them in float32."""
 SMALL = 1e-6
 """Results that are all smaller are what rounding leaves of 0."""
 MOST = 40
@@ -31,11 +35,17 @@ RANDOM = frozenset({
     "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.feature_alpha_dropout",
     "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "nn.functional.rrelu",
 })  # fmt: skip
+
+
 def drawn(op: Any, sample: Any) -> bool:
     """Whether a sample asks for random numbers."""
     given = (*sample.args, *sample.kwargs.values())
     attends = op.name.endswith(("attention", "attention_forward"))
     return op.name in RANDOM or (attends and any(isinstance(v, float) and v > 0 for v in given))
+
+
+SIGNS = frozenset({"linalg.eigh", "linalg.svd", "svd"})
+"""Vectors have either sign: samples say what to compare."""
 
 
 UNDEFINED = frozenset({"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"})
@@ -101,7 +111,21 @@ ORDERS: dict[str, Callable[..., Any]] = {  # the input that varies comes first i
     "linalg.lstsq grad_oriented": lambda a, b, **named: sg.linalg.lstsq(a, b, **named)[:2],
     "linalg.pinv singular": lambda a, b: sg.linalg.pinv(a @ b.mT),
     "normal in_place": lambda x, *args: x.normal_(*args),
+    "argsort": lambda x, *args, **named: sg.take_along_dim(x, sg.argsort(x, *args, **named), _axis(*args, **named)),
 }
+
+
+def _axis(dim: int = -1, *args: Any, **named: Any) -> int:
+    """The axis that arguments of `argsort` name."""
+    return dim
+
+
+def theirs_of(torch: Any, op: Any, *args: Any, **named: Any) -> Any:
+    """PyTorch's result: of `argsort` the elements in order, as the order of equal ones is not defined."""
+    result = op.op(*args, **named)
+    return torch.take_along_dim(args[0], result, _axis(*args[1:], **named)) if op.name == "argsort" else result
+
+
 INPLACE = {"cauchy": "cauchy_", "exponential": "exponential_", "geometric": "geometric_", "log_normal": "log_normal_",
            "uniform": "uniform_"}  # fmt: skip
 
@@ -120,6 +144,8 @@ def ours(torch: Any, value: Any) -> Any:
         return type(value)(ours(torch, v) for v in value)
     if isinstance(value, dict):
         return {k: ours(torch, v) for k, v in value.items()}
+    if isinstance(value, torch.nn.Module):
+        return getattr(sg.nn, type(value).__name__)()
     if callable(value) and hasattr(sg.nn.functional, getattr(value, "__name__", "")):
         return getattr(sg.nn.functional, value.__name__)
     return value
@@ -136,7 +162,7 @@ def tensors(kind: type, value: Any) -> list[Any]:
     return []
 
 
-def difference(torch: Any, mine: Any, expected: Any, values: bool = True) -> str:
+def difference(torch: Any, mine: Any, expected: Any, values: bool = True, tolerances: dict[str, float] = TOLERANCE) -> str:
     """What is different; "" where nothing is."""
     if isinstance(expected, torch.Tensor):
         if not isinstance(mine, sg.Tensor):
@@ -151,18 +177,23 @@ def difference(torch: Any, mine: Any, expected: Any, values: bool = True) -> str
         a, b = mine.detach().numpy(), expected.detach().resolve_neg().resolve_conj().numpy()
         if b.dtype.kind != "f":
             return "" if np.array_equal(a, b) else "values"
-        tolerance = TOLERANCE[str(b.dtype)]
+        tolerance = tolerances[str(b.dtype)]
         finite = np.abs(b[np.isfinite(b)])
         atol = tolerance * (max(float(finite.max()), SMALL) if finite.size else 1.0)
         return "" if np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True) else "values"
     if isinstance(expected, (list, tuple)):
         if not isinstance(mine, (list, tuple)) or len(mine) != len(expected):
             return f"{type(mine).__name__} of {len(mine) if hasattr(mine, '__len__') else '?'}, not {len(expected)}"
-        parts = (difference(torch, m, e, values) for m, e in zip(mine, expected, strict=True))
+        parts = (difference(torch, m, e, values, tolerances) for m, e in zip(mine, expected, strict=True))
         return next((f"part: {p}" for p in parts if p), "")
     if isinstance(expected, float):
         return "" if np.isclose(mine, expected, rtol=1e-4, equal_nan=True) or not values else f"{mine}, not {expected}"
     return "" if mine == expected else f"{mine!r}, not {expected!r}"
+
+
+def tolerances_of(torch: Any, sample: Any) -> dict[str, float]:
+    operands = tensors(torch.Tensor, [sample.input, list(sample.args), sample.kwargs])
+    return OF_SINGLE if any(t.dtype == torch.float32 for t in operands) else TOLERANCE
 
 
 def seeds(torch: Any, results: Sequence[Any]) -> list[Any]:
@@ -170,7 +201,7 @@ def seeds(torch: Any, results: Sequence[Any]) -> list[Any]:
     return [torch.cos(torch.arange(r.numel(), dtype=r.dtype) + 1).reshape(r.shape) for r in results]
 
 
-def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any) -> str:
+def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any, chosen: Callable[..., Any]) -> str:
     """How our first gradients of a sample differ from PyTorch's."""
     whole = [sample.input, list(sample.args), sample.kwargs]
     leaves = [t for t in tensors(torch.Tensor, whole) if t.requires_grad]
@@ -178,23 +209,26 @@ def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: An
     if not leaves or not outputs:
         return ""
     weights = seeds(torch, outputs)
+    tolerances = tolerances_of(torch, sample)
     expected = torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
     made = {id(t): ours(torch, t) for t in leaves}
-    mine = fn(*_given(torch, whole[0:1], made), *_given(torch, whole[1], made), **_named(torch, sample.kwargs, made))
+    mine = chosen(fn(*_given(torch, whole[0:1], made), *_given(torch, whole[1], made), **_named(torch, sample.kwargs, made)))
     results = tensors(sg.Tensor, mine)
     pairs = [(m, w) for m, t, w in zip(
         results, tensors(torch.Tensor, theirs), _aligned(torch, theirs, outputs, weights), strict=True
     ) if t.requires_grad]  # fmt: skip
-    if not all(m.requires_grad for m, _ in pairs):
-        return "gradient: a result is not differentiable"
-    found = sg.grad([m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True)
+    pairs = [(m, w) for m, w in pairs if m.requires_grad]
+    if pairs:
+        found = sg.grad([m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True)
+    else:
+        found = (None,) * len(expected)
     for f, e in zip(found, expected, strict=True):
         zero = e is None or not e.abs().sum()
         if f is None or e is None:
             if zero and (f is None or not np.abs(f.numpy()).sum()):
                 continue
             return "gradient: none here" if f is None else "gradient: none there"
-        different = difference(torch, f, e)
+        different = difference(torch, f, e, True, tolerances)
         if different:
             return f"gradient: {different}"
     return ""
@@ -244,28 +278,33 @@ def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
             what = f"{dtype} sample {number}"
             values = op.name not in UNDEFINED and not drawn(op, sample)
             try:
-                theirs = op.op(_fresh(torch, sample.input), *_fresh(torch, sample.args), **sample.kwargs)
+                chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
+                theirs = chosen(theirs_of(torch, op, _fresh(torch, sample.input), *_fresh(torch, sample.args), **sample.kwargs))
             except Exception:  # PyTorch refuses its own sample
                 continue
             if any(t.is_complex() for t in tensors(torch.Tensor, [theirs, sample.input, list(sample.args)])):
                 continue
             try:
                 with sg.no_grad():
-                    mine = fn(
+                    mine = chosen(fn(
                         ours(torch, _fresh(torch, sample.input)),
                         *ours(torch, _fresh(torch, sample.args)),
                         **ours(torch, sample.kwargs),
-                    )
+                    ))  # fmt: skip
                 if op.name in TIES:
                     mine, theirs = mine[:1], theirs[:1]
-                different = difference(torch, mine, theirs, values)
+                different = difference(torch, mine, theirs, values, tolerances_of(torch, sample))
                 if not different and differentiated and values:
-                    theirs = op.op(sample.input, *sample.args, **sample.kwargs)
-                    different = gradients_differ(torch, fn, sample, theirs)
+                    theirs = chosen(theirs_of(torch, op, sample.input, *sample.args, **sample.kwargs))
+                    different = gradients_differ(torch, fn, sample, theirs, chosen)
             except Exception as error:
                 different = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             if different:
                 yield f"{what}: {different}   [{sample.summary()}]"
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _fresh(torch: Any, value: Any) -> Any:
@@ -275,3 +314,44 @@ def _fresh(torch: Any, value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         return type(value)(_fresh(torch, v) for v in value)
     return value
+
+
+def refusals(torch: Any, op: Any) -> Iterator[str]:
+    """PyTorch's samples of bad arguments that have no error of its class here.
+
+    Left out: numbers where PyTorch insists on tensors, as NumPy does not; `out=`, which is refused; and tensors that NumPy
+    can't hold.
+    """
+    try:
+        fn = twin(INPLACE.get(op.name, op.name), op.variant_test_name)
+    except AttributeError:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, error in enumerate(op.error_inputs("cpu") if op.error_inputs_func else ()):
+            sample = error.sample_input
+            given = [_fresh(torch, sample.input), *_fresh(torch, sample.args)]
+            foreign = [t for t in tensors(torch.Tensor, [given, sample.kwargs]) if not _here(t)]
+            expected, text = _raised(op.op, given, sample.kwargs)
+            if foreign or expected is None or "out" in sample.kwargs or isinstance(given[0], int) or NUMBER.search(text):
+                continue
+            found, mine = _raised(fn, ours(torch, given), ours(torch, sample.kwargs))
+            if found is None or not issubclass(found, expected):
+                name = "no error" if found is None else f"{found.__name__}: {mine}"
+                yield f"error sample {number}: {name}; there {expected.__name__}: {text}"
+
+
+NUMBER = re.compile(r"must be Tensor, not (int|float)|- got \((Tensor, )?(int|float)\b|doesn't apply to a 'int'")
+HERE = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+
+
+def _here(x: Any) -> bool:
+    return not x.is_meta and str(x.dtype)[6:] in HERE and x.dim() <= MOST_AXES
+
+
+def _raised(fn: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> tuple[type[Exception] | None, str]:
+    try:
+        fn(*args, **named)
+    except Exception as error:
+        return type(error), (str(error).splitlines() or [""])[0]
+    return None, ""

@@ -86,9 +86,10 @@ def _gaps(v: Any) -> Any:
 
 
 def _eigh_rule(gs: list[Any], results: list[Any], x: Any, upper: bool) -> Any:
-    """V (diag(gw) + (V.T gV) / (w[j] - w[i])) V.T"""
+    """V (diag(gw) + half(V.T gV - gV.T V) / (w[j] - w[i])) V.T, which is symmetric."""
     (gw, gv), (w, v) = gs, results
-    middle = _diagonal_matrix(gw) + F.matmul(v.mT, gv) * _gaps(w)
+    turned = F.matmul(v.mT, gv)
+    middle = _diagonal_matrix(gw) + (turned - turned.mT) * 0.5 * _gaps(w)
     return F.matmul(v, F.matmul(middle, v.mT))
 
 

@@ -14,7 +14,7 @@ from ...signals import module
 from ...types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
-from ..operands import dtype_of, extent, extents, integer, ndim_of
+from ..operands import dtype_of, extents, integer, ndim_of
 from ..rearranging import movedim
 from ..rules import Rule
 from ..slicing import cut
@@ -140,6 +140,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
     As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.
     """
+    check_matrices("lstsq", A)
+    if not ndim_of(B):
+        raise ShapeError("linalg.lstsq: other must have at least 1 dimension.")
     m, n = extents("lstsq", A, -2)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B
@@ -212,17 +215,3 @@ def _complex(name: str) -> Rule:
 
 
 LINALG["eig"], LINALG["eigvals"] = _complex("eig"), _complex("eigvals")
-
-
-@linalg()
-def householder_product(A: Any, tau: Any) -> Any:
-    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
-    *lead, m, n = extents("householder_product", A)
-    eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*lead, m, n))
-    lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
-    for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
-        v = cut(lower, ndim_of(A) - 1, i, i + 1)
-        weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
-        out = F.matmul(eye - weight * F.matmul(v, v.mT), out)
-    return out

@@ -20,7 +20,7 @@ from .records import as_floats, linalg
 @linalg()
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """(sum |x|**ord)**(1 / ord) over `dim`, of all elements for None; ord inf, -inf: the largest, the smallest |x|; 0: how many
-    are not 0. Its derivative is 0 where it is 0 for ord 2."""
+    are not 0. Where it is 0, its derivative is 0."""
     x = as_floats(x, dtype)
     ord = 2.0 if ord is None else float(ord)
     if ord == 2:
@@ -32,12 +32,15 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
         return F.sum(size, dim, keepdim)
     if math.isinf(ord):
         return (F.amax if ord > 0 else F.amin)(size, dim, keepdim)
-    if ord < 0:
-        return F.pow(F.sum(F.pow(size, ord), dim, keepdim), 1 / ord)
-    zero = F.eq(size, 0)
-    total = F.sum(F.where(zero, 0.0, F.pow(F.where(zero, 1.0, size), ord)), dim, keepdim)
-    nothing = F.eq(total, 0)
+    zero, edge = F.eq(size, 0), 0.0 if ord > 0 else math.inf
+    total = F.sum(F.where(zero, edge, F.pow(F.where(zero, 1.0, size), ord)), dim, keepdim)
+    nothing = F.eq(total, edge)
     return F.where(nothing, 0.0, F.pow(F.where(nothing, 1.0, total), 1 / ord))
+
+
+def _largest(sizes: Any, axis: int, keepdim: bool = False) -> Any:
+    """The largest of numbers >= 0; 0 of none."""
+    return (F.amax if sizes.shape[axis] != 0 else F.sum)(sizes, axis, keepdim)
 
 
 @linalg()
@@ -53,10 +56,10 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     if ord in (1, -1, math.inf, -math.inf):
         first, second = (a, b) if abs(ord) == 1 else (b, a)
         sums = F.sum(F.abs(x), first, True)
-        out = (F.amax if ord > 0 else F.amin)(sums, second, True)
+        out = _largest(sums, second, True) if ord > 0 else F.amin(sums, second, True)
     elif ord in ("nuc", 2, -2):
         values = svdvals(movedim(x, (a, b), (-2, -1)))
-        out = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
+        out = F.sum(values, -1) if ord == "nuc" else _largest(values, -1) if ord == 2 else F.amin(values, -1)
         return F.expand_dims(out, tuple(sorted((a, b)))) if keepdim else out
     else:
         raise ArgumentError(f"linalg.matrix_norm: Order {ord} not supported.")

@@ -179,11 +179,13 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 @linalg(name="cross")
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """The cross products of vectors of three elements along `dim`, broadcast. Raises ShapeError for other extents."""
-    n = max(ndim_of(input), ndim_of(other))
-    axis = normalize_axis(dim, n)
+    if ndim_of(input) != ndim_of(other):
+        raise ShapeError("linalg.cross: inputs must have the same number of dimensions.", "give one more axes of extent 1")
+    axis = normalize_axis(dim, ndim_of(input))
     x, y = F.broadcast_tensors(input, other)
-    if extent("cross", x, axis) != 3:
-        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[axis]}")
+    if extent("cross", input, axis) != 3 or extent("cross", other, axis) != 3:
+        got = f"{input.shape[axis]} and {other.shape[axis]}"
+        raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {got}")
     a, b = ([cut(v, axis, i, i + 1) for i in range(3)] for v in (x, y))
     return F.concatenate([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], axis)
 

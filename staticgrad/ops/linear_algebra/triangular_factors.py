@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, LinAlgError, ShapeError
+from ...errors import ArgumentError, ShapeError
 from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, torch_function
 from ...signals import module
@@ -87,15 +87,33 @@ def _getrf(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lu_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """P L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, of square matrices."""
+    """P L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, of square matrices.
+
+    Further columns are U2 = L^-1 A2, further rows L2 = A2 U^-1: their cotangents are solutions, and part of the middle.
+    """
     m, n = x.shape[-2:]
-    if m != n:
-        raise LinAlgError("linalg.lu: the derivative is that of square matrices here", "cut or pad the matrix")
-    eye = np.eye(n, dtype=dtype_of(out))
-    lower, upper = F.tril(out, -1) + eye, F.triu(out)
-    middle = F.tril(F.matmul(lower.mT, F.tril(g, -1)), -1) + F.triu(F.matmul(F.triu(g), upper.mT))
-    inside = F.swapaxes(solve(upper, F.swapaxes(solve(lower.mT, middle), -1, -2)), -1, -2)
+    k, rows, columns = min(m, n), ndim_of(x) - 2, ndim_of(x) - 1
+    corner, g_corner = (cut(cut(v, rows, 0, k), columns, 0, k) for v in (out, g))
+    lower, upper = F.tril(corner, -1) + np.eye(k, dtype=dtype_of(out)), F.triu(corner)
+    left, right = F.matmul(lower.mT, F.tril(g_corner, -1)), F.matmul(F.triu(g_corner), upper.mT)
+    if n > k:
+        g_rest = cut(g, columns, k, None)
+        left = left - F.matmul(g_rest, cut(out, columns, k, None).mT)
+    if m > k:
+        g_rest = cut(g, rows, k, None)
+        right = right - F.matmul(cut(out, rows, k, None).mT, g_rest)
+    middle = F.tril(left, -1) + F.triu(right)
+    inside = _over(solve(lower.mT, middle), upper)
+    if n > k:
+        inside = F.concatenate([inside, solve(lower.mT, g_rest)], columns)
+    if m > k:
+        inside = F.concatenate([inside, _over(g_rest, upper)], rows)
     return F.matmul(permutation(apply(pivots_op, x), m, dtype_of(out)), inside)
+
+
+def _over(x: Any, upper: Any) -> Any:
+    """x U^-T"""
+    return F.swapaxes(solve(upper, F.swapaxes(x, -1, -2)), -1, -2)
 
 
 def _pivots_infer(x: TensorType) -> TensorType:

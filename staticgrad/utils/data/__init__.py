@@ -15,7 +15,15 @@ from .datasets import (
 )
 from .loader import DataLoader
 from .prefetcher import Prefetcher
-from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
+from .samplers import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 from .workers import WorkerInfo, get_worker_info
 
 __all__ = [
@@ -24,6 +32,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "Prefetcher",
     "RandomSampler",
@@ -41,4 +50,4 @@ __all__ = [
     "random_split",
 ]
 
-enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "sampler": samplers})
+enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "distributed": samplers, "sampler": samplers})

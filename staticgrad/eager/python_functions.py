@@ -1,0 +1,54 @@
+"""Methods of eager tensors that call Python for every element, or ask where the elements are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradientError, ShapeError
+from ..types import shape_text
+from .inplace import check_change
+from .tensor import Tensor
+
+
+def _changed(x: Tensor, name: str, values: list[Any]) -> Tensor:
+    if x.requires_grad:
+        raise GradientError(f"{name}() can't be called on a tensor that requires gradients", f"write x.detach().{name}(...)")
+    result: Tensor = x.copy_(np.array(values, x.dtype).reshape(x.shape))
+    return result
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by the number that a Python function makes of it. Slow, and for tensors without a tape."""
+    check_change(self)
+    return _changed(self, "apply_", [callable(v) for v in self._data.ravel().tolist()])
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and that of another tensor of the same shape."""
+    check_change(self)
+    if tuple(tensor.shape) != tuple(self.shape):
+        raise ShapeError(f"map_: shapes differ, {shape_text(self.shape)} and {shape_text(tensor.shape)}")
+    pairs = zip(self._data.ravel().tolist(), tensor._data.ravel().tolist(), strict=True)
+    return _changed(self, "map_", [callable(a, b) for a, b in pairs])
+
+
+def storage_offset(self: Tensor) -> int:
+    """Elements of the memory that this tensor shares before its first one."""
+    whole = self._data
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    return int((self._data.__array_interface__["data"][0] - whole.__array_interface__["data"][0]) // self.dtype.itemsize)
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether another tensor has the same elements of the same memory, in the same order."""
+    mine, other = (x._data for x in (self, tensor))
+    same = mine.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+    return bool(same and mine.shape == other.shape and mine.strides == other.strides)
+
+
+for _function in (apply_, map_, storage_offset, is_set_to):
+    setattr(Tensor, _function.__name__, _function)
