@@ -84,6 +84,8 @@ from .types import (
     as_dtype,
     bool_,
     category,
+    complex64,
+    complex128,
     float32,
     float64,
     get_default_dtype,
@@ -96,6 +98,8 @@ from .types import (
 )
 
 bool = bool_
+cdouble = complex128
+cfloat = complex64
 double = float64
 float = float32
 int = int32
@@ -208,8 +212,8 @@ def is_floating_point(input: Any) -> builtins.bool:
 
 
 def is_complex(input: Any) -> builtins.bool:
-    """False: there are no complex tensors."""
-    return False
+    """Whether a tensor's dtype is complex."""
+    return builtins.bool(input.dtype.kind == "c")
 
 
 def is_nonzero(input: Any) -> builtins.bool:
@@ -239,11 +243,11 @@ def can_cast(from_: Any, to: Any) -> builtins.bool:
 
 def is_signed(input: Any) -> builtins.bool:
     """Whether numbers of the dtype have a sign."""
-    return builtins.bool(input.dtype.kind in "if")
+    return builtins.bool(input.dtype.kind in "ifc")
 
 
 def is_conj(input: Any) -> builtins.bool:
-    """False: there are no complex tensors."""
+    """False: a conjugate is computed when it is written."""
     return False
 
 
@@ -317,8 +321,8 @@ __all__ = [
     "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
     "UnknownExtentError", "Variable",
     "VerifyError", "__version__", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
-    "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare",
-    "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
+    "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare",
+    "compile", "complex64", "complex128", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
     "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
     "fft", "finfo", "float", "float32", "float64", "from_json", "from_numpy", "full", "func", "functional",
     "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",

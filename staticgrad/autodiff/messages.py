@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
-from ..types import Shape, shape_text
+from ..types import INEXACT, Shape, shape_text
 
 
 def freed() -> GradientError:
@@ -62,7 +62,7 @@ def no_history(i: int, dtype: np.dtype) -> GradientError:
     return GradientError(
         f"element {i} of tensors does not require grad and does not have a grad_fn",
         "make a leaf with requires_grad=True, and compute outside sg.no_grad()"
-        if dtype.kind == "f"
+        if dtype.kind in INEXACT
         else f"it has dtype {dtype}: only floating point tensors have gradients",
         "results of a compiled function carry no tape: call backward() inside it",
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GradientError
 from ..operators import has_rank, listed
-from ..types import Shape
+from ..types import INEXACT, Shape
 from . import messages
 
 
@@ -125,7 +125,7 @@ def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:
         or any(a != b and None not in (a, b) for a, b in zip(seed.shape, root.shape, strict=True))
     ):
         raise messages.seed_shape(i, root.shape, seed.shape)
-    if seed.dtype.kind != "f":
+    if seed.dtype.kind not in INEXACT:
         raise messages.seed_dtype(seed.dtype)
 
 

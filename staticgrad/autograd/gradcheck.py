@@ -15,6 +15,7 @@ from ..eager import enable_grad, grad
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, StaticgradError
 from ..operators import is_tensor
+from ..types import INEXACT
 from .functional import _as_tuple
 
 Function = Callable[..., Any]
@@ -220,7 +221,7 @@ class _Check:
 
     def _outputs(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         _, outputs = _as_tuple(self.func(*inputs), "outputs of the user-provided function", "gradcheck")
-        return tuple(x for x in outputs if x.dtype.kind == "f")
+        return tuple(x for x in outputs if x.dtype.kind in INEXACT)
 
     def _values(self, inputs: tuple[Any, ...], i: int) -> np.ndarray:
         return np.array(self._outputs(inputs)[i].detach().numpy(), copy=True)

@@ -14,7 +14,7 @@ from ..errors import GradientError, ShapeError
 from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
-from ..types import SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
+from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -233,7 +233,9 @@ class Tensor(Operators):
 
     def __repr__(self) -> str:
         default = get_default_dtype()
-        known = self.dtype in (default, np.int64, np.bool_) and (self._data.size or self.dtype == default)
+        known = self.dtype in (default, COMPLEX_OF[default], np.int64, np.bool_) and (
+            self._data.size or self.dtype == default
+        )
         notes = [] if known else [f"dtype=torch.{'bool' if self.dtype == np.bool_ else self.dtype}"]
         if self._record is not None:
             notes.append(f"grad_fn=<{self._record.name()}>")

@@ -21,6 +21,7 @@ from .op import (
     Lookup,
     Native,
     OpDef,
+    OverComplex,
     Pointwise,
     Range,
     Reduction,
@@ -32,6 +33,9 @@ from .op import (
     View,
     Window,
     define,
+    derivation,
+    is_complex,
+    over_complex,
 )
 from .subgraph import Subgraph
 
@@ -58,6 +62,7 @@ __all__ = [
     "Native",
     "Node",
     "OpDef",
+    "OverComplex",
     "Pointwise",
     "Range",
     "Reduction",
@@ -70,5 +75,8 @@ __all__ = [
     "View",
     "Window",
     "define",
+    "derivation",
+    "is_complex",
     "literal",
+    "over_complex",
 ]

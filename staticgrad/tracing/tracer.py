@@ -20,7 +20,7 @@ from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
 from ..operators import F, append, flows, frontends, layout_of, misuse, state, top_level
 from ..ops.leaves import constant_of
-from ..types import Shape, TensorType, check_unmasked, shape_text, type_of
+from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -368,7 +368,7 @@ class Tracer:
     def follow(self, params: Sequence[Traced]) -> None:
         """Floating parameters of a subgraph require grad: whether a gradient is needed depends on the operands."""
         if modes.now.grad:
-            self.tracked.update(p.node for p in params if p.dtype.kind == "f")
+            self.tracked.update(p.node for p in params if p.dtype.kind in INEXACT)
 
     # in-place changes -------------------------------------------------------------------------------------------------
 

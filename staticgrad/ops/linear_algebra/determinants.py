@@ -11,6 +11,7 @@ from ...operators import F, Tensor, apply, torch_function
 from ...types import TensorType
 from .. import return_types
 from ..operands import ndim_of
+from ..over_complex import HOLOMORPHIC
 from .records import check_square, host_record, linalg, same_type
 from .solving import inv
 
@@ -42,11 +43,12 @@ def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 cofactor_op: OpDef = host_record(
-    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant."
+    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant.",
+    complex=HOLOMORPHIC,
 )
 det_op: OpDef = host_record(
     "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),
-    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.",
+    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.", complex=HOLOMORPHIC,
 )  # fmt: skip
 logabsdet_op = host_record(
     "logabsdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[1], x.dtype),

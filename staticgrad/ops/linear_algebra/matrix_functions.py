@@ -15,6 +15,7 @@ from ...types import TensorType, broadcast_shapes, normalize_axis, shape_text, t
 from .. import attributes as at
 from .. import return_types
 from ..operands import dtype_of, extent, extents, integer, ndim_of
+from ..over_complex import HOLOMORPHIC
 from ..rearranging import movedim
 from ..rules import Rule
 from ..slicing import cut
@@ -35,7 +36,8 @@ def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 exp_op: OpDef = host_record(
-    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A)."
+    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A).",
+    complex=HOLOMORPHIC,
 )
 
 
