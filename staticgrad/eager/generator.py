@@ -124,6 +124,7 @@ def _parts(op: Any, re: Any, im: Any) -> Any:
 def _draw_like(op: Any, x: Any, dtype: Any = None, source: Generator | None = None) -> Any:
     """A draw of x's shape, in x's dtype unless one is given."""
     kind = as_dtype(x.dtype if dtype is None else dtype)
+    x = F.real(x) if x.dtype in PART_OF else x
     if kind in PART_OF:
         return _parts(op, *(_draw_like(op, x, PART_OF[kind], source) for _ in range(2)))
     if kind.kind != "f":

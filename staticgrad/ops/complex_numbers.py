@@ -9,8 +9,7 @@ import numpy as np
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, enter_as, torch_function
-from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, part_dtype, to_float
-from . import attributes as at
+from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float
 from .batching import aligned, leading
 from .operands import dtype_of, operand, promoted
 from .over_complex import OWN
@@ -34,7 +33,7 @@ def _whole(x: TensorType) -> TensorType:
 
 def _both(re: TensorType, im: TensorType) -> TensorType:
     if re.dtype != im.dtype:
-        raise DTypeError(f"complex: Expected object of scalar type {re.dtype} but got scalar type {im.dtype} for second argument")
+        raise DTypeError(f"Expected object of scalar type {re.dtype} but got scalar type {im.dtype} for second argument")
     return _whole(re).with_shape(broadcast_shapes(re.shape, im.shape))
 
 
@@ -174,7 +173,7 @@ def view_as_real(input: Any) -> Tensor:
 
 @torch_function(method=False)
 def view_as_complex(input: Any) -> Tensor:
-    """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError for other dtypes, ShapeError for other shapes."""
+    """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
     return apply(view_as_complex_op, input)
 
 

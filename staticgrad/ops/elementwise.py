@@ -103,7 +103,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end."""
     difference = end - input
     if is_scalar(weight):
-        result: Tensor = input + weight * difference if weight < 0.5 else end - difference * (1 - weight)
+        near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
+        result: Tensor = input + weight * difference if near else end - difference * (1 - weight)
         return result
     return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * (1 - weight))
 

@@ -50,7 +50,7 @@ def implied(op: OpDef) -> OverComplex | None:
     """How a record that does not say so computes with complex numbers; None: not at all."""
     if op.complex is not None:
         return op.complex
-    if isinstance(op.emit, STRUCTURAL):
+    if isinstance(op.emit, STRUCTURAL) or (op.vjp is None and op.shape_only):
         return OWN
     if op.jvp is linear or (isinstance(op.emit, Pointwise) and op.emit.linear):
         return LINEAR
