@@ -79,6 +79,20 @@ def not_scalar(shape: Shape) -> GradientError:
     )
 
 
+def not_real(dtype: np.dtype) -> GradientError:
+    return GradientError(
+        f"grad can be implicitly created only for real scalar outputs but got {dtype}",
+        "pass gradient= of that dtype, or differentiate x.real or abs(x)",
+    )
+
+
+def seed_kind(i: int, root: np.dtype, seed: np.dtype) -> DTypeError:
+    return DTypeError(
+        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+        f"grad_output[{i}] has a dtype of {seed} and output[{i}] has a dtype of {root}."
+    )
+
+
 def seed_shape(i: int, root: Shape, seed: Shape) -> ShapeError:
     return ShapeError(
         f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed)} and output[{i}] has a shape of "

@@ -114,6 +114,8 @@ def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
 def _implicit_seed(mode: Mode[T], root: T) -> T | None:
     if mode.scalar_roots and (shape := root.shape) and any(extent != 1 for extent in shape):
         raise messages.not_scalar(shape)
+    if root.dtype.kind == "c":
+        raise messages.not_real(root.dtype)
     return mode.ones(root)
 
 
@@ -127,6 +129,8 @@ def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:
         raise messages.seed_shape(i, root.shape, seed.shape)
     if seed.dtype.kind not in INEXACT:
         raise messages.seed_dtype(seed.dtype)
+    if seed.dtype.kind != root.dtype.kind:
+        raise messages.seed_kind(i, root.dtype, seed.dtype)
 
 
 def targets_of(mode: Mode[T], inputs: Any, function: str) -> list[T]:

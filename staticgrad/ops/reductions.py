@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..devices import refuse_out
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Reduction, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method
 from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, part_dtype, promote, type_of
@@ -125,12 +125,18 @@ def _extremum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 def lowest(dtype: np.dtype) -> Any:
     """The least value of a dtype."""
-    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).min)
 
 
 def highest(dtype: np.dtype) -> Any:
     """The greatest value of a dtype."""
-    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).max)
+
+
+def _ordered(dtype: np.dtype) -> np.dtype:
+    if dtype.kind == "c":
+        raise DTypeError("complex numbers have no order", "compare x.real, or abs(x)")
+    return dtype
 
 
 max_op = define(
