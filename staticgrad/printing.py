@@ -66,7 +66,6 @@ class _Format:
         if not finite.size:
             if options.sci_mode:
                 self.scientific = True
-            self._measure(values)
             return
         size = np.abs(finite)
         low, high = float(size.min()), float(size.max())
@@ -77,10 +76,7 @@ class _Format:
             self.scientific = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
         if options.sci_mode is not None:
             self.scientific = options.sci_mode
-        self._measure(values)
-
-    def _measure(self, values: np.ndarray) -> None:
-        self.width = max([self.width, *(len(self._plain(v)) for v in values.reshape(-1))])
+        self.width = max(len(self._plain(v)) for v in finite)
 
     def _plain(self, value: Any) -> str:
         if not self.floating:

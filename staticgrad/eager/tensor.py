@@ -149,14 +149,13 @@ class Tensor(Operators):
             state.tracer.no_value(self, "an array")
         return self._data
 
-    def item(self) -> builtins.float | builtins.int | builtins.bool:
+    def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a number")
-        number: builtins.float | builtins.int | builtins.bool = self._data.item()
-        return number
+        return self._data.item()
 
     def tolist(self) -> Any:
         if frontends.tracing and state.tracer is not None:
@@ -168,6 +167,9 @@ class Tensor(Operators):
 
     def __int__(self) -> int:
         return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __index__(self) -> int:
         misuse.check_index(self._data.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import GraphError, StaticgradError, Where
 from ..files import repeated_key
-from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph
+from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
 from ..ir.text import clip, numbering, outputs_of
 from ..types import MOST_AXES, SHORT, StackType, TensorType, TupleType
 
@@ -255,6 +255,10 @@ class _Reader:
         for key in entry:
             if key not in ("op", "type", "inputs", "after", "attrs", "name", "given_name", "where"):
                 self.fail(f"has an unknown field, {_short(key)}")
+        try:
+            op = over_complex(op) if is_complex([given, *(i.type for i in inputs)]) else op
+        except StaticgradError as error:
+            self.fail(error.summary, *error.details, where=where)
         node = Node(op, inputs, attrs, given, name, where, after)
         self.check(node)
         if name:

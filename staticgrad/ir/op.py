@@ -368,10 +368,15 @@ class OpDef:
     jvp: Callable[..., Any] | None = None
     """The forward-mode rule: `(node, out, primals, tangents) -> tangent`; a tangent that is None is 0. None: the rule
     follows from `emit` and `vjp`; see `autodiff/forward.py`."""
+    written: Callable[..., Any] | None = None
+    """Of an op whose result in eager mode is a view that no `View` describes, because its elements are parts of the
+    operand's: `(operand, value)`, the operand whose view has that value."""
     complex: OverComplex | None = None
     """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
     plain: OpDef = field(init=False, repr=False)
     """The record itself; of one that `over_complex` made, the record that it was made of."""
+    aliases: bool = field(init=False, repr=False, default=False)
+    """Whether the result shares the operand's memory in eager mode."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")
@@ -382,6 +387,7 @@ class OpDef:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "plain", self)
+        put(self, "aliases", isinstance(self.emit, View) or self.written is not None)
         put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import numpy as np
 
 from ..errors import GraphError, TraceError
-from ..ir import Graph, Layout, Node, View
+from ..ir import Graph, Layout, Node
 from ..types import INEXACT, ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
@@ -225,7 +225,7 @@ class Symbol(Operators):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        return isinstance(self.node.op.emit, View)
+        return self.node.op.aliases
 
     def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
         return AbsentError(f"x.{what} of {self.describe()}, which belongs to a graph, {why}", *advice)

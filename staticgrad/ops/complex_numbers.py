@@ -88,12 +88,14 @@ conj_op = define(
 real_op = define(
     OpDef(
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
+        written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
     )
 )  # fmt: skip
 imag_op = define(
     OpDef(
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
+        written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
     )
 )  # fmt: skip
@@ -116,6 +118,7 @@ sgn_op = define(
 view_as_real_op = define(
     OpDef(
         name="view_as_real", infer=_pairs, eval=_as_real, vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
+        written=lambda x, value: apply(view_as_complex_op, value),
         complex=OWN, batch=leading, jvp=linear, doc="Complex numbers as pairs of real ones, along a new last axis.",
     )
 )  # fmt: skip
@@ -123,6 +126,7 @@ view_as_complex_op: OpDef = define(
     OpDef(
         name="view_as_complex", infer=_from_pairs, eval=_as_complex,
         vjp=(lambda g, node, out, x: apply(view_as_real_op, g),),
+        written=lambda x, value: apply(view_as_real_op, value),
         complex=OWN, batch=leading, jvp=linear, doc="Pairs of real numbers along the last axis as complex ones.",
     )
 )  # fmt: skip

@@ -208,10 +208,10 @@ class Optimizer:
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         """The rule of a complex parameter: that of its real and imaginary parts, as in PyTorch."""
-        parts = {name: slot if name in self.scalar_slots else F.view_as_real(slot) for name, slot in slots.items()}
+        parts = {name: F.view_as_real(slot) if slot.dtype in PART_OF else slot for name, slot in slots.items()}
         new_p, new_parts = self.rule(F.view_as_real(p), F.view_as_real(g), parts, hyper, group)
         new_slots = {
-            name: value if name in self.scalar_slots else F.view_as_complex(value) for name, value in new_parts.items()
+            name: F.view_as_complex(value) if slots[name].dtype in PART_OF else value for name, value in new_parts.items()
         }
         return F.view_as_complex(new_p), new_slots
 
