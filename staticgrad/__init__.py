@@ -100,6 +100,8 @@ from .types import (
     as_dtype,
     bool_,
     category,
+    complex64,
+    complex128,
     float32,
     float64,
     get_default_dtype,
@@ -112,6 +114,8 @@ from .types import (
 )
 
 bool = bool_
+cdouble = complex128
+cfloat = complex64
 double = float64
 float = float32
 int = int32
@@ -224,8 +228,8 @@ def is_floating_point(input: Any) -> builtins.bool:
 
 
 def is_complex(input: Any) -> builtins.bool:
-    """False: there are no complex tensors."""
-    return False
+    """Whether a tensor's dtype is complex."""
+    return builtins.bool(input.dtype.kind == "c")
 
 
 def is_nonzero(input: Any) -> builtins.bool:
@@ -255,7 +259,7 @@ def can_cast(from_: Any, to: Any) -> builtins.bool:
 
 def is_signed(input: Any) -> builtins.bool:
     """Whether numbers of the dtype have a sign."""
-    return builtins.bool(input.dtype.kind in "if")
+    return builtins.bool(input.dtype.kind in "ifc")
 
 
 def is_inference(input: Any) -> builtins.bool:
@@ -269,7 +273,7 @@ def is_storage(obj: Any) -> builtins.bool:
 
 
 def is_conj(input: Any) -> builtins.bool:
-    """False: there are no complex tensors."""
+    """False: a conjugate is computed when it is written."""
     return False
 
 
@@ -321,26 +325,27 @@ def __dir__() -> list[str]:
 __all__ = [
     "AnomalyError", "ArgumentError", "AxisError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
     "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph",
-    "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation",
-    "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError",
-    "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__", "arange",
+    "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError",
+    "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError",
+    "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__", "arange",
     "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "autograd",
-    "backends", "bool", "bool_", "can_cast", "channels_last", "compare", "compile", "constant", "contiguous_format",
-    "control_dependencies", "cuda", "detach", "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e",
-    "empty", "empty_permuted", "empty_strided", "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64",
-    "from_file", "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection",
-    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode",
-    "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state",
-    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group",
-    "identity", "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8",
-    "is_anomaly_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point",
-    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed",
-    "is_storage", "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed",
-    "nan", "nn", "no_grad", "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "promote_types",
-    "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save",
-    "scalar_tensor", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type",
-    "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled",
-    "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always", "short",
+    "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile", "complex128",
+    "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
+    "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
+    "fft", "finfo", "float", "float32", "float64", "from_file", "from_json", "from_numpy", "frombuffer", "full", "func",
+    "functional", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session",
+    "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_interop_threads",
+    "get_num_threads", "get_rng_state", "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of",
+    "graph_pass", "group", "identity", "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64",
+    "int8", "is_anomaly_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled",
+    "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load",
+    "logspace", "long", "manual_seed", "nan", "nn", "no_grad", "no_op", "numel", "ones", "optim", "pi", "placeholder",
+    "preserve_format", "promote_types", "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph",
+    "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
+    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
+    "set_warn_always", "short",
     "special", "strided", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables",
     "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer", "vmap", "zeros",
 ]  # fmt: skip

@@ -1,13 +1,38 @@
-"""`sg.fft`: Fourier transforms are complex, and tensors are not; each name says what to write instead."""
+"""`sg.fft`: PyTorch's discrete Fourier transforms, which SciPy computes on the host.
+
+They are made in `ops/fourier.py`, beside their records; `fft.pyi` tells type checkers and editors what this module has.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from .types import COMPLEX
+import numpy as np
+
+from .devices import Options, check_options, factory
+from .eager.creation import tensor
+from .operators import Tensor
+from .ops.fourier import FFT
+from .types import as_dtype, get_default_dtype
+
+globals().update(FFT)
+__all__ = sorted([*FFT, "fftfreq", "rfftfreq"])
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {'; '.join(COMPLEX)}")
+@factory(Options)
+def fftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
+    """The frequencies of the transform of n points that lie d apart, (n,): 0, the positive ones, the negative ones."""
+    return _frequencies("fftfreq", np.fft.fftfreq(n, d), options)
+
+
+@factory(Options)
+def rfftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
+    """The frequencies of the half spectrum of n real points that lie d apart, (n // 2 + 1,)."""
+    return _frequencies("rfftfreq", np.fft.rfftfreq(n, d), options)
+
+
+def _frequencies(name: str, values: np.ndarray, options: Options) -> Tensor:
+    check_options(name, options, Options)
+    kind = options.get("dtype")
+    dtype = get_default_dtype() if kind is None else as_dtype(kind)
+    return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))

@@ -5,14 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-from .types import COMPLEX
-
-COMPLEX_NAMES = (
-    "complex", "complex32", "complex64", "complex128", "cfloat", "cdouble", "chalf", "polar", "imag", "view_as_complex",
-    "view_as_real", "stft", "istft",
-)  # fmt: skip
 REPLACED = {
-    **dict.fromkeys(COMPLEX_NAMES, "; ".join(COMPLEX)),
+    **dict.fromkeys(("complex32", "chalf"), "use complex64: tensors here have parts of 32 or 64 bits"),
     "float16": "use float32: tensors here are of 32 or 64 bits",
     "half": "use float32: tensors here are of 32 or 64 bits",
     "bfloat16": "use float32: tensors here are of 32 or 64 bits",

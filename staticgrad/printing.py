@@ -66,7 +66,6 @@ class _Format:
         if not finite.size:
             if options.sci_mode:
                 self.scientific = True
-            self._measure(values)
             return
         size = np.abs(finite)
         low, high = float(size.min()), float(size.max())
@@ -77,10 +76,7 @@ class _Format:
             self.scientific = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
         if options.sci_mode is not None:
             self.scientific = options.sci_mode
-        self._measure(values)
-
-    def _measure(self, values: np.ndarray) -> None:
-        self.width = max([self.width, *(len(self._plain(v)) for v in values.reshape(-1))])
+        self.width = max(len(self._plain(v)) for v in finite)
 
     def _plain(self, value: Any) -> str:
         if not self.floating:
@@ -96,7 +92,22 @@ class _Format:
         return self._plain(value).rjust(self.width)
 
 
-def _vector(values: np.ndarray, indent: int, form: _Format, summarize: bool) -> str:
+class _ComplexFormat:
+    """How complex numbers are written: both parts in forms of their own."""
+
+    def __init__(self, values: np.ndarray):
+        self.parts = _Format(values.real), _Format(values.imag)
+        self.width = self.parts[0].width + self.parts[1].width + 1
+
+    def text(self, value: Any) -> str:
+        re, im = self.parts[0].text(value.real), self.parts[1].text(value.imag).lstrip()
+        return f"{re}{im}j" if im[0] in "+-" else f"{re}+{im}j"
+
+
+Form = _Format | _ComplexFormat
+
+
+def _vector(values: np.ndarray, indent: int, form: Form, summarize: bool) -> str:
     edge = options.edgeitems
     per_line = max(1, math.floor((options.linewidth - indent) / (form.width + 2)))
     if summarize and len(values) > 2 * edge:
@@ -107,7 +118,7 @@ def _vector(values: np.ndarray, indent: int, form: _Format, summarize: bool) -> 
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _text(values: np.ndarray, indent: int, form: _Format, summarize: bool) -> str:
+def _text(values: np.ndarray, indent: int, form: Form, summarize: bool) -> str:
     if values.ndim == 0:
         return form.text(values[()])
     if values.ndim == 1:
@@ -136,7 +147,8 @@ def array_text(values: np.ndarray, indent: int) -> str:
     if not values.size:
         return "[]"
     summarize = values.size > options.threshold
-    form = _Format(_ends(values) if summarize else values)
+    shown = _ends(values) if summarize else values
+    form = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
     return _text(values, indent, form, summarize)
 
 

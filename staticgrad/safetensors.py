@@ -19,14 +19,17 @@ from .eager import Tensor
 from .errors import StaticgradError
 from .files import replacing
 from .operators import as_array
-from .types import MOST_AXES
+from .types import MOST_AXES, complex128
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
-    "BOOL": "u1",
+    "BOOL": "u1", "C64": "<c8", "C128": "<c16",
 }  # fmt: skip
 """Dtypes of the format that become tensors, with NumPy's name for their elements in a file."""
-SAVED = frozenset(np.dtype(code) for code in ("f8", "f4", "i8", "i4", "i2", "i1", "u1", "?"))
+SAVED = frozenset(np.dtype(code) for code in ("f8", "f4", "i8", "i4", "i2", "i1", "u1", "?", "c8", "c16"))
+PAIRS = "staticgrad.complex128"
+"""The metadata that names the float64 tensors whose last axis is that of real and imaginary parts: the format has no
+complex128."""
 
 
 class SafetensorsError(StaticgradError, ValueError):
@@ -84,8 +87,14 @@ def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | Non
     from safetensors.numpy import save
 
     rows = {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
+    pairs = [name for name, array in rows.items() if array.dtype == complex128]
+    for name in pairs:
+        rows[name] = rows[name][..., None].view(np.float64)
+    texts = None if metadata is None else dict(metadata)
+    if pairs:
+        texts = {**(texts or {}), PAIRS: json.dumps(pairs)}
     try:
-        return save(rows, None if metadata is None else dict(metadata))
+        return save(rows, texts)
     except (SafetensorError, UnicodeError) as error:
         raise SafetensorsError(str(error)) from None
 
@@ -103,7 +112,24 @@ def from_bytes(data: bytes, source: str) -> tuple[dict[str, np.ndarray], dict[st
         raise SafetensorsError(str(error), f"{source} has {len(data)} bytes; is it a whole safetensors file?") from None
     header = _header(data, source)
     texts = header.pop("__metadata__", {})
-    return {name: _array(name, found[name], source) for name in header}, texts
+    arrays = {name: _array(name, found[name], source) for name in header}
+    for name in _pairs(texts.pop(PAIRS, "[]"), source):
+        array = arrays.get(name)
+        if array is None or array.dtype != np.float64 or array.shape[-1:] != (2,):
+            raise SafetensorsError(f"{name!r} holds no pairs of float64 numbers", source)
+        arrays[name] = array.view(complex128)[..., 0]
+    return arrays, texts
+
+
+def _pairs(text: str, source: str) -> list[str]:
+    """The names of tensors of pairs."""
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SafetensorsError(f"{PAIRS} has to be a list of names", source)
+    return names
 
 
 def _header(data: bytes, source: str) -> dict[str, Any]:

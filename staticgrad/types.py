@@ -1,9 +1,9 @@
 """Tensor types: shape with `None` for an unknown extent, dtype; broadcasting and the promotion lattice.
 
-One lattice serves both modes. It has PyTorch's categories, bool < integer < floating: the result has the highest
+One lattice serves both modes. It has PyTorch's categories, bool < integer < floating < complex: the result has the highest
 category among the operands; within it, tensors with axes count before 0-d tensors, and those before Python and NumPy
 scalars, which are weak: `float32_tensor * 2.0` stays float32. A dtype of a lower priority wins only by its category:
-`int64_tensor * 2.0` is the default float.
+`int64_tensor * 2.0` is the default float, and `float64_tensor * 1j` complex128, of the tensor's precision.
 """
 
 from __future__ import annotations
@@ -35,10 +35,21 @@ int32 = np.dtype(np.int32)
 int64 = np.dtype(np.int64)
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
+complex64 = np.dtype(np.complex64)
+complex128 = np.dtype(np.complex128)
 
 DTYPES = (bool_, uint8, int8, int16, int32, int64, float32, float64)
-SUPPORTED = frozenset(DTYPES)
-SHORT = dict(zip(DTYPES, ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64"), strict=True))
+"""The dtypes that kernels compute with."""
+COMPLEX_OF = {float32: complex64, float64: complex128}
+"""The dtype of numbers whose parts have a floating dtype."""
+PART_OF = {complex64: float32, complex128: float64}
+"""The dtype of the parts of complex numbers."""
+SUPPORTED = frozenset((*DTYPES, *PART_OF))
+SHORT = dict(
+    zip((*DTYPES, *PART_OF), ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"), strict=True)
+)
+INEXACT = "fc"
+"""The kinds of dtypes that have gradients: floating and complex numbers."""
 
 _default_float = float32
 
@@ -64,17 +75,10 @@ TENSOR_NAMES = {
 """PyTorch's names of tensors of a dtype, `FloatTensor` and its kin."""
 SHORT_NAMES: dict[str, np.dtype] = {
     "long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_,
+    "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 """PyTorch's other names of dtypes, `sg.long` and its kin: "torch.int" is int32, where NumPy's "int" is int64."""
 PYTORCH = "torch."
-
-
-COMPLEX = (
-    "complex numbers are not supported",
-    "keep real and imaginary parts as two tensors; the Fourier transform of a real x is two products, x @ cos(a) and "
-    "-x @ sin(a) with a = 2 pi j k / n, or numpy.fft on x.numpy() where no gradient is needed",
-)
-"""The text of errors about them, and the code to write instead."""
 
 
 def as_dtype(dtype: Any) -> np.dtype:
@@ -88,19 +92,17 @@ def as_dtype(dtype: Any) -> np.dtype:
     try:
         result: np.dtype = np.dtype(dtype)
     except TypeError:
-        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
-    if result.kind == "c":
-        raise DTypeError(f"dtype {result} is not supported", "; ".join(COMPLEX))
+        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, SHORT))}") from None
     result = result if result.isnative else result.newbyteorder("=")
     if result not in SUPPORTED:
-        raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, DTYPES))}")
+        raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, SHORT))}")
     return result
 
 
 def category(dtype: np.dtype) -> int:
-    """0 for bool, 1 for integers, 2 for floating."""
+    """0 for bool, 1 for integers, 2 for floating, 3 for complex."""
     kind = dtype.kind
-    return 2 if kind == "f" else 0 if kind == "b" else 1
+    return 2 if kind == "f" else 0 if kind == "b" else 3 if kind == "c" else 1
 
 
 def check_unmasked(value: Any) -> None:
@@ -129,7 +131,7 @@ def is_number(value: Any) -> bool:
 
 def is_scalar(value: Any) -> bool:
     """A Python or NumPy number: weak in promotion."""
-    return isinstance(value, (bool, int, float, np.generic)) or (
+    return isinstance(value, (bool, int, float, complex, np.generic)) or (
         isinstance(value, numbers.Real) and not hasattr(value, "__array__")
     )
 
@@ -141,7 +143,7 @@ def scalar_dtype(value: Any) -> np.dtype:
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (complex, np.complexfloating)):
-        raise DTypeError(f"{COMPLEX[0]}, got {value!r}", COMPLEX[1])
+        return COMPLEX_OF[_default_float]
     return _default_float
 
 
@@ -270,7 +272,7 @@ class TupleType(TensorType):
     parts: tuple[TensorType, ...]
 
     def __init__(self, parts: Sequence[TensorType]):
-        floating = (part.dtype for part in parts if part.dtype.kind == "f")
+        floating = (part.dtype for part in parts if part.dtype.kind in INEXACT)
         super().__init__((), next(floating, bool_))
         self.parts = tuple(parts)
 
@@ -346,7 +348,7 @@ def promote(operands: Sequence[Any]) -> np.dtype:
     result = with_axes
     for lower in (without_axes, scalar):
         if lower is not None and (result is None or category(lower) > category(result)):
-            result = lower
+            result = COMPLEX_OF[result] if lower.kind == "c" and result is not None and result.kind == "f" else lower
     assert result is not None
     return result
 
@@ -354,12 +356,19 @@ def promote(operands: Sequence[Any]) -> np.dtype:
 def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
     if a is None or a == b:
         return b
-    return np.promote_types(a, b) if category(a) == category(b) else max(a, b, key=category)
+    if category(a) == category(b) or {a.kind, b.kind} == {"f", "c"}:
+        return np.promote_types(a, b)
+    return max(a, b, key=category)
 
 
 def to_float(dtype: np.dtype) -> np.dtype:
-    """The dtype of a result that is floating by nature (exp, mean, true division)."""
-    return dtype if dtype.kind == "f" else _default_float
+    """The dtype of a result that is floating or complex by nature (exp, mean, true division)."""
+    return dtype if dtype.kind in INEXACT else _default_float
+
+
+def part_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of complex numbers; any other dtype itself."""
+    return PART_OF.get(dtype, dtype)
 
 
 def broadcast_extent(a: int | None, b: int | None) -> int | None:

@@ -172,7 +172,7 @@ def rule_of(op: OpDef) -> Rule | None:
     """The batching rule of an op: that of its record, or what its lowering implies; None: sample by sample."""
     if op.batch is not None:
         return op.batch
-    if isinstance(op.emit, Pointwise) or op.infer in (elementwise, compared):
+    if isinstance(op.plain.emit, Pointwise) or op.infer in (elementwise, compared):
         return aligned
     named = [kind for kind in op.attrs.values() if kind.shifted is not None]
     if isinstance(op.emit, View) or named:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, DTypeError, ShapeError, TransformError
 from ..operators import F, Operators, Tensor, state
-from ..types import shape_text
+from ..types import INEXACT, shape_text
 from .forward import Dual, Forward
 
 
@@ -66,7 +66,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for name, x in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(x, Operators):
             raise ArgumentError(f"Expected {name} to be a tensor, but got: {type(x).__name__}")
-        if x.dtype.kind != "f":
+        if x.dtype.kind not in INEXACT:
             raise DTypeError(f"Expected {name} to be floating point or complex, but got: {x.dtype}")
     if tuple(tensor.shape) != tuple(tangent.shape):
         raise ShapeError(

@@ -19,6 +19,7 @@ from ..ir import OpDef, Pointwise, View
 from ..operators import Application, F, Level, apply
 from ..ops.rules import compared, elementwise
 from ..ops.tangents import linear, multilinear
+from ..types import INEXACT
 from .recording import Recorded, Recording, Step, pull
 from .valued import Valued
 
@@ -36,7 +37,7 @@ class Forward(Level):
     def parts(self, x: Any) -> list[Any]:
         mine = isinstance(x, Dual) and x.level is self
         value = x.value if mine else x
-        if x.dtype.kind != "f":
+        if x.dtype.kind not in INEXACT:
             return [value]
         return [value, x.tangent if mine else F.zeros_like(x)]
 
@@ -75,7 +76,7 @@ class Dual(Valued):
 def push(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The tangent of a result for those of the operands, of which None is 0; None where it is 0 for any of them."""
     op = node.op
-    if op.vjp is None or node.type.dtype.kind != "f":
+    if op.vjp is None or node.type.dtype.kind not in INEXACT:
         return None
     given = [t if t is not None and op.vjp_for(i) is not None else None for i, t in enumerate(tangents)]
     if all(t is None for t in given):
@@ -90,19 +91,21 @@ def rule_of(op: OpDef) -> str:
     """Which rule an op has: "own", "combination", "product", "diagonal", "view" or "reverse"."""
     if op.jvp is not None:
         return "own"
-    if isinstance(op.emit, Pointwise) and op.emit.linear:
+    emit = op.plain.emit
+    if isinstance(emit, Pointwise) and emit.linear:
         return "combination"
-    if isinstance(op.emit, Pointwise) and op.emit.bilinear:
+    if isinstance(emit, Pointwise) and emit.bilinear:
         return "product"
-    if isinstance(op.emit, Pointwise) or op.infer in (elementwise, compared):
+    if isinstance(emit, Pointwise) or op.infer in (elementwise, compared):
         return "diagonal"
-    return "view" if isinstance(op.emit, View) else "reverse"
+    return "view" if isinstance(emit, View) else "reverse"
 
 
 def _combination(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    assert isinstance(node.op.emit, Pointwise)
+    emit = node.op.plain.emit
+    assert isinstance(emit, Pointwise)
     total: Any = None
-    for coefficient, t in zip(node.op.emit.linear, tangents, strict=True):
+    for coefficient, t in zip(emit.linear, tangents, strict=True):
         if t is not None:
             part = t if coefficient == 1 else -t if coefficient == -1 else t * coefficient
             total = part if total is None else total + part
@@ -114,7 +117,7 @@ def _diagonal(node: Application, out: Any, primals: Sequence[Any], tangents: Seq
     for i, t in enumerate(tangents):
         if t is None:
             continue
-        rule = node.op.vjp_for(i)
+        rule = node.op.plain.vjp_for(i)  # over complex numbers, too, a tangent is multiplied by the derivative itself
         assert rule is not None
         alike = [F.broadcast_like(x, out) if p == i else x for p, x in enumerate(primals)]
         part = rule(F.broadcast_like(t, out), node, out, *alike)

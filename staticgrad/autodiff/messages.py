@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
-from ..types import Shape, shape_text
+from ..types import INEXACT, Shape, shape_text
 
 
 def freed() -> GradientError:
@@ -62,7 +62,7 @@ def no_history(i: int, dtype: np.dtype) -> GradientError:
     return GradientError(
         f"element {i} of tensors does not require grad and does not have a grad_fn",
         "make a leaf with requires_grad=True, and compute outside sg.no_grad()"
-        if dtype.kind == "f"
+        if dtype.kind in INEXACT
         else f"it has dtype {dtype}: only floating point tensors have gradients",
         "results of a compiled function carry no tape: call backward() inside it",
     )
@@ -76,6 +76,20 @@ def not_scalar(shape: Shape) -> GradientError:
     return GradientError(
         f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(shape)}",
         "pass gradient= of that shape, or reduce with .sum() or .mean()",
+    )
+
+
+def not_real(dtype: np.dtype) -> GradientError:
+    return GradientError(
+        f"grad can be implicitly created only for real scalar outputs but got {dtype}",
+        "pass gradient= of that dtype, or differentiate x.real or abs(x)",
+    )
+
+
+def seed_kind(i: int, root: np.dtype, seed: np.dtype) -> DTypeError:
+    return DTypeError(
+        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+        f"grad_output[{i}] has a dtype of {seed} and output[{i}] has a dtype of {root}."
     )
 
 

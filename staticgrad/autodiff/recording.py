@@ -14,6 +14,7 @@ from typing import Any
 
 from ..operators import Application, Level, apply, frontends, lines_of
 from ..ops.control.vjp import joined
+from ..types import INEXACT
 from .valued import Valued
 
 _number = count().__next__
@@ -52,7 +53,7 @@ class Recording(Level):
         primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
         out = apply(node.op, *primals, **node.attrs)
         rules = node.op.vjp
-        if rules is None or node.type.dtype.kind != "f" or not (self.always or frontends.recording()):
+        if rules is None or node.type.dtype.kind not in INEXACT or not (self.always or frontends.recording()):
             return out
         sources = [x.step if m and node.op.vjp_for(i) is not None else None
                    for i, (x, m) in enumerate(zip(operands, mine, strict=True))]  # fmt: skip

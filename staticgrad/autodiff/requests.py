@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GradientError
 from ..operators import has_rank, listed
-from ..types import Shape
+from ..types import INEXACT, Shape
 from . import messages
 
 
@@ -114,6 +114,8 @@ def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
 def _implicit_seed(mode: Mode[T], root: T) -> T | None:
     if mode.scalar_roots and (shape := root.shape) and any(extent != 1 for extent in shape):
         raise messages.not_scalar(shape)
+    if root.dtype.kind == "c":
+        raise messages.not_real(root.dtype)
     return mode.ones(root)
 
 
@@ -125,8 +127,10 @@ def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:
         or any(a != b and None not in (a, b) for a, b in zip(seed.shape, root.shape, strict=True))
     ):
         raise messages.seed_shape(i, root.shape, seed.shape)
-    if seed.dtype.kind != "f":
+    if seed.dtype.kind not in INEXACT:
         raise messages.seed_dtype(seed.dtype)
+    if seed.dtype.kind != root.dtype.kind:
+        raise messages.seed_kind(i, root.dtype, seed.dtype)
 
 
 def targets_of(mode: Mode[T], inputs: Any, function: str) -> list[T]:

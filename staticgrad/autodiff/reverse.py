@@ -14,6 +14,7 @@ from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of,
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
+from ..types import INEXACT
 from . import messages
 from .requests import check_seed
 
@@ -40,10 +41,10 @@ def gradients(
 
     saved = values if saved is None else saved
     for i, y in enumerate(ys):
-        if y.dtype.kind != "f":
+        if y.dtype.kind not in INEXACT:
             raise messages.no_history(i, y.dtype)
     for i, x in enumerate(xs):
-        if x.dtype.kind != "f":
+        if x.dtype.kind not in INEXACT:
             raise messages.not_differentiable(i, x)
     wanted = {x.node for x in xs}
     stops = {s.node for s in stop_gradients}
@@ -136,7 +137,7 @@ def _between(
     order = graph.reaching(ys, stop=stops)
     needed: set[Node] = set()
     for node in order:
-        if node in stops or node.op.vjp is None or node.type.dtype.kind != "f":
+        if node in stops or node.op.vjp is None or node.type.dtype.kind not in INEXACT:
             continue
         for position, operand in enumerate(node.inputs):
             if (operand in wanted or operand in needed) and node.op.vjp_for(position) is not None:

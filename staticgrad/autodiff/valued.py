@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import TransformError
-from ..ir import View
 from ..operators import Application, F, Level, Lifted, apply
 
 PRUNE = frozenset(2**n for n in range(4, 40))
@@ -39,7 +38,7 @@ class Changeable(Lifted):
 
     def view_of(self, node: Application, operands: Sequence[Any]) -> None:
         """Note, of the result of an op, whether it is a view of an operand."""
-        if not isinstance(node.op.emit, View):
+        if not node.op.aliases:
             return
         base = operands[0]
         if isinstance(base, Changeable) and base.level is self.level:
@@ -58,6 +57,9 @@ class Changeable(Lifted):
             self._change(value)
             return
         base, node = self.origin
+        if node.op.written is not None:
+            base.assign(node.op.written(base, value), name)
+            return
         rule = node.op.vjp_for(0)
         assert rule is not None
         if node.type.size > node.types[0].size:

@@ -27,7 +27,7 @@ from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_
 from ..ir import OpDef
 from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
 from ..ops.custom_gradient import call_symbols
-from ..types import shape_text
+from ..types import INEXACT, shape_text
 from .under_transforms import apply_lifted
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -410,7 +410,7 @@ def _recorded(
     for number, x in enumerate(results):
         if not isinstance(x, Tensor):
             continue
-        if any(x is other for other in ctx.non_differentiable) or x.dtype.kind != "f":
+        if any(x is other for other in ctx.non_differentiable) or x.dtype.kind not in INEXACT:
             given[number] = wrap(x._data) if any(x is arg for arg in args) else x
         elif any(x is other for other in ctx.dirty_tensors):
             record_change(x, wrap(x._data, call.result(number)), ctx._name)  # type: ignore[attr-defined]
@@ -528,7 +528,7 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
     tracer = state.tracer if frontends.tracing else None
     given = [tracer.value(x) if tracer is not None and isinstance(x, Tensor) else x for x in args]
     ctx.needs_input_grad = tuple(
-        isinstance(x, Operators) and x.dtype.kind == "f" and (tracer is None or bool(x.requires_grad)) for x in given
+        isinstance(x, Operators) and x.dtype.kind in INEXACT and (tracer is None or bool(x.requires_grad)) for x in given
     )
     try:
         output = _run_forward(cls, ctx, tuple(given), named)
@@ -582,7 +582,7 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
     tensors = [x for x in given if isinstance(x, Operators)]
     smooth = [
         i for i, x in enumerate(results)
-        if isinstance(x, Operators) and x.dtype.kind == "f" and not any(x is other for other in ctx.non_differentiable)
+        if isinstance(x, Operators) and x.dtype.kind in INEXACT and not any(x is other for other in ctx.non_differentiable)
     ]  # fmt: skip
     made = call_symbols(cls.__name__, results, smooth, tensors, saved, rule)
     return tuple(made) if isinstance(output, tuple) else made[0]

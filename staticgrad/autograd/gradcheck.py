@@ -15,6 +15,7 @@ from ..eager import enable_grad, grad
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, StaticgradError
 from ..operators import is_tensor
+from ..types import INEXACT, part_dtype
 from .functional import _as_tuple
 
 Function = Callable[..., Any]
@@ -199,7 +200,7 @@ class _Check:
             if not is_tensor(x) or not x.requires_grad:
                 continue
             found = True
-            if x.dtype != np.float64:
+            if x.dtype not in (np.float64, np.complex128):
                 warnings.warn(
                     f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
                     "likely fail if all the inputs are not of double precision floating point or complex. ",
@@ -220,16 +221,17 @@ class _Check:
 
     def _outputs(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         _, outputs = _as_tuple(self.func(*inputs), "outputs of the user-provided function", "gradcheck")
-        return tuple(x for x in outputs if x.dtype.kind == "f")
+        return tuple(x for x in outputs if x.dtype.kind in INEXACT)
 
     def _values(self, inputs: tuple[Any, ...], i: int) -> np.ndarray:
-        return np.array(self._outputs(inputs)[i].detach().numpy(), copy=True)
+        return np.array(_parts(self._outputs(inputs)[i].detach().numpy()), copy=True)
 
     def _numerical(self, inputs: tuple[Any, ...], points: Sequence[Any], i: int) -> list[np.ndarray]:
-        """The Jacobian of output `i` by central differences: (elements of the input, elements of the output)."""
+        """The Jacobian of output `i` by central differences: (elements of the input, elements of the output), of complex
+        numbers by their parts."""
         found = []
         for x in points:
-            data = x._data
+            data = _parts(x._data)
             rows = np.zeros((data.size, self._values(inputs, i).size), data.dtype)
             for row, place in enumerate(np.ndindex(data.shape)):
                 before = data[place]
@@ -251,10 +253,11 @@ class _Check:
 
     def _analytical(self, output: Any, points: Sequence[Any]) -> list[np.ndarray]:
         """The same by backward passes, which are run twice."""
-        found = [np.zeros((x.numel(), output.numel()), x.dtype) for x in points]
-        for column, place in enumerate(np.ndindex(tuple(output.shape))):
+        size = _parts(output._data).size
+        found = [np.zeros((_parts(x._data).size, size), part_dtype(x.dtype)) for x in points]
+        for column in range(size):
             seed = np.zeros(output.shape, output.dtype)
-            seed[place] = 1
+            seed.reshape(-1).view(part_dtype(seed.dtype))[column] = 1
             passes = [grad(output, points, Tensor(seed), retain_graph=True, allow_unused=True) for _ in range(2)]
             for x, rows, first, second in zip(points, found, *passes, strict=True):
                 if first is None or second is None:
@@ -270,7 +273,7 @@ class _Check:
                         "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
                         f"nondeterminism was {self.nondet_tol}."
                     )
-                rows[:, column] = a.reshape(-1)
+                rows[:, column] = _parts(a).reshape(-1)
         return found
 
     def _check_batched(self, output: Any, points: Sequence[Any]) -> None:
@@ -310,3 +313,8 @@ class _Check:
 
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def _parts(array: np.ndarray) -> np.ndarray:
+    """Complex numbers as pairs of real ones, in the same memory; other arrays themselves."""
+    return array if array.dtype.kind != "c" else array[..., None].view(part_dtype(array.dtype))

@@ -17,7 +17,7 @@ from ..errors import TransformError
 from ..ir import OpDef
 from ..operators import Application, F, Level, Operators
 from ..ops.control.loop_operands import Parts
-from ..types import TensorType, bool_
+from ..types import INEXACT, TensorType, bool_
 
 
 def _refused(*types: Any, **attrs: Any) -> Any:
@@ -78,7 +78,7 @@ def prepared(cls: Any, inputs: tuple[Any, ...], output: Any, needs: Sequence[boo
 
 def _smooth(ctx: Any, x: Any) -> bool:
     """Whether a gradient flows through a result."""
-    return isinstance(x, Operators) and x.dtype.kind == "f" and not any(x is other for other in ctx.non_differentiable)
+    return isinstance(x, Operators) and x.dtype.kind in INEXACT and not any(x is other for other in ctx.non_differentiable)
 
 
 def _type(x: Any) -> TensorType:
@@ -104,7 +104,7 @@ def _recorded(
     types = [_type(values[i]) for i in places]
     node = Application(CALL, types, {"rule": rule}, kinds[0])
     given = [args[i] for i in places]
-    mine = [isinstance(x, Recorded) and x.level is level and x.dtype.kind == "f" for x in given]
+    mine = [isinstance(x, Recorded) and x.level is level and x.dtype.kind in INEXACT for x in given]
     sources = [x.step if m else None for x, m in zip(given, mine, strict=True)]
     call = Step(node, [values[i] for i in places], sources, None)
     made = list(results)
@@ -118,7 +118,7 @@ def _recorded(
 def _pushed(cls: Any, ctx: Any, level: Forward, args: Sequence[Any], results: list[Any]) -> list[Any]:
     tangents = [
         x.tangent if isinstance(x, Dual) and x.level is level
-        else F.zeros_like(x) if isinstance(x, Operators) and x.dtype.kind == "f" and ctx.materialize_grads else None
+        else F.zeros_like(x) if isinstance(x, Operators) and x.dtype.kind in INEXACT and ctx.materialize_grads else None
         for x in args
     ]  # fmt: skip
     found = cls.jvp(ctx, *tangents)

@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state, top_level
-from ..types import type_of
+from ..types import INEXACT, type_of
 from .grad_mode import Mode, modes
-from .operands import PLANS, arrays_of, number, tensors_of
+from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
 
@@ -26,7 +26,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     mode = modes.now
     if mode.arrays and not isinstance(args[0], Tensor):
         try:
-            return op.eval(*arrays_of(op, args), **attrs)
+            return value_of(op, args, attrs)
         except MemoryError as error:
             raise _no_memory(op, arrays_of(op, args), attrs, error) from None
     tracked = False
@@ -45,6 +45,8 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
                 level = top_level(args)
                 return append(arg.graph, op, args, attrs) if level is None else level.apply(op, args, attrs)
         args = tensors_of(op, args, run)
+        if any(t._data.dtype.kind == "c" for t in args):
+            op = over_complex_here(op, [t._data for t in args])
         tracked = any(t._tracked for t in args)
     elif plan:
         args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])
@@ -130,7 +132,7 @@ def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
     rules = op.vjp
     if rules.__class__ is tuple and None not in rules and op.promote is not None:
         COMPLETE.add(op)
-    if rules is not None and data.dtype.kind == "f":
+    if rules is not None and data.dtype.kind in INEXACT:
         for position, tensor in enumerate(inputs):
             if tensor._tracked and (rules[position] if rules.__class__ is tuple else rules(position)) is not None:
                 return True

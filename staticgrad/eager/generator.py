@@ -25,7 +25,7 @@ from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
-from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
+from ..types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from .execution import run
 from .tensor import Tensor
 
@@ -108,14 +108,25 @@ marks = _Marks()
 def _draw(op: Any, shape: tuple[Any, ...], dtype: Any, source: Generator | None = None) -> Any:
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if kind in PART_OF:
+        return _parts(op, *(_draw(op, (extents,), PART_OF[kind], source) for _ in range(2)))
     if kind.kind != "f":
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
     return marks.mark(_place(None, source).draw(op, shape=extents, dtype=kind))
 
 
+def _parts(op: Any, re: Any, im: Any) -> Any:
+    """Random complex numbers: uniform in both parts, or normal with a variance of 1, of which each part has half."""
+    scale = 0.5**0.5 if op is normal_op else 1
+    return F.complex(re * scale, im * scale)
+
+
 def _draw_like(op: Any, x: Any, dtype: Any = None, source: Generator | None = None) -> Any:
     """A draw of x's shape, in x's dtype unless one is given."""
     kind = as_dtype(x.dtype if dtype is None else dtype)
+    x = F.real(x) if x.dtype in PART_OF else x
+    if kind in PART_OF:
+        return _parts(op, *(_draw_like(op, x, PART_OF[kind], source) for _ in range(2)))
     if kind.kind != "f":
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
     return marks.mark(_place(x, source).draw(op, x, shape=None, dtype=kind))

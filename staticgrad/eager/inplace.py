@@ -20,7 +20,7 @@ from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..ops.placing import written
 from ..ops.random import uniform_op
-from ..types import category, check_unmasked, is_number, shape_text
+from ..types import PART_OF, category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -123,10 +123,11 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         whole = cast("Tensor", F.reshape(wrap(value._data, new), owner.shape))
         updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     else:
-        part = wrap(value._data, new)
-        mask, flat = _written(owner, places_of(x, owner), part)
-        whole = cast("Tensor", F.where(mask, flat, owner))
-        _forget(whole._record, owner)
+        part, seen = wrap(value._data, new), _seen_as(x.dtype, owner)
+        mask, flat = _written(seen, places_of(x, seen), part)
+        whole = cast("Tensor", F.where(mask, flat, seen))
+        _forget(whole._record, seen)
+        whole = whole if seen is owner else cast("Tensor", F.view_as_complex(whole))
         updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
         raise GradientError(
@@ -151,13 +152,30 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
 
 def _same_order(view: Tensor, owner: Tensor) -> bool:
     """Whether a view shows all elements of its owner, in the owner's order."""
-    return view._data.size == owner._data.size and view._data.flags.c_contiguous and owner._data.flags.c_contiguous
+    a, b = view._data, owner._data
+    return a.size == b.size and a.dtype == b.dtype and a.flags.c_contiguous and b.flags.c_contiguous
+
+
+def _seen_as(dtype: np.dtype, owner: Tensor) -> Tensor:
+    """The memory of a tensor in the dtype of a view of it: of complex numbers, their parts. Raises GradientError for others."""
+    if dtype == owner.dtype:
+        return owner
+    if PART_OF.get(owner.dtype) != dtype:
+        raise GradientError(
+            f"a {dtype} view of {owner.dtype} memory can't be changed in place while it is recorded",
+            "change a clone() of it",
+        )
+    return cast("Tensor", F.view_as_real(owner))
 
 
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
     """The record of a view as read from the present value of the tensor that owns its memory."""
     same = _same_order(view, owner)
-    again = whole if same else apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
+    if not same:
+        places = wrap(places_of(view, _seen_as(view.dtype, owner)))
+        again = apply(gather_op, F.reshape(_seen_as(view.dtype, whole), (-1,)), places, axis=0)
+    else:
+        again = whole
     record: Record = cast("Any", F.reshape(again, view.shape))._record
     return record
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, StaticgradError, user_line
-from ..ir import REGISTRY, OpDef
+from ..ir import REGISTRY, OpDef, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
 from .grad_mode import modes
@@ -41,11 +41,28 @@ def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tup
     return tuple(result)
 
 
-def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
-    """Arrays of the dtypes that the op takes, from arrays and numbers. NumPy's scalars count as 0-d arrays here."""
+def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The value of an op of arrays and numbers."""
     plan = PLANS.get((op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]))
     if plan is not None:
-        return [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
+        given = [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
+        return op.eval(*given, **attrs)
+    given = arrays_of(op, args)
+    if any(array.dtype.kind == "c" for array in given):
+        op = over_complex_here(op, given)
+    return op.eval(*given, **attrs)
+
+
+def over_complex_here(op: OpDef, operands: Sequence[Any]) -> OpDef:
+    """The op's record over complex numbers. Raises DTypeError, with the user's line, where there is none."""
+    try:
+        return over_complex(op)
+    except StaticgradError as error:
+        raise located(error, op, operands, user_line()) from None
+
+
+def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
+    """Arrays of the dtypes that the op takes, from arrays and numbers. NumPy's scalars count as 0-d arrays here."""
     operands = [operand_of(op, i, np.asarray(a) if isinstance(a, np.generic) else a) for i, a in enumerate(args)]
     dtypes = targets(op, operands)
     learn(op, operands, dtypes)
@@ -53,13 +70,14 @@ def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
 
 
 def learn(op: OpDef, operands: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> None:
-    """Remember promotions that dtypes alone determine: whether an operand is 0-d matters only where dtypes differ."""
+    """Remember promotions that dtypes alone determine: whether an operand is 0-d matters only where dtypes differ. Those of
+    complex numbers are not remembered, so that dispatch sees them."""
     present = [o.dtype for o in operands if o.__class__ is ndarray]
     key: list[Any] = [op]
     plan: list[np.dtype | None] = []
     for operand, dtype in zip(operands, dtypes, strict=True):
         if operand.__class__ is ndarray:
-            if dtype is not None and dtype != operand.dtype:
+            if operand.dtype.kind == "c" or (dtype is not None and dtype != operand.dtype):
                 return
             key.append(operand.dtype)
             plan.append(None)

@@ -14,7 +14,7 @@ from ..errors import GradientError, ShapeError
 from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
-from ..types import SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
+from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -149,14 +149,13 @@ class Tensor(Operators):
             state.tracer.no_value(self, "an array")
         return self._data
 
-    def item(self) -> builtins.float | builtins.int | builtins.bool:
+    def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a number")
-        number: builtins.float | builtins.int | builtins.bool = self._data.item()
-        return number
+        return self._data.item()
 
     def tolist(self) -> Any:
         if frontends.tracing and state.tracer is not None:
@@ -168,6 +167,9 @@ class Tensor(Operators):
 
     def __int__(self) -> int:
         return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __index__(self) -> int:
         misuse.check_index(self._data.dtype)
@@ -233,7 +235,9 @@ class Tensor(Operators):
 
     def __repr__(self) -> str:
         default = get_default_dtype()
-        known = self.dtype in (default, np.int64, np.bool_) and (self._data.size or self.dtype == default)
+        known = self.dtype in (default, COMPLEX_OF[default], np.int64, np.bool_) and (
+            self._data.size or self.dtype == default
+        )
         notes = [] if known else [f"dtype=torch.{'bool' if self.dtype == np.bool_ else self.dtype}"]
         if self._record is not None:
             notes.append(f"grad_fn=<{self._record.name()}>")

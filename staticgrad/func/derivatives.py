@@ -13,7 +13,7 @@ from ..autodiff.recording import Recorded, Recording, Step, pull
 from ..eager import enable_grad
 from ..errors import TransformError
 from ..operators import F
-from ..types import shape_text
+from ..types import INEXACT, shape_text
 from .mapping import vmap
 from .surroundings import surroundings_of
 from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, text, unflatten
@@ -76,12 +76,12 @@ def _plain(level: Any, x: Any) -> Any:
 def _check_floating(name: str, x: Any) -> Any:
     """A tensor to differentiate. Raises TransformError for anything else."""
     if not is_tensor(x):
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        if isinstance(x, np.ndarray) and x.dtype.kind in INEXACT:
             return F.clone(x)
         raise TransformError(
             f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}", "give a tensor there"
         )
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in INEXACT:
         raise TransformError(f"{name}: only tensors of floating point dtype can require gradients, got {x.dtype}")
     return x
 
@@ -143,7 +143,7 @@ def _scalar(out: Any) -> Any:
             f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {len(out.shape)} dims. "
             "Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
-    if out.dtype.kind != "f":
+    if out.dtype.kind not in INEXACT:
         raise TransformError(f"grad_and_value(f)(*args): only floating results have gradients, got {out.dtype}")
     return out
 

@@ -38,16 +38,16 @@ def fitting(a: Shape, b: Shape) -> bool:
     return a == b or (len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True)))
 
 
-def check_floating(name: str, role: str, x: Any) -> None:
-    """Raises DTypeError."""
-    if x.dtype.kind != "f":
+def check_floating(name: str, role: str, x: Any, kinds: str = "f") -> None:
+    """Raises DTypeError. kinds: of the dtypes that are taken."""
+    if x.dtype.kind not in kinds:
         raise DTypeError(f"{name}: the {role} must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
 
 
-def regression_pair(name: str, input: TensorLike, target: TensorLike) -> tuple[Tensor, Tensor]:
+def regression_pair(name: str, input: TensorLike, target: TensorLike, kinds: str = "f") -> tuple[Tensor, Tensor]:
     """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake."""
     input, target = operand(input), operand(target)
-    check_floating(name, "input", input)
+    check_floating(name, "input", input, kinds)
     if not fitting(input.shape, target.shape):
         raise ShapeError(
             f"Using a target size ({shape_text(target.shape)}) that is different to the input size "

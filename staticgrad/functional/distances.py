@@ -13,7 +13,7 @@ from ..ops.linear_algebra.norms import vector_norm
 from ..ops.operands import promoted
 from ..ops.settings import operand
 from ..types import is_number, normalize_axis, shape_text, to_float
-from .checks import check_reduction, legacy_reduction, reduced
+from .checks import check_floating, check_reduction, legacy_reduction, reduced
 
 
 def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
@@ -43,6 +43,7 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
     a, b = operand(x1), operand(x2)
     kind = to_float(promoted(a, b))
     a, b = F.astype(a, kind), F.astype(b, kind)
+    check_floating("cosine_similarity", "input", a)
     if not a.shape and not b.shape:
         a, b = F.reshape(a, (1,)), F.reshape(b, (1,))
     axes = max(len(a.shape), len(b.shape))

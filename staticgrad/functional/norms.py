@@ -103,6 +103,7 @@ def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta:
     Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks", 2012.
     """
     x = operand(input)
+    check_floating("local_response_norm", "input", x)
     if len(x.shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(x.shape)} dimensions)")
     if 0 in x.shape:

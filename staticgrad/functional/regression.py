@@ -7,7 +7,7 @@ import math
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
-from ..types import Shape, is_number, shape_text
+from ..types import INEXACT, Shape, is_number, shape_text
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
 
 
@@ -50,7 +50,7 @@ def l1_loss(
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = regression_pair("l1_loss", input, target)
+    input, target = regression_pair("l1_loss", input, target, INEXACT)
     return _weighted("l1_loss", F.abs(F.sub(input, target)), weight, reduction)
 
 

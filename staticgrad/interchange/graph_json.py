@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import GraphError, StaticgradError, Where
 from ..files import repeated_key
-from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph
+from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
 from ..ir.text import clip, numbering, outputs_of
-from ..types import DTYPES, MOST_AXES, StackType, TensorType, TupleType
+from ..types import MOST_AXES, SHORT, StackType, TensorType, TupleType
 
 FORMAT = "staticgrad graph"
 VERSION = 1
@@ -26,7 +26,7 @@ DEEPEST = 16
 LONGEST = 10_000
 """Characters of a name or path in a file that is read."""
 INT64 = 2**63
-NAMED = {str(dtype): dtype for dtype in DTYPES}
+NAMED = {str(dtype): dtype for dtype in SHORT}
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -128,9 +128,9 @@ def _type(type_: TensorType) -> dict[str, Any]:
 
 
 def _array(array: np.ndarray) -> dict[str, Any]:
-    """Shape, dtype, and the values: a list of numbers when small and finite, else little-endian base64."""
+    """Shape, dtype, and the values: a list of real numbers when small and finite, else little-endian base64."""
     entry: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
-    if array.size <= READABLE and (array.dtype.kind != "f" or np.isfinite(array).all()):
+    if array.size <= READABLE and array.dtype.kind != "c" and (array.dtype.kind != "f" or np.isfinite(array).all()):
         entry["values"] = array.reshape(-1).tolist()
     else:
         little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
@@ -255,6 +255,10 @@ class _Reader:
         for key in entry:
             if key not in ("op", "type", "inputs", "after", "attrs", "name", "given_name", "where"):
                 self.fail(f"has an unknown field, {_short(key)}")
+        try:
+            op = over_complex(op) if is_complex([given, *(i.type for i in inputs)]) else op
+        except StaticgradError as error:
+            self.fail(error.summary, *error.details, where=where)
         node = Node(op, inputs, attrs, given, name, where, after)
         self.check(node)
         if name:
@@ -416,6 +420,8 @@ class _Reader:
         return flat.reshape(shape)
 
     def values(self, values: Any, dtype: np.dtype, what: str) -> np.ndarray:
+        if dtype.kind == "c":
+            self.fail(f"{what}: {dtype} numbers are written as base64")
         kinds = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float)}[dtype.kind]
         if values.__class__ is not list or any(v.__class__ not in kinds for v in values):
             self.fail(f"{what}: expected a list of {_KINDS[kinds[-1]]} each, got {_short(values)}")

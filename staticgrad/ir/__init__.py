@@ -22,6 +22,7 @@ from .op import (
     Native,
     OpDef,
     Order,
+    OverComplex,
     Pointwise,
     Range,
     Reduction,
@@ -33,6 +34,9 @@ from .op import (
     View,
     Window,
     define,
+    derivation,
+    is_complex,
+    over_complex,
 )
 from .subgraph import Subgraph
 
@@ -60,6 +64,7 @@ __all__ = [
     "Order",
     "Node",
     "OpDef",
+    "OverComplex",
     "Pointwise",
     "Range",
     "Reduction",
@@ -72,5 +77,8 @@ __all__ = [
     "View",
     "Window",
     "define",
+    "derivation",
+    "is_complex",
     "literal",
+    "over_complex",
 ]

@@ -6,7 +6,7 @@ One op is one record in one place (`staticgrad/ops/`). The engine reads records;
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -302,6 +302,20 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class OverComplex:
+    """How an op computes with complex numbers, where that does not follow from its record; see `ops/over_complex.py`."""
+
+    rule: str
+    """"linear": the cotangent rules hold as they are, because their coefficients are real. "holomorphic": they hold for the
+    conjugates, because the op has a complex derivative. "own": the record itself is written for complex numbers, and so are
+    the fields below."""
+    infer: Callable[..., TensorType] | None = None
+    eval: Callable[..., Any] | None = None
+    vjp: Any = None
+    jvp: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """The constraint on an attribute: `holds(value, types of the operands)`, and the same in words for errors."""
 
@@ -378,6 +392,15 @@ class OpDef:
     jvp: Callable[..., Any] | None = None
     """The forward-mode rule: `(node, out, primals, tangents) -> tangent`; a tangent that is None is 0. None: the rule
     follows from `emit` and `vjp`; see `autodiff/forward.py`."""
+    written: Callable[..., Any] | None = None
+    """Of an op whose result in eager mode is a view that no `View` describes, because its elements are parts of the
+    operand's: `(operand, value)`, the operand whose view has that value."""
+    complex: OverComplex | None = None
+    """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
+    plain: OpDef = field(init=False, repr=False)
+    """The record itself; of one that `over_complex` made, the record that it was made of."""
+    aliases: bool = field(init=False, repr=False, default=False)
+    """Whether the result shares the operand's memory in eager mode."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")
@@ -387,6 +410,8 @@ class OpDef:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        put(self, "plain", self)
+        put(self, "aliases", isinstance(self.emit, View) or self.written is not None)
         put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)
@@ -462,6 +487,28 @@ def arity(op: OpDef) -> tuple[int, int | None]:
 
 
 REGISTRY: dict[str, OpDef] = {}
+OVER_COMPLEX: dict[OpDef, OpDef] = {}
+"""The records over complex numbers that were needed so far."""
+derivation: list[Callable[[OpDef], OpDef]] = []
+"""The function that makes them; `ops/over_complex.py` enters it."""
+
+
+def over_complex(op: OpDef) -> OpDef:
+    """The record of the same op over complex numbers, which the host computes. Raises DTypeError where there is none.
+
+    It is a record of its own, so rules of rewriting, kernels and everything else that is made for the op over real numbers
+    leave it alone.
+    """
+    made = OVER_COMPLEX.get(op)
+    if made is None:
+        made = OVER_COMPLEX[op] = derivation[0](op)
+        OVER_COMPLEX[made] = made
+    return made
+
+
+def is_complex(types: Iterable[TensorType]) -> bool:
+    """Whether one of the types is complex."""
+    return any(t.dtype.kind == "c" for t in types)
 
 
 def define(op: OpDef) -> OpDef:

@@ -10,7 +10,7 @@ from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
-from ..types import DTypeLike, as_dtype
+from ..types import INEXACT, DTypeLike, as_dtype
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
 from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
@@ -359,10 +359,10 @@ class Module:
         if dtype is None:
             return self
         dtype = as_dtype(dtype)
-        if dtype.kind != "f":
+        if dtype.kind not in INEXACT:
             raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
         for tensor in [*self.parameters(), *self.buffers()]:
-            if tensor.dtype.kind == "f" and tensor.dtype != dtype:
+            if tensor.dtype.kind in INEXACT and tensor.dtype != dtype:
                 g: Any = tensor.grad
                 tensor.grad = None
                 tensor.data = tensor._data.astype(dtype)

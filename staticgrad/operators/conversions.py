@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices import CPU, Device, check_device, is_device
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..types import COMPLEX, SHORT_NAMES, TENSOR_NAMES, int8, uint8
+from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
@@ -71,7 +71,7 @@ def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
 
 def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
     def method(self: Any, memory_format: Any = None) -> Tensor:
-        advice = "; ".join(COMPLEX) if dtype.startswith("complex") else "use x.float() or x.double()"
+        advice = "use x.cfloat() or x.cdouble()" if dtype.startswith("complex") else "use x.float() or x.double()"
         raise DTypeError(f"{name}(): dtype {dtype} is not supported", advice)
 
     method.__name__ = method.__qualname__ = name
@@ -108,8 +108,13 @@ def is_floating_point(self: Any) -> bool:
     return bool(self.dtype.kind == "f")
 
 
+def is_complex(self: Any) -> bool:
+    """Whether the dtype is complex."""
+    return bool(self.dtype.kind == "c")
+
+
 def _no(self: Any) -> bool:
-    """False: tensors are dense, real, and in the CPU's memory."""
+    """False: tensors are dense, computed when they are written, and in the CPU's memory."""
     return False
 
 
@@ -149,7 +154,7 @@ def is_same_size(self: Any, other: Any) -> bool:
 
 def is_signed(self: Any) -> bool:
     """Whether the dtype has negative numbers."""
-    return bool(self.dtype.kind in "if")
+    return bool(self.dtype.kind in "ifc")
 
 
 def is_nonzero(self: Any) -> bool:
@@ -157,20 +162,24 @@ def is_nonzero(self: Any) -> bool:
     return bool(self)
 
 
-def _plain(self: Any) -> Tensor:
-    """This tensor: it is real and dense."""
-    result: Tensor = self
-    return result
+def real(self: Any) -> Tensor:
+    """The real parts; of real numbers, this tensor itself."""
+    return F.real(self)
+
+
+def imag(self: Any) -> Tensor:
+    """The imaginary parts. Raises DTypeError for real numbers."""
+    return F.imag(self)
 
 
 def adjoint(self: Any) -> Tensor:
-    """The last two axes swapped."""
-    return F.swapaxes(self, -1, -2)
+    """The last two axes swapped, and the conjugate."""
+    return F.conj(F.swapaxes(self, -1, -2))
 
 
 def transposed_conjugate(self: Any) -> Tensor:
-    """The transpose of a matrix."""
-    return F.t(self)
+    """The transpose of a matrix, and the conjugate."""
+    return F.conj(F.t(self))
 
 
 def element_count(self: Any) -> int:
@@ -210,15 +219,15 @@ CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
 for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
 for _name, _text in (
-    ("half", "float16"), ("bfloat16", "bfloat16"), ("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),
+    ("half", "float16"), ("bfloat16", "bfloat16"), ("chalf", "complex32"),
 ):  # fmt: skip
     setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
-    is_nonzero, polygamma, hardshrink,
+    is_nonzero, is_complex, polygamma, hardshrink,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
-for _name in ("is_complex", "is_pinned", "is_shared", "is_conj", "is_neg", "is_inference"):
+for _name in ("is_pinned", "is_shared", "is_conj", "is_neg", "is_inference"):
     setattr(Operators, _name, _no)
 _members: dict[str, Any] = {
     "type": type_,
@@ -226,7 +235,8 @@ _members: dict[str, Any] = {
     "device": property(_device),
     "H": property(transposed_conjugate),
     "mH": property(adjoint),
-    "real": property(_plain),
+    "real": property(real),
+    "imag": property(imag),
     "itemsize": property(_itemsize),
     "nbytes": property(_nbytes),
     "layout": property(_layout),

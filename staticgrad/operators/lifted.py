@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
-from ..ir import REGISTRY, Node, OpDef
+from ..ir import REGISTRY, Node, OpDef, is_complex, over_complex
 from ..types import TensorType, is_scalar, shape_text
 from .dispatch import apply, state
 from .methods import Operators
@@ -112,6 +112,8 @@ class Level:
         try:
             if not self._alike(types):
                 self._promote(op, operands, types)
+            if is_complex(types):
+                op = over_complex(op)
             kind = op.infer(*types, **attrs)
         except StaticgradError as error:
             raise located(error, op, operands, user_line()) from None

@@ -28,7 +28,7 @@ def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
 
 
 def _row_major(node: Node) -> bool:
-    emit = node.op.emit
+    emit = node.op.plain.emit
     return emit.memory == "row-major" if isinstance(emit, Pointwise) else not isinstance(emit, View)
 
 
@@ -38,7 +38,7 @@ def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
     if _row_major(node):
         return Layout.contiguous(node.type.shape)
     operands = [known[i] for i in node.inputs]
-    emit = node.op.emit
+    emit = node.op.plain.emit
     if isinstance(emit, View):
         below = operands[0]
         if below is None:

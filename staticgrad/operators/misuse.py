@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, TransformError
-from ..types import Shape, shape_text
+from ..types import INEXACT, Shape, shape_text
 
 # the tape ---------------------------------------------------------------------------------------------------------------
 
 
 def check_floating(dtype: np.dtype) -> None:
     """Raises DTypeError for a dtype that can't require gradients."""
-    if dtype.kind != "f":
+    if dtype.kind not in INEXACT:
         raise DTypeError(
             f"only Tensors of floating point dtype can require gradients, got {dtype}",
             "make it a float: sg.tensor(values, dtype=sg.float32, requires_grad=True)",
@@ -23,7 +23,7 @@ def check_floating(dtype: np.dtype) -> None:
 
 def check_holds(dtype: np.dtype, tracked: bool) -> None:
     """Raises DTypeError where `x.data = value` would make x a tensor that can't have a gradient."""
-    if tracked and dtype.kind != "f":
+    if tracked and dtype.kind not in INEXACT:
         raise DTypeError(f"a tensor that requires gradients can't hold {dtype}")
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
-from ..ir import REGISTRY, Graph, Node, OpDef, literal
+from ..ir import REGISTRY, Graph, Node, OpDef, is_complex, literal, over_complex
 from ..types import (
-    COMPLEX,
     SUPPORTED,
     TensorType,
     UnrankedType,
     as_dtype,
     bool_,
     check_unmasked,
+    complex128,
+    float64,
     int64,
     is_scalar,
     scalar_dtype,
@@ -36,6 +37,8 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         nodes = tuple([
             as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
         ])  # fmt: skip
+        if is_complex([node.type for node in nodes]):
+            op = over_complex(op)
         result = op.infer(*[node.type for node in nodes], **attrs)
         result.check_size()
     except UnknownExtentError as error:
@@ -100,6 +103,10 @@ def listed(tensors: Any) -> list[Any]:
     return list(tensors) if several else [tensors]
 
 
+WIDE = (float64, complex128)
+"""The dtypes that NumPy takes for Python's numbers, where tensors have the default ones."""
+
+
 def as_array(value: Any) -> np.ndarray:
     """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
     if value.__class__ is np.ndarray and value.dtype in SUPPORTED:
@@ -114,11 +121,10 @@ def as_array(value: Any) -> np.ndarray:
             raise ShapeError(
                 f"can't make a tensor of {type(value).__name__}: rows have different lengths: {_clip(value)}"
             ) from None
-        if array.dtype == np.float64 and not hasattr(value, "__array__"):
-            array = array.astype(scalar_dtype(0.0))
-    if array.dtype == object or array.dtype.kind not in "biuf":
-        advice = ("; ".join(COMPLEX),) if array.dtype.kind == "c" else ()
-        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}", *advice)
+        if array.dtype in WIDE and not hasattr(value, "__array__"):
+            array = array.astype(scalar_dtype(array.dtype.type(0)))
+    if array.dtype == object or array.dtype.kind not in "biufc":
+        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
 

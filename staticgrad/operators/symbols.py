@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import numpy as np
 
 from ..errors import GraphError, TraceError
-from ..ir import Graph, Layout, Node, View
-from ..types import ShapeLike, UnrankedType, normalize_axis
+from ..ir import Graph, Layout, Node
+from ..types import INEXACT, ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
 from .former_names import FormerNode
@@ -67,7 +67,7 @@ class GradFn(FormerNode):
 
 def flows(node: Node, tracked: Callable[[Node], bool]) -> bool:
     """Whether a value depends smoothly on an operand that is `tracked`."""
-    if node.type.dtype.kind != "f" or node.op.vjp is None:
+    if node.type.dtype.kind not in INEXACT or node.op.vjp is None:
         return False
     return any(tracked(i) and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs))
 
@@ -92,7 +92,7 @@ def trains(node: Node) -> bool:
             continue
         stack.pop()
         if last.op.leaf == "variable":
-            TRAINS[last] = last.type.dtype.kind == "f" and last.attrs["cell"].trainable
+            TRAINS[last] = last.type.dtype.kind in INEXACT and last.attrs["cell"].trainable
         else:
             TRAINS[last] = flows(last, TRAINS.__getitem__)
     return TRAINS[node]
@@ -225,7 +225,7 @@ class Symbol(Operators):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        return isinstance(self.node.op.emit, View)
+        return self.node.op.aliases
 
     def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
         return AbsentError(f"x.{what} of {self.describe()}, which belongs to a graph, {why}", *advice)

@@ -13,6 +13,7 @@ from ..ir import Attribute, Expand, OpDef, define
 from ..operators import apply
 from ..types import TensorType
 from . import attributes as at
+from .over_complex import OWN
 
 
 def _infer(x: TensorType, *rest: TensorType, ys: int = 0, xs: int = 0, index: int = 0) -> TensorType:
@@ -29,6 +30,7 @@ def _define(name: str, doc: str, attrs: Mapping[str, Attribute]) -> OpDef:
     return define(
         OpDef(
             name=name,
+            complex=OWN,
             attrs=attrs,
             infer=_infer,
             eval=lambda x, *rest, **attrs: x,

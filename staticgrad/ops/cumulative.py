@@ -29,6 +29,7 @@ from . import attributes as at
 from . import return_types
 from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
+from .over_complex import HOLOMORPHIC
 from .reductions import ADD, axis_of_scalar, widened
 from .tangents import linear
 
@@ -194,6 +195,7 @@ def _recurrence_infer(factors: TensorType, terms: TensorType, axis: int) -> Tens
 recurrence_op: OpDef = define(
     OpDef(
         name="linear_recurrence",
+        complex=HOLOMORPHIC,
         attrs={"axis": at.axis_of(0)},
         infer=_recurrence_infer,
         eval=_recurrence_eval,
@@ -213,6 +215,7 @@ def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 cumprod_op: OpDef = define(
     OpDef(
         name="cumprod",
+        complex=HOLOMORPHIC,
         attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: x,
         eval=lambda x, axis: np.multiply.accumulate(x, axis, x.dtype),
@@ -243,6 +246,7 @@ def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 prod_op = define(
     OpDef(
         name="prod",
+        complex=HOLOMORPHIC,
         attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])),
         eval=lambda x, axis: np.asarray(np.multiply.reduce(x, axis, x.dtype)),

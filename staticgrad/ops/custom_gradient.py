@@ -14,6 +14,7 @@ from ..operators import Operators, Symbol, apply
 from ..types import TensorType, TupleType, bool_
 from . import attributes as at
 from .control.loop_operands import Parts
+from .over_complex import OWN
 from .rules import keep
 
 Rule = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], list[Any]]
@@ -62,6 +63,7 @@ def _together(*args: Any) -> Any:
 call_op = define(
     OpDef(
         name="custom_call",
+        complex=OWN,
         attrs={"call": Attribute("a call of an autograd.Function", lambda value, types: isinstance(value, CustomCall))},
         infer=lambda *types, call: TupleType(call.results),
         eval=lambda *arrays, call: call.results,
@@ -74,6 +76,7 @@ call_op = define(
 output_op: OpDef = define(
     OpDef(
         name="custom_output",
+        complex=OWN,
         attrs={"index": at.integer(0)},
         infer=lambda call, value, index: value,
         eval=lambda call, value, index: value,

@@ -14,6 +14,7 @@ from . import attributes as at
 from . import return_types
 from .batching import one_by_one
 from .operands import integer
+from .over_complex import LINEAR
 from .rules import keep
 
 REMEDIES = {
@@ -77,6 +78,7 @@ def _nonzero_static_eval(x: np.ndarray, size: int, fill: int) -> np.ndarray:
 nonzero_static_op = define(
     OpDef(
         name="nonzero_static",
+        complex=LINEAR,
         batch=one_by_one,
         attrs={"size": at.integer(0), "fill": at.integer(-(2**63))},
         infer=lambda x, size, fill: TensorType((size, x.ndim), int64),

@@ -21,7 +21,7 @@ from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, define
 from ..ir.interpret import interpret
 from ..ir.walks import postorder
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
-from ..types import TensorType, UnrankedType, type_of
+from ..types import INEXACT, TensorType, UnrankedType, type_of
 from . import attributes as at
 from .control.subgraph_tracing import twin
 from .leaves import fits
@@ -439,7 +439,7 @@ def _least(kind: TensorType, ranked: bool) -> TensorType:
 
 
 def _dtype(operands: Sequence[Symbol]) -> np.dtype:
-    return next((x.dtype for x in operands if x.dtype.kind == "f"), operands[0].dtype)
+    return next((x.dtype for x in operands if x.dtype.kind in INEXACT), operands[0].dtype)
 
 
 def compatible(declared: TensorType, actual: TensorType) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..operators import F, Operators, Tensor, apply, enter_as, numpy_twin, spelled, torch_function
-from ..types import bool_, category, is_scalar, to_float
+from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
 from .operands import dtype_of, integer, operand, promoted
@@ -103,7 +103,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end."""
     difference = end - input
     if is_scalar(weight):
-        result: Tensor = input + weight * difference if weight < 0.5 else end - difference * (1 - weight)
+        near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
+        result: Tensor = input + weight * difference if near else end - difference * (1 - weight)
         return result
     return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * (1 - weight))
 
@@ -122,9 +123,9 @@ def clamp_max(input: Any, max: Any) -> Tensor:
 
 @torch_function(inplace=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent in float64."""
-    base = F.astype(operand(input), np.float64)
-    return F.pow(base, exponent if is_scalar(exponent) else F.astype(operand(exponent), np.float64))
+    """input ** exponent in float64, or complex128."""
+    kind = complex128 if promoted(input, exponent).kind == "c" else float64
+    return F.pow(F.astype(operand(input), kind), exponent if is_scalar(exponent) else F.astype(operand(exponent), kind))
 
 
 @torch_function(inplace=True)
@@ -231,30 +232,6 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     return F.where(F.eq(input, -math.inf), -most if neginf is None else neginf, out)
 
 
-@torch_function()
-def angle(input: Any) -> Tensor:
-    """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
-    x = input if dtype_of(input).kind == "f" else F.astype(input, to_float(dtype_of(input)))
-    return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, math.pi, x * 0))
-
-
-@torch_function(names=("resolve_conj", "resolve_neg"))
-def conj(input: Any) -> Tensor:
-    """`input`: numbers are real."""
-    result: Tensor = input
-    return result
-
-
-enter_as("conj_physical", F.conj, inplace=True)
-
-
-@torch_function(method=False)
-def real(input: Any) -> Tensor:
-    """`input`: numbers are real."""
-    result: Tensor = input
-    return result
-
-
 # logarithms and exponentials ------------------------------------------------------------------------------------------
 
 
@@ -305,7 +282,7 @@ def sinc(input: Any) -> Tensor:
 @torch_function(np.isinf)
 def isinf(input: Any) -> Tensor:
     """Where `input` is infinite."""
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind not in INEXACT:
         return F.zeros_like(input, dtype=bool_)
     return F.eq(F.abs(input), math.inf)
 
@@ -322,12 +299,6 @@ def isneginf(input: Any) -> Tensor:
     return F.eq(input, -math.inf) if dtype_of(input).kind == "f" else F.zeros_like(input, dtype=bool_)
 
 
-@torch_function()
-def isreal(input: Any) -> Tensor:
-    """True everywhere: numbers are real."""
-    return F.ones_like(input, dtype=bool_)
-
-
 @torch_function(np.isclose)
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
@@ -335,8 +306,8 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
         if value < 0:
             raise ArgumentError(f"{word} must be greater than or equal to zero, but got {value}")
     close = F.eq(input, other)
-    if dtype_of(input).kind == "f" or dtype_of(other).kind == "f" or rtol or atol:
-        kind = to_float(promoted(input, other)) if category(promoted(input, other)) == 2 else np.dtype(np.float64)
+    if category(promoted(input, other)) >= 2 or rtol or atol:
+        kind = to_float(promoted(input, other)) if category(promoted(input, other)) >= 2 else np.dtype(np.float64)
         x, y = (F.astype(operand(v), kind) for v in (input, other))
         near = F.le(F.abs(x - y), atol + F.abs(rtol * y))
         close = F.logical_or(close, F.logical_and(near, F.logical_and(F.isfinite(x), F.isfinite(y))))

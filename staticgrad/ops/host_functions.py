@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir import OpDef, define
+from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, torch_function
 from ..signals import module
 from ..types import category, to_float
 from . import attributes as at
 from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
+from .over_complex import HOLOMORPHIC
 from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroadcast
 
 
@@ -55,9 +56,11 @@ def _over(out: Any, x: Any, limit: float) -> Any:
     return F.where(zero, limit, out / F.where(zero, 1.0, x))
 
 
-host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.")
-host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.")
-host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.")
+host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.", complex=HOLOMORPHIC)
+host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.",
+     complex=HOLOMORPHIC)  # fmt: skip
+host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.",
+     complex=HOLOMORPHIC)  # fmt: skip
 
 
 def _asinh(op: Any, x: Any) -> Any:
@@ -83,9 +86,10 @@ def _acosh(op: Any, x: Any) -> Any:
 
 
 elementwise_op("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), scalar=_asinh, cost=40, error=(1.85, 1.8),
-               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.")  # fmt: skip
+               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.", complex=HOLOMORPHIC)  # fmt: skip
 elementwise_op("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), scalar=_acosh, cost=40, error=(1.89, 1.87),
-               names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.")  # fmt: skip
+               names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.",
+               complex=OverComplex("holomorphic", vjp=lambda g, node, out, x: g * F.rsqrt(x - 1) * F.rsqrt(x + 1)))  # fmt: skip
 
 
 def _atanh(op: Any, x: Any) -> Any:
@@ -98,8 +102,9 @@ def _atanh(op: Any, x: Any) -> Any:
 
 
 elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40, error=(1.92, 1.88),
-               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.")  # fmt: skip
-host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.")
+               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.", complex=HOLOMORPHIC)  # fmt: skip
+host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.",
+     complex=HOLOMORPHIC)  # fmt: skip
 host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
 host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),

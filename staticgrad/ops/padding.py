@@ -26,7 +26,7 @@ def pad(input: TensorLike, pad: Sequence[int], mode: str = "constant", value: fl
     """
     if not isinstance(pad, Iterable):
         raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")
-    if value is not None and not is_number(value):
+    if value is not None and not (is_number(value) or isinstance(value, complex)):
         raise ArgumentError(f"pad: value has to be a number, got {value!r}")
     x = operand(input)
     ends = whole_numbers("pad", tuple(pad), len(tuple(pad)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import DivisionError, DTypeError
-from ..ir import Call, Expand, Layout, Native, Node, OpDef, Pointwise, Range, Routine, define
+from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
 from ..operators import (
     F,
     Operators,
@@ -28,6 +29,8 @@ from ..operators import (
 from ..signals import module
 from ..types import (
     DTYPES,
+    INEXACT,
+    PART_OF,
     SHORT,
     DTypeLike,
     TensorType,
@@ -36,6 +39,7 @@ from ..types import (
     category,
     int64,
     is_scalar,
+    part_dtype,
     promote,
     scalar_dtype,
     to_float,
@@ -43,6 +47,7 @@ from ..types import (
 from . import attributes as at
 from .batching import aligned, leading
 from .gathering import index_check
+from .over_complex import HOLOMORPHIC, LINEAR
 from .rules import arithmetic, binary, boolean, compared, counted, elementwise_op, keep, numeric, unbroadcast
 from .tangents import linear
 
@@ -79,7 +84,7 @@ mul = elementwise_op("mul", np.multiply, (
 div = elementwise_op("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
     lambda g, node, out, x, y: unbroadcast(-g * out / y, y),
-), cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.", names=())  # fmt: skip
+), cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.", names=(), complex=HOLOMORPHIC)  # fmt: skip
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
@@ -98,8 +103,18 @@ def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
+def _complex_pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    return unbroadcast(F.where(y == 0, 0, g * (y * F.pow(x, y - 1))), x)
+
+
+def _complex_pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    flat = F.logical_and(x == 0, F.real(y) >= 0)
+    return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
+
+
 power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, error=(0.52, 1.36),
-                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=())  # fmt: skip
+                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=(),
+                       complex=OverComplex("holomorphic", vjp=(_complex_pow_dx, _complex_pow_dy)))  # fmt: skip
 
 
 def _negative_power(node: Node | None, exponent: int) -> DTypeError:
@@ -133,14 +148,20 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
 neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
                      linear=(-1,), names=("neg", "negative"))  # fmt: skip
 absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
-                          doc="|x|; its derivative at 0 is 0.", names=("abs", "absolute"))  # fmt: skip
+                          doc="|x|; its derivative at 0 is 0.", names=("abs", "absolute"), complex=OverComplex(
+    "linear",
+    infer=lambda x: x.with_dtype(part_dtype(x.dtype)),
+    vjp=lambda g, node, out, x: g * F.sgn(x),
+    jvp=lambda node, out, primals, tangents: F.real(F.conj(F.sgn(primals[0])) * tangents[0]),
+))  # fmt: skip
 sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
                       doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", names=())  # fmt: skip
-sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
+sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.",
+                      complex=HOLOMORPHIC)  # fmt: skip
 square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=counted,
                         doc="x * x; booleans count as integers.",
-                        backward="PowBackward0")  # fmt: skip
-elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL)
+                        backward="PowBackward0", complex=HOLOMORPHIC)  # fmt: skip
+elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL, complex=HOLOMORPHIC)
 exp = elementary("exp", np.exp, lambda g, node, out, x: g * out, error=(1.01, 0.98), doc="e**x.")
 log = elementary("log", np.log, lambda g, node, out, x: g / x, error=(0.85, 0.85), doc="Natural logarithm.")
 log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
@@ -178,12 +199,13 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 
 sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"))  # fmt: skip
+                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"),
+                     complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
 relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
                       doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
 erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
-                 error=(1.06, 1.03), doc="The error function.", names=("erf", "special.erf"))  # fmt: skip
+                 error=(1.06, 1.03), doc="The error function.", names=("erf", "special.erf"), complex=None)  # fmt: skip
 
 
 def _rounding(name: str, numpy: Callable[..., Any], doc: str, names: tuple[str, ...]) -> OpDef:
@@ -250,6 +272,7 @@ saving_op = define(
 stop_gradient_op = define(
     OpDef(
         name="stop_gradient",
+        complex=LINEAR,
         range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x,
@@ -283,7 +306,7 @@ for _names, _ufunc, _sign in (
     (("ge", "greater_equal"), np.greater_equal, ">="),
 ):  # fmt: skip
     elementwise_op(_names[0], _ufunc, promote=arithmetic, infer=compared, symbol=_sign, names=_names,
-                   doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
+                   complex=LINEAR if _sign in ("==", "!=") else None, doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
 
 for _logical in (np.logical_and, np.logical_or, np.logical_xor):
     _name = _logical.__name__
@@ -297,9 +320,9 @@ for _bitwise, _operator in (
 numpy_twin(np.invert)(operator.invert)
 
 logical_not = elementwise_op("logical_not", np.logical_not, promote=boolean, doc="not x, bool.")
-isnan = elementwise_op("isnan", np.isnan, infer=compared, inplace=False, doc="Where x is NaN, bool.")
+isnan = elementwise_op("isnan", np.isnan, infer=compared, inplace=False, doc="Where x is NaN, bool.", complex=LINEAR)
 isfinite = elementwise_op("isfinite", np.isfinite, infer=compared, inplace=False,
-                          doc="Where x is neither NaN nor infinite, bool.")  # fmt: skip
+                          doc="Where x is neither NaN nor infinite, bool.", complex=LINEAR)  # fmt: skip
 
 
 def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
@@ -341,7 +364,7 @@ def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
     @functools.wraps(plain)
     def function(x: TensorLike, y: TensorLike) -> Tensor:
         kinds = _dtype_of(x).kind, _dtype_of(y).kind
-        if "f" not in kinds and kinds != ("b", "b"):  # booleans have no division
+        if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
                 y = astype(y, _dtype_of(x))
             if is_scalar(y) or isinstance(y, np.ndarray):
@@ -371,7 +394,12 @@ for _op in (floor_divide, remainder):
 
 
 def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    return astype(g, x.dtype)
+    return g if g.dtype == x.dtype else apply(cast, g, dtype=x.dtype)
+
+
+def _complex_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Of complex numbers, the real parts, unless the dtype is complex or bool."""
+    return (x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x).astype(dtype)
 
 
 def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
@@ -394,6 +422,7 @@ cast = define(
         vjp=(_cast_vjp,),
         emit=Pointwise("cast"),
         promote=keep,
+        complex=OverComplex("linear", eval=_complex_cast_eval),
     )
 )
 
@@ -415,7 +444,7 @@ def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
             return apply(saving_op, x)
         if exponent == 0.5:
             return F.sqrt(x)
-        if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
+        if exponent == -1 and getattr(x, "dtype", bool_).kind in INEXACT:
             return F.div(1, x)
     if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
@@ -449,8 +478,11 @@ def clone(x: TensorLike) -> Tensor:
 def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
-    if getattr(x, "dtype", None) == dtype:
+    given = getattr(x, "dtype", None)
+    if given == dtype:
         return x  # type: ignore[return-value]  # an array of that dtype comes back itself
+    if given in PART_OF and dtype.kind in "iuf":
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
     return apply(cast, x, dtype=dtype)
 
 

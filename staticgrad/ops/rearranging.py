@@ -47,8 +47,8 @@ def t(input: Any) -> Tensor:
 
 @torch_function(method=True)
 def adjoint(input: Any) -> Tensor:
-    """The last two axes swapped."""
-    return F.swapaxes(input, -2, -1)
+    """The last two axes swapped, and the conjugate."""
+    return F.conj(F.swapaxes(input, -2, -1))
 
 
 @torch_function()

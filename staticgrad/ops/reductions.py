@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..devices import refuse_out
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Reduction, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method
-from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, promote, type_of
+from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, part_dtype, promote, type_of
 from . import attributes as at
 from .batching import same_for_all
 from .operands import ndim_of
@@ -97,7 +97,7 @@ samples = define(
 def widened(operands: Sequence[Any]) -> list[np.dtype]:
     """Sums of booleans and small integers are int64, as in NumPy and PyTorch."""
     dtype = promote(operands)
-    return [dtype if category(dtype) == 2 else int64]
+    return [dtype if category(dtype) >= 2 else int64]
 
 
 sum_op = define(
@@ -125,12 +125,18 @@ def _extremum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 def lowest(dtype: np.dtype) -> Any:
     """The least value of a dtype."""
-    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).min)
 
 
 def highest(dtype: np.dtype) -> Any:
     """The greatest value of a dtype."""
-    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).max)
+
+
+def _ordered(dtype: np.dtype) -> np.dtype:
+    if dtype.kind == "c":
+        raise DTypeError("complex numbers have no order", "compare x.real, or abs(x)")
+    return dtype
 
 
 max_op = define(
@@ -165,12 +171,12 @@ def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
 
 def _mean_expand(node: Node, x: Any) -> Any:
     total = apply(sum_op, x, axis=node.attrs["axis"], keepdims=node.attrs["keepdims"])
-    return total / apply(count, x, axis=node.attrs["axis"], dtype=node.type.dtype)
+    return total / apply(count, x, axis=node.attrs["axis"], dtype=part_dtype(node.type.dtype))
 
 
 def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
-    return spread(g / apply(count, x, axis=axis, dtype=x.dtype), x, axis, keepdims)
+    return spread(g / apply(count, x, axis=axis, dtype=part_dtype(x.dtype)), x, axis, keepdims)
 
 
 mean_op = define(

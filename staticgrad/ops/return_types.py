@@ -32,6 +32,10 @@ if TYPE_CHECKING:
         mantissa: Tensor
         exponent: Tensor
 
+    class eig(NamedTuple):
+        eigenvalues: Tensor
+        eigenvectors: Tensor
+
     class eigh(NamedTuple):
         eigenvalues: Tensor
         eigenvectors: Tensor
@@ -115,6 +119,7 @@ else:
         globals()[_name] = _named(_name, "values indices")
     aminmax = _named("aminmax", "min max")
     frexp = _named("frexp", "mantissa exponent")
+    eig = _named("eig", "eigenvalues eigenvectors")
     eigh = _named("eigh", "eigenvalues eigenvectors")
     qr = _named("qr", "Q R")
     svd = _named("svd", "U S Vh")

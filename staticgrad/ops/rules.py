@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import DTypeError
-from ..ir import REGISTRY, OpDef, Pointwise, Range, define
+from ..ir import REGISTRY, OpDef, OverComplex, Pointwise, Range, define
 from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
@@ -117,7 +117,7 @@ def elementwise_op(
     infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
     twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
-    batch: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | None = None, complex: OverComplex | None = None,
 ) -> OpDef:  # fmt: skip
     """The record of an elementwise op, and everything public that follows from it.
 
@@ -127,10 +127,11 @@ def elementwise_op(
     ("special.erf": in `staticgrad.special` alone), by default the op's. method, inplace: it is a method of tensors, also with
     "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
+    complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`.
     """
     vjps = (vjp,) if callable(vjp) else vjp
     emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
-    op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch))
+    op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch, complex=complex))
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = unary(op) if operands == 1 else binary(op)
     for public_name in (name,) if names is None else names:

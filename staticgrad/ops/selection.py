@@ -11,12 +11,14 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, Pointwise, define
 from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
 from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
+from .over_complex import LINEAR
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
 where_op = define(
     OpDef(
         name="where",
+        complex=LINEAR,
         range=lambda types, attrs, c, x, y: joint(x, y),
         infer=elementwise,
         eval=np.where,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, frontends, numpy_twin, torch_function
-from ..types import Axis, as_dtype, bool_, normalize_axes, shape_text, to_float
+from ..types import Axis, as_dtype, bool_, normalize_axes, part_dtype, shape_text, to_float
 from .operands import dtype_of, extents, ndim_of, operand
 from .reductions import axes_of, count, root
 
@@ -19,6 +19,8 @@ from .reductions import axes_of, count, root
 @numpy_twin(np.var)
 def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
     """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
+    if x.dtype.kind == "c":
+        return variance(F.real(x), axis, keepdims, ddof) + variance(F.imag(x), axis, keepdims, ddof)
     axes = normalize_axes(axis, ndim_of(x))
     centered = x - F.mean(x, axes, keepdims=True)
     n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
@@ -82,6 +84,8 @@ def std_mean(
 
 
 def _zeroed(input: Any) -> Any:
+    if dtype_of(input).kind == "c":
+        raise DTypeError("nansum does not support complex inputs", "use x.real and x.imag")
     return F.where(F.isnan(input), 0, input) if dtype_of(input).kind == "f" else input
 
 
@@ -122,17 +126,17 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     for word, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None:
             _check_weights(word, operand(w), n)
-            w = F.astype(operand(w), x.dtype)
+            w = F.astype(operand(w), part_dtype(x.dtype))
             weights = w if weights is None else weights * w
     if weights is None:
         centered = x - F.mean(x, 1, keepdims=True)
         norm: Any = max_(n - correction, 0)
-        total = F.matmul(centered, centered.mT)
+        total = F.matmul(centered, F.adjoint(centered))
     else:
         whole = F.sum(weights)
         centered = x - F.expand_dims(F.sum(x * weights, 1) / whole, 1)
-        total = F.matmul(centered * weights, centered.mT)
-        lost = whole if aweights is None else F.sum(weights * F.astype(operand(aweights), x.dtype))
+        total = F.matmul(centered * weights, F.adjoint(centered))
+        lost = whole if aweights is None else F.sum(weights * F.astype(operand(aweights), weights.dtype))
         norm = F.clip(whole - correction * lost / whole if aweights is not None else whole - correction, 0, None)
     out = total / norm if not isinstance(norm, int) or norm else total / F.zeros_like(F.sum(total))
     return F.squeeze(F.squeeze(out, 1), 0) if rows == 1 else out
@@ -159,5 +163,8 @@ def corrcoef(input: Any) -> Tensor:
     c = cov(input)
     if ndim_of(c) == 0:
         return c / c
-    deviation = F.sqrt(F.diagonal(c))
-    return F.clip(c / F.expand_dims(deviation, 1) / F.expand_dims(deviation, 0), -1, 1)
+    deviation = F.sqrt(F.real(F.diagonal(c)))
+    found = c / F.expand_dims(deviation, 1) / F.expand_dims(deviation, 0)
+    if c.dtype.kind == "c":
+        return F.complex(F.clip(F.real(found), -1, 1), F.clip(F.imag(found), -1, 1))
+    return F.clip(found, -1, 1)

@@ -12,6 +12,7 @@ from ..eager import Tensor, enable_grad, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GraphError, TraceError
+from ..types import part_dtype
 from .checks import at_least_zero
 from .groups import ParamGroup
 from .optimizer import Optimizer
@@ -79,20 +80,20 @@ class LBFGS(Optimizer):
     # parameters as one vector -----------------------------------------------------------------------------------------
 
     def _gradient(self) -> np.ndarray:
-        parts = [
-            (np.zeros(p.shape, p.dtype) if p.grad is None else p.grad._data).reshape(-1) for p in self.parameters()
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([
+            _numbers(np.zeros(p.shape, p.dtype) if p.grad is None else p.grad._data) for p in self.parameters()
+        ])
 
     def _position(self) -> np.ndarray:
-        return np.concatenate([p._data.reshape(-1) for p in self.parameters()])
+        return np.concatenate([_numbers(p._data) for p in self.parameters()])
 
     def _move(self, position: np.ndarray) -> None:
         begin = 0
         with no_grad():
             for p in self.parameters():
-                end = begin + p._data.size
-                replace(p, Tensor(position[begin:end].reshape(p.shape).astype(p.dtype)), "step")
+                kind = part_dtype(p.dtype)
+                end = begin + p._data.nbytes // kind.itemsize
+                replace(p, Tensor(position[begin:end].astype(kind).view(p.dtype).reshape(p.shape)), "step")
                 begin = end
 
     # steps ------------------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class LBFGS(Optimizer):
         values = hyper_of(saved)
         group.check(values)
         own = state_dict["state"].get(saved["params"][0], {})
-        dtype = self.parameters()[0].dtype
+        dtype = part_dtype(self.parameters()[0].dtype)
         loaded = {name: _loaded(name, value, dtype) for name, value in own.items() if name != "al"}
         group.update(values)
         self.state[self.parameters()[0]] = loaded
@@ -242,6 +243,11 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(part) for part in value]
     return Tensor(value._data.copy()) if isinstance(value, Tensor) else value
+
+
+def _numbers(array: np.ndarray) -> np.ndarray:
+    """The elements in a row; of complex ones the parts."""
+    return np.ascontiguousarray(array).reshape(-1).view(part_dtype(array.dtype))
 
 
 def _loaded(name: str, value: Any, dtype: np.dtype) -> Any:

@@ -23,7 +23,7 @@ from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol
 from ..operators import Tensor as AnyTensor
-from ..types import shape_text
+from ..types import PART_OF, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
 from .state_io import load, save
@@ -174,8 +174,10 @@ class Optimizer:
 
     def first(self, name: str, p: Any, group: ParamGroup) -> np.ndarray:
         """The same as an array."""
-        scalar = name in self.scalar_slots
-        return np.full(() if scalar else p.shape, self.start(name, group), np.float64 if scalar else p.dtype)
+        scalar, value = name in self.scalar_slots, self.start(name, group)
+        if p.dtype in PART_OF and not scalar:
+            value = complex(value, value)
+        return np.full(() if scalar else p.shape, value, np.float64 if scalar else p.dtype)
 
     def ascent(self, g: Any, group: ParamGroup) -> Any:
         """The gradient of what is minimized: -g where the group maximizes."""
@@ -202,6 +204,17 @@ class Optimizer:
         """
         raise NotImplementedError
 
+    def _rule_of_parts(
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+        """The rule of a complex parameter: that of its real and imaginary parts, as in PyTorch."""
+        parts = {name: F.view_as_real(slot) if slot.dtype in PART_OF else slot for name, slot in slots.items()}
+        new_p, new_parts = self.rule(F.view_as_real(p), F.view_as_real(g), parts, hyper, group)
+        new_slots = {
+            name: F.view_as_complex(value) if slots[name].dtype in PART_OF else value for name, value in new_parts.items()
+        }
+        return F.view_as_complex(new_p), new_slots
+
     def updates(self, group: ParamGroup, step: Any, members: list[Member], graph: Any = None) -> list[tuple[Any, Any]]:
         """(place, its new value) for all that a step changes in members that share the step count `step`."""
         read = reader(group, graph)
@@ -214,8 +227,9 @@ class Optimizer:
         by_dtype: dict[np.dtype, Hyper] = {}
         for p, g, slots in members:
             if p.dtype not in by_dtype:
-                by_dtype[p.dtype] = narrowed(read, derived, p.dtype)
-            new_p, new_slots = self.rule(p, self.ascent(g, group), slots, by_dtype[p.dtype], group)
+                by_dtype[p.dtype] = narrowed(read, derived, part_dtype(p.dtype))
+            rule = self._rule_of_parts if p.dtype in PART_OF else self.rule
+            new_p, new_slots = rule(p, self.ascent(g, group), slots, by_dtype[p.dtype], group)
             result.append((p, F.astype(new_p, p.dtype)))
             result.extend((slots[name], F.astype(value, slots[name].dtype)) for name, value in new_slots.items())
         return result

@@ -29,9 +29,10 @@ from .storages import Place, Storages
 STORAGES = {
     "DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "LongStorage": "I64",
     "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL",
+    "ComplexFloatStorage": "C64", "ComplexDoubleStorage": "C128",
 }  # fmt: skip
 """PyTorch's classes of storages, and the names of their dtypes in safetensors files."""
-DTYPE_NAMES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPE_NAMES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
 
 
 class StorageRecord(NamedTuple):

@@ -14,6 +14,7 @@ from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
 from ..operators import F, Symbol, TensorLike, Tensors
+from ..types import INEXACT
 from .graphs import Graph, element
 
 
@@ -27,7 +28,7 @@ class GraphMode:
 
     def differentiable(self, x: Any) -> Symbol | None:
         tensor = self.tensor(x)
-        return tensor if tensor is not None and tensor.dtype.kind == "f" else None
+        return tensor if tensor is not None and tensor.dtype.kind in INEXACT else None
 
     def ones(self, root: Symbol) -> None:
         return None

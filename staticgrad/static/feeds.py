@@ -30,7 +30,7 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
         return array
     if array.size == 0 and not isinstance(value, np.ndarray):
         return array.astype(dtype)  # an empty list has no dtype of its own
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise DTypeError(f"dtype {array.dtype} can't become {dtype}")
     if category(array.dtype) > category(dtype):
         raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")

@@ -11,7 +11,7 @@ from ..eager import inplace
 from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
-from ..ir import Graph, Layout, Node, View
+from ..ir import Graph, Layout, Node
 from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
@@ -156,8 +156,8 @@ class Traced(Symbol):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        stopped = self.node.op is stop_gradient_op and self.node not in self.tracer.cut
-        return stopped or isinstance(self.node.op.emit, View)
+        stopped = self.node.op.plain is stop_gradient_op and self.node not in self.tracer.cut
+        return stopped or self.node.op.aliases
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 
@@ -295,6 +295,6 @@ class Alias(Traced):
 
 def memory_node(node: Node) -> Node:
     """The node whose memory a view has in eager mode."""
-    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
+    while node.op.aliases or node.op.plain is stop_gradient_op:
         node = node.inputs[0]
     return node

@@ -14,7 +14,7 @@ from ..autodiff.requests import check_used, request
 from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..ir import Node, View
+from ..ir import Node
 from ..operators import F, Symbol, as_array, flows
 from .traced import Leaf, LostValue, Traced, memory_node
 
@@ -156,7 +156,7 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
-    if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
+    if tracer.overwritten and not (value is node and node.op.aliases):
         memory = memory_node(value)
         if memory in tracer.overwritten and tracer.writers.get(node) is memory:
             return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy

@@ -17,10 +17,10 @@ import numpy as np
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, append, flows, frontends, layout_of, misuse, state, top_level
 from ..ops.leaves import constant_of
-from ..types import Shape, TensorType, check_unmasked, shape_text, type_of
+from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -292,7 +292,7 @@ class Tracer:
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]
         made = self._appended(op, operands, attrs)
-        if isinstance(op.emit, View) and not self.differentiating and op.vjp_for(0) is not None:
+        if op.aliases and not self.differentiating and op.vjp_for(0) is not None:
             base = args[0] if isinstance(args[0], Traced) else self.value(args[0]) if isinstance(args[0], Tensor) else None
             if base is not None:
                 view = TracedView(self, base, made)
@@ -368,7 +368,7 @@ class Tracer:
     def follow(self, params: Sequence[Traced]) -> None:
         """Floating parameters of a subgraph require grad: whether a gradient is needed depends on the operands."""
         if modes.now.grad:
-            self.tracked.update(p.node for p in params if p.dtype.kind == "f")
+            self.tracked.update(p.node for p in params if p.dtype.kind in INEXACT)
 
     # in-place changes -------------------------------------------------------------------------------------------------
 
@@ -431,9 +431,9 @@ class Tracer:
                 "gradient would go to what it was made of, past the change",
                 "change a clone() of its detach(), or make the change outside of sg.no_grad()",
             )
-        shape = aliases[0].shape if aliases else x.shape
+        written = aliases[0] if aliases else x
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
+        value = F.broadcast_to(F.astype(self.operand(value), written.dtype), written.shape)
         apart: tuple[Alias, Any] | None = None
         """The innermost alias without the tape of its base, and its value."""
         for alias in aliases:

@@ -68,8 +68,8 @@ class TracedView(Alias):
     def shares(self) -> bool:
         """Whether eager mode has both in the same memory: a reshape may have to copy."""
         assert self.maker is not None
-        assert isinstance(self.maker.op.emit, View)
-        if not self.maker.op.emit.keeps_order:
+        assert self.maker.op.aliases
+        if not isinstance(self.maker.op.emit, View) or not self.maker.op.emit.keeps_order:
             return True
         layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
         return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.shape) is not None
@@ -111,6 +111,8 @@ class TracedView(Alias):
     def within(self, value: Any) -> Any:
         assert self.maker is not None
         base, op = self.base, self.maker.op
+        if op.written is not None:
+            return op.written(base, value)
         rule = op.vjp_for(0)
         assert rule is not None
         if value.size == base.size:

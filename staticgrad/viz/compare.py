@@ -15,6 +15,7 @@ from ..errors import ArgumentError, GradientError, StaticgradError
 from ..operators import Symbol
 from ..static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
 from ..tracing import CompiledFunction, compile
+from ..types import INEXACT
 from .comparison_case import Case, equal, is_value, leaves_of, plain, restored, total_of, unchanged
 from .report import Comparison, Mode, differences
 
@@ -72,7 +73,7 @@ def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
     leaves: dict[str, Tensor] = {}
 
     def make(name: str, array: np.ndarray) -> Tensor:
-        leaves[name] = Tensor(array.copy(), requires_grad=case.differentiate and array.dtype.kind == "f")
+        leaves[name] = Tensor(array.copy(), requires_grad=case.differentiate and array.dtype.kind in INEXACT)
         return leaves[name]
 
     args = case.arguments(make)
@@ -119,10 +120,10 @@ def _session(case: Case, repeats: int) -> Mode:
         result = case.fn(*case.arguments(make))
         leaves = leaves_of(result)
         symbolic = [x for _, x in leaves if isinstance(x, Symbol)]
-        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind == "f"}, **case.parameters}
+        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind in INEXACT}, **case.parameters}
         found: dict[str, Any] = {}
         if case.differentiate and not case.own_gradients:
-            total = total_of([x for x in symbolic if x.dtype.kind == "f"])
+            total = total_of([x for x in symbolic if x.dtype.kind in INEXACT])
             known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
             found = dict(zip(wanted, known, strict=True))
         initializer = global_variables_initializer()
@@ -165,7 +166,7 @@ def _compiled(case: Case, repeats: int) -> Mode:
         if not derive:
             return result, []
         total = total_of([x for _, x in leaves_of(result) if getattr(x, "requires_grad", False)])
-        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if isinstance(x, Symbol) and x.dtype.kind == "f"]
+        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if isinstance(x, Symbol) and x.dtype.kind in INEXACT]
         wanted += list(case.parameters.values())
         if total is None:
             return result, [None for _ in wanted]

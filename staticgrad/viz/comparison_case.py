@@ -14,6 +14,7 @@ from ..operators import Operators
 from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names
 from ..tracing.mentions import Mentions
+from ..types import INEXACT
 
 
 class Case:
@@ -107,7 +108,7 @@ def unchanged(g: Tensor | None, before: Tensor | None, content: np.ndarray | Non
 
 
 def equal(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind in INEXACT)
 
 
 @contextmanager

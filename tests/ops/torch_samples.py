@@ -16,18 +16,18 @@ import numpy as np
 import staticgrad as sg
 from staticgrad.types import MOST_AXES
 
-DTYPES = ("float32", "float64", "int64", "bool")
-TOLERANCE = {"float32": 1e-4, "float64": 1e-7}
-OF_SINGLE = {"float32": 1e-4, "float64": 1e-4}
-"""Of float64 results, where an operand is float32: PyTorch computes parts of them in float32."""
+DTYPES = ("float32", "float64", "int64", "bool", "complex64", "complex128")
+TOLERANCE = {"float32": 1e-4, "float64": 1e-7, "complex64": 1e-4, "complex128": 1e-7}
+OF_SINGLE = {**TOLERANCE, "float64": 1e-4, "complex128": 1e-4}
+"""Of results in double precision, where an operand is float32: PyTorch computes parts of them in float32."""
 SMALL = 1e-6
 """Results that are all smaller are what rounding leaves of 0."""
 MOST = 40
 """Samples per op and dtype."""
 
-LEFT_OUT = ("fft.", "_", "jiterator", "sparse.", "torch.", "masked.", "signal.", "to_sparse")
-"""Prefixes of the names of ops that are not compared: complex numbers, internals of PyTorch, GPUs, sparse tensors, and the
-functions that tests of `staticgrad.nn` compare."""
+LEFT_OUT = ("_", "jiterator", "sparse.", "torch.", "masked.", "signal.", "to_sparse")
+"""Prefixes of the names of ops that are not compared: internals of PyTorch, GPUs, sparse tensors, and the functions that tests
+of `staticgrad.nn` compare."""
 
 RANDOM = frozenset({
     "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "rand_like", "randint",
@@ -133,7 +133,8 @@ INPLACE = {"cauchy": "cauchy_", "exponential": "exponential_", "geometric": "geo
 def ours(torch: Any, value: Any) -> Any:
     """A value of PyTorch's, as one of ours."""
     if isinstance(value, torch.Tensor):
-        return sg.from_numpy(value.detach().numpy()).requires_grad_(value.requires_grad)
+        array = value.detach().resolve_conj().resolve_neg().numpy()
+        return sg.from_numpy(array).requires_grad_(value.requires_grad)
     if isinstance(value, torch.dtype):
         return getattr(sg, str(value).split(".")[1])
     if isinstance(value, (torch.device, torch.layout)):
@@ -173,9 +174,9 @@ def difference(torch: Any, mine: Any, expected: Any, values: bool = True, tolera
             return f"shape {tuple(mine.shape)}, not {tuple(expected.shape)}"
         if not values:
             return ""
-        expected = expected + 0 if expected.dtype.is_floating_point else expected
+        expected = expected + 0 if expected.dtype.is_floating_point or expected.is_complex() else expected
         a, b = mine.detach().numpy(), expected.detach().resolve_neg().resolve_conj().numpy()
-        if b.dtype.kind != "f":
+        if b.dtype.kind not in "fc":
             return "" if np.array_equal(a, b) else "values"
         tolerance = tolerances[str(b.dtype)]
         finite = np.abs(b[np.isfinite(b)])
@@ -198,7 +199,8 @@ def tolerances_of(torch: Any, sample: Any) -> dict[str, float]:
 
 def seeds(torch: Any, results: Sequence[Any]) -> list[Any]:
     """Cotangents of results, without ties to them."""
-    return [torch.cos(torch.arange(r.numel(), dtype=r.dtype) + 1).reshape(r.shape) for r in results]
+    found = [torch.cos(torch.arange(r.numel(), dtype=torch.float64) + 1).reshape(r.shape) for r in results]
+    return [(g * (1 + 2j) if r.is_complex() else g).to(r.dtype) for g, r in zip(found, results, strict=True)]
 
 
 def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any, chosen: Callable[..., Any]) -> str:
@@ -271,7 +273,7 @@ def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
     except AttributeError:
         yield "missing"
         return
-    differentiated = dtype == "float64" and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
+    differentiated = dtype in ("float64", "complex128") and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, sample in enumerate(samples(torch, op, dtype, differentiated)):
@@ -281,8 +283,6 @@ def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
                 chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
                 theirs = chosen(theirs_of(torch, op, _fresh(torch, sample.input), *_fresh(torch, sample.args), **sample.kwargs))
             except Exception:  # PyTorch refuses its own sample
-                continue
-            if any(t.is_complex() for t in tensors(torch.Tensor, [theirs, sample.input, list(sample.args)])):
                 continue
             try:
                 with sg.no_grad():

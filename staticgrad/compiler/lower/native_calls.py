@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .instruction_builder import GraphLowering
 
 
+WORD = 8
+"""Bytes of the largest elements that are copied whole; larger ones are copied as several."""
+
+
 def lower_call(b: GraphLowering, node: Node, call: Call) -> None:
     """Append the instructions of one call that computes `node`, or a part of it."""
     match call:
@@ -75,8 +79,12 @@ def copy(
     size = node.type.dtype.itemsize
     if buffer is to and Layout(at.shape, at.strides, add // size).same(layout):
         return
-    shape, strides_to, strides_from = collapse(at.shape, layout.strides, at.strides)
-    kernel = kernel_cache.library("strided_moves", f"copy_i{8 * size}")
+    places, steps_to, steps_from = at.shape, layout.strides, at.strides
+    if size > WORD:
+        places = (*places, size // WORD)
+        steps_to, steps_from = ((*(s * (size // WORD) for s in steps), 1) for steps in (steps_to, steps_from))
+    shape, strides_to, strides_from = collapse(places, steps_to, steps_from)
+    kernel = kernel_cache.library("strided_moves", f"copy_i{8 * min(size, WORD)}")
     work = math.prod(shape)
     b.stream.add(
         Instruction(

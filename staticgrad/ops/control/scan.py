@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
 from ...operators import Carry, F, Output, Symbol, apply, public
-from ...types import TensorType
+from ...types import INEXACT, TensorType
 from ..adjoint import as_written
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
@@ -124,7 +124,7 @@ class _Scan:
             carry, ys = self._step(carry, [x[t] for x in items])
             made.append(ys)
         if not made:  # the types of its results, from an item of zeros
-            ys = self._step(carry, [F.sum(x[:0].detach(), 0) if x.dtype.kind == "f" else x[:0].sum(0).astype(x.dtype)
+            ys = self._step(carry, [F.sum(x[:0].detach(), 0) if x.dtype.kind in INEXACT else x[:0].sum(0).astype(x.dtype)
                                     for x in items])[1]  # fmt: skip
             return unflatten(self.spec, own(carry)), unflatten(self.y_spec, [F.expand_dims(y.detach(), 0)[:0] for y in ys])
         if self.reverse:

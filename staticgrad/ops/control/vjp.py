@@ -14,7 +14,7 @@ from typing import Any
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
 from ...operators import F, Lifted, Symbol, apply, frontends, state
-from ...types import StackType, TensorType, TupleType
+from ...types import INEXACT, StackType, TensorType, TupleType
 from .loop_operands import Loop, Parts
 from .subgraph_tracing import copied, outputs, parameter, twin
 
@@ -113,11 +113,11 @@ class Joint:
 def active(loop: Loop, wanted: Sequence[bool]) -> set[Node]:
     """The parameters of a loop's body through which something wanted reaches its results smoothly."""
     flags = wanted[len(wanted) - len(loop.body.params) :]
-    live = {p for p, flag in zip(loop.body.params, flags, strict=True) if flag and p.type.dtype.kind == "f"}
+    live = {p for p, flag in zip(loop.body.params, flags, strict=True) if flag and p.type.dtype.kind in INEXACT}
     while True:
         smooth = set(live)
         for node in loop.body.nodes:
-            if node.op.vjp is None or node.type.dtype.kind != "f":
+            if node.op.vjp is None or node.type.dtype.kind not in INEXACT:
                 continue
             if any(i in smooth and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs)):
                 smooth.add(node)
@@ -186,7 +186,7 @@ class _Backward:
         joint = Joint(loop.body)
         n = len(loop.carry_params)
         self.state = [i for i, p in enumerate(loop.carry_params) if p in self.live]
-        self.items = [j for j in range(len(loop.items)) if n + j in g and loop.items[j].type.dtype.kind == "f"]
+        self.items = [j for j in range(len(loop.items)) if n + j in g and loop.items[j].type.dtype.kind in INEXACT]
         state = [joint.cotangent(loop.carry_params[i].type) for i in self.state]
         items = [joint.cotangent(loop.items[j].type) for j in self.items]
         sources = [p for p in loop.body.params if p in self.live]
@@ -268,8 +268,8 @@ class _Backward:
 def branch_vjp(g: Parts, node: Node, wanted: Sequence[bool], *inputs: Any) -> list[Any]:
     """The cotangents of a branch's inputs: a branch on the same condition, each side of which runs forward and back."""
     pred, *operands = inputs
-    flags = [f and x.dtype.kind == "f" for f, x in zip(wanted[1:], operands, strict=True)]
-    outs = sorted(i for i in g if node.attrs["then"].results[i].type.dtype.kind == "f")
+    flags = [f and x.dtype.kind in INEXACT for f, x in zip(wanted[1:], operands, strict=True)]
+    outs = sorted(i for i in g if node.attrs["then"].results[i].type.dtype.kind in INEXACT)
     with _apart():
         then, orelse = (_backwards(node.attrs[side], flags, outs) for side in ("then", "orelse"))
     back = apply(REGISTRY["branch"], pred, *operands, *(g[i] for i in outs), then=then, orelse=orelse)

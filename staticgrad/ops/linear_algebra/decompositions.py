@@ -14,10 +14,12 @@ import numpy as np
 
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
 from ...operators import F, apply, torch_function
-from ...types import TensorType, shape_text
+from ...types import TensorType, part_dtype, shape_text
 from .. import attributes as at
 from .. import return_types
-from ..operands import dtype_of, ndim_of
+from ..complex_numbers import complex_dtype
+from ..operands import dtype_of, ndim_of, operand
+from ..over_complex import LINEAR
 from ..rules import Rule
 from ..slicing import cut
 from .records import as_floats, check_square, host_record, in_mode_of, lapack, linalg
@@ -27,11 +29,12 @@ from .solving import solve
 class Packed:
     """A decomposition: parts(m, n, **attrs) gives the shapes of its results for one matrix.
 
-    rule(cotangents, results, x, **attrs) -> cotangent of x.
+    rule(cotangents, results, x, **attrs) -> cotangent of x. real: the number of the result that is real for complex
+    matrices, too.
     """
 
-    def __init__(self, name: str, parts: Rule, evaluate: Rule, rule: Rule, attrs: Any = None):
-        self.parts, self.rule = parts, rule
+    def __init__(self, name: str, parts: Rule, evaluate: Rule, rule: Rule, attrs: Any = None, *, real: int | None = None):
+        self.parts, self.rule, self.real = parts, rule, real
 
         def infer(x: TensorType, **attrs: Any) -> TensorType:
             if x.ndim < 2 or None in x.shape:
@@ -50,7 +53,7 @@ class Packed:
         def vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
             return rule(self.cut(g, x, node.attrs), self.cut(out, x, node.attrs), x, **node.attrs)
 
-        self.op = host_record(name, infer, packed, (vjp,), attrs)
+        self.op = host_record(name, infer, packed, (vjp,), attrs, complex=LINEAR)
 
     def cut(self, flat: Any, x: Any, attrs: Any) -> list[Any]:
         lead, axis, at_, results = tuple(x.shape[:-2]), ndim_of(x) - 2, 0, []
@@ -62,7 +65,8 @@ class Packed:
 
     def __call__(self, x: Any, **attrs: Any) -> list[Any]:
         x = as_floats(x)
-        return self.cut(apply(self.op, x, **attrs), x, attrs)
+        found = self.cut(apply(self.op, x, **attrs), x, attrs)
+        return [F.real(part) if i == self.real else part for i, part in enumerate(found)]
 
 
 def _column(v: Any) -> Any:
@@ -86,18 +90,18 @@ def _gaps(v: Any) -> Any:
 
 
 def _eigh_rule(gs: list[Any], results: list[Any], x: Any, upper: bool) -> Any:
-    """V (diag(gw) + half(V.T gV - gV.T V) / (w[j] - w[i])) V.T, which is symmetric."""
+    """V (diag(gw) + half(V.H gV - gV.H V) / (w[j] - w[i])) V.H, which is Hermitian."""
     (gw, gv), (w, v) = gs, results
-    turned = F.matmul(v.mT, gv)
-    middle = _diagonal_matrix(gw) + (turned - turned.mT) * 0.5 * _gaps(w)
-    return F.matmul(v, F.matmul(middle, v.mT))
+    turned = F.matmul(F.adjoint(v), gv)
+    middle = _diagonal_matrix(gw) + (turned - F.adjoint(turned)) * 0.5 * _gaps(F.real(w))
+    return F.matmul(v, F.matmul(middle, F.adjoint(v)))
 
 
 def _eigh_eval(x: np.ndarray, upper: bool) -> Sequence[np.ndarray]:
     return np.linalg.eigh(x, "U" if upper else "L")
 
 
-eigh_packed = Packed("eigh", lambda m, n, upper: ((n,), (n, n)), _eigh_eval, _eigh_rule, {"upper": at.flag})
+eigh_packed = Packed("eigh", lambda m, n, upper: ((n,), (n, n)), _eigh_eval, _eigh_rule, {"upper": at.flag}, real=0)
 
 
 @linalg(twin=np.linalg.eigh)
@@ -107,6 +111,36 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     if str(UPLO).upper() not in ("L", "U"):
         raise ArgumentError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return return_types.eigh(*eigh_packed(A, upper=UPLO.upper() == "U"))
+
+
+def _eig_eval(x: np.ndarray) -> Sequence[np.ndarray]:
+    return np.linalg.eig(x if x.imag.any() else x.real)
+
+
+def _eig_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
+    """V^-H (diag(gw) + (V.H gV - V.H V diag(Re(V.H gV))) / conj(w[j] - w[i])) V.H"""
+    (gw, gv), (w, v) = gs, results
+    turned = F.matmul(F.adjoint(v), gv)
+    along = F.expand_dims(F.real(F.diagonal(turned, dim1=-2, dim2=-1)), ndim_of(turned) - 2)
+    middle = _diagonal_matrix(gw) + (turned - F.matmul(F.adjoint(v), v) * along) * F.conj(_gaps(w))
+    return solve(F.adjoint(v), F.matmul(middle, F.adjoint(v)))
+
+
+eig_packed = Packed("eig", lambda m, n: ((n,), (n, n)), _eig_eval, _eig_rule)
+
+
+@linalg(twin=np.linalg.eig)
+def eig(A: Any) -> Any:
+    """The named tuple (eigenvalues, eigenvectors) of square matrices, complex. The gradient is that of eigenvectors of norm 1
+    whose phases don't change the loss."""
+    check_square("eig", A)
+    return return_types.eig(*eig_packed(F.astype(operand(A), complex_dtype(A))))
+
+
+@linalg(twin=np.linalg.eigvals)
+def eigvals(A: Any) -> Any:
+    """The eigenvalues of square matrices, complex."""
+    return eig(A).eigenvalues
 
 
 @linalg(twin=np.linalg.eigvalsh)
@@ -121,29 +155,35 @@ def _svd_parts(m: int, n: int, full: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _svd_rule(gs: list[Any], results: list[Any], x: Any, full: bool) -> Any:
-    """By the differential of A = U S V.T; see Townsend, "Differentiating the singular value decomposition", 2016."""
+    """By the differential of A = U S V.H; see Townsend, "Differentiating the singular value decomposition", 2016.
+
+    For complex matrices the phases of U and V are those that keep the loss the same."""
     (gu, gs_, gvh), (u, s, vh) = gs, results
     m, n = x.shape[-2:]
     k = min(m, n)
     if full and m != n:
         u, gu = cut(u, ndim_of(u) - 1, 0, k), cut(gu, ndim_of(gu) - 1, 0, k)
         vh, gvh = cut(vh, ndim_of(vh) - 2, 0, k), cut(gvh, ndim_of(gvh) - 2, 0, k)
+    s = F.real(s)
     gaps = _gaps(F.square(s))
-    left, right = F.matmul(u.mT, gu), F.matmul(vh, gvh.mT)
-    middle = ((left - left.mT) * gaps) * _column(s) + _row(s) * ((right - right.mT) * gaps) + _diagonal_matrix(gs_)
-    out = F.matmul(u, F.matmul(middle, vh))
+    left, right = F.matmul(F.adjoint(u), gu), F.matmul(vh, F.adjoint(gvh))
+    left_turn, right_turn = left - F.adjoint(left), right - F.adjoint(right)
+    middle = (left_turn * gaps) * _column(s) + _row(s) * (right_turn * gaps) + _diagonal_matrix(gs_)
     safe = F.where(F.eq(s, 0), 1.0, s)
     inverse = F.where(F.eq(s, 0), 0.0, 1.0 / safe)
+    if x.dtype.kind == "c":
+        middle = middle + _diagonal_matrix(F.diagonal(left_turn, dim1=-2, dim2=-1) * (0.5 * inverse))
+    out = F.matmul(u, F.matmul(middle, vh))
     if m > k:
         rest = (gu - F.matmul(u, left)) * _column(inverse)
         out = out + F.matmul(rest, vh)
     if n > k:
-        rest = _row(inverse) * (gvh - F.matmul(F.matmul(gvh, vh.mT), vh))
+        rest = _row(inverse) * (gvh - F.matmul(F.matmul(gvh, F.adjoint(vh)), vh))
         out = out + F.matmul(u, rest)
     return out
 
 
-svd_packed = Packed("svd", _svd_parts, lambda x, full: np.linalg.svd(x, full), _svd_rule, {"full": at.flag})
+svd_packed = Packed("svd", _svd_parts, lambda x, full: np.linalg.svd(x, full), _svd_rule, {"full": at.flag}, real=1)
 
 
 @linalg(name="svd", twin=np.linalg.svd)
@@ -154,12 +194,12 @@ def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None
 
 @torch_function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
-    """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+    """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
     u, s, vh = svd_packed(input, full=not some)
     if not compute_uv:
-        zeros = (F.zeros_like(u), F.zeros_like(F.swapaxes(vh, -1, -2)))
+        zeros = (F.zeros_like(u), F.zeros_like(F.adjoint(vh)))
         return return_types.svd_v(zeros[0], s, zeros[1])
-    return return_types.svd_v(u, s, F.swapaxes(vh, -1, -2))
+    return return_types.svd_v(u, s, F.adjoint(vh))
 
 
 @linalg()
@@ -184,15 +224,15 @@ def _qr_rule(gs: list[Any], results: list[Any], x: Any, mode: str) -> Any:
         return _qr_tall(gq, gr, q, r)
     axis = ndim_of(x) - 1
     rest, gr1, gr2 = cut(x, axis, m, None), cut(gr, axis, 0, m), cut(gr, axis, m, None)
-    first = _qr_tall(gq + F.matmul(rest, gr2.mT), gr1, q, cut(r, axis, 0, m))
+    first = _qr_tall(gq + F.matmul(rest, F.adjoint(gr2)), gr1, q, cut(r, axis, 0, m))
     return F.concatenate([first, F.matmul(q, gr2)], axis)
 
 
 def _qr_tall(gq: Any, gr: Any, q: Any, r: Any) -> Any:
-    middle = F.matmul(r, gr.mT) - F.matmul(gq.mT, q)
+    middle = F.matmul(r, F.adjoint(gr)) - F.matmul(F.adjoint(gq), q)
     lower = F.tril(middle, -1)
-    symmetric = lower + lower.mT + middle * np.eye(middle.shape[-1], dtype=dtype_of(middle))
-    return F.swapaxes(solve(r, F.swapaxes(gq + F.matmul(q, symmetric), -1, -2)), -1, -2)
+    symmetric = lower + F.adjoint(lower) + F.real(middle) * np.eye(middle.shape[-1], dtype=part_dtype(dtype_of(middle)))
+    return F.swapaxes(solve(F.conj(r), F.swapaxes(gq + F.matmul(q, symmetric), -1, -2)), -1, -2)
 
 
 qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_rule, {"mode": at.text})

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import OpDef
+from ...ir import OpDef, OverComplex
 from ...operators import F, Tensor, apply, torch_function
-from ...types import TensorType
+from ...types import TensorType, part_dtype
 from .. import return_types
 from ..operands import ndim_of
+from ..over_complex import HOLOMORPHIC
 from .records import check_square, host_record, linalg, same_type
 from .solving import inv
 
@@ -24,14 +25,15 @@ def _wide(g: Any) -> Any:
 
 
 def _cofactor_eval(x: np.ndarray) -> np.ndarray:
-    """det(x) inv(x).T, where x is singular too: U diag(products of the other singular values) V.T det(U) det(V)."""
+    """det(x) inv(x).T, where x is singular too: U diag(products of the other singular values) V.T det(U) det(V), of complex
+    numbers with the conjugates of U and V."""
     if not x.size:
         return x.copy()
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    result: np.ndarray = ((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)
+    result: np.ndarray = ((u.conj() * (others * sign[..., None])[..., None, :]) @ vh.conj()).astype(x.dtype)
     return result
 
 
@@ -41,20 +43,35 @@ def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
     return _wide(F.sum(h * inverse, (-2, -1))) * out - _wide(det_) * F.matmul(inverse, F.matmul(h.mT, inverse))
 
 
+def _change(x: Any, t: Any) -> Any:
+    """The change of log(det) for a change t of x."""
+    return F.sum(inv(x).mT * t, (-2, -1))
+
+
 cofactor_op: OpDef = host_record(
-    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant."
+    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant.",
+    complex=HOLOMORPHIC,
 )
 det_op: OpDef = host_record(
     "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),
-    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.",
+    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.", complex=HOLOMORPHIC,
 )  # fmt: skip
 logabsdet_op = host_record(
-    "logabsdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[1], x.dtype),
-    (lambda g, node, out, x: _wide(g) * inv(x).mT,), doc="log|det|.",
+    "logabsdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[1], part_dtype(x.dtype)),
+    (lambda g, node, out, x: _wide(g) * inv(x).mT,), doc="log|det|.", complex=OverComplex(
+        "linear",
+        infer=lambda x: _scalar_infer(x).with_dtype(part_dtype(x.dtype)),
+        vjp=lambda g, node, out, x: _wide(g) * F.adjoint(inv(x)),
+        jvp=lambda node, out, primals, tangents: F.real(_change(primals[0], tangents[0])),
+    ),
 )  # fmt: skip
 signdet_op = host_record(
     "signdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[0], x.dtype),
-    (lambda g, node, out, x: F.zeros_like(x),), doc="The sign of the determinant.",
+    (lambda g, node, out, x: F.zeros_like(x),), doc="The sign of the determinant.", complex=OverComplex(
+        "linear",
+        vjp=lambda g, node, out, x: _wide(F.imag(F.conj(out) * g) * 1j) * F.adjoint(inv(x)),
+        jvp=lambda node, out, primals, tangents: out * (F.imag(_change(primals[0], tangents[0])) * 1j),
+    ),
 )  # fmt: skip
 
 
@@ -74,6 +91,8 @@ def slogdet(A: Any) -> return_types.slogdet:
 
 @torch_function()
 def logdet(input: Any) -> Tensor:
-    """log(det), NaN for a negative determinant."""
+    """log(det), NaN for a negative determinant of real matrices."""
     sign, value = slogdet(input)
+    if sign.dtype.kind == "c":
+        return value + F.log(sign)
     return F.where(F.lt(sign, 0), float("nan"), value)

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import ArgumentError, ShapeError
 from ...ir import OpDef
 from ...operators import F, Operators, Tensor, apply, torch_function
 from ...signals import module
-from ...types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
+from ...types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
-from ..operands import dtype_of, extents, integer, ndim_of
+from ..operands import dtype_of, extent, extents, integer, ndim_of
+from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
-from ..rules import Rule
 from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
 from .norms import matrix_norm
-from .records import LINALG, as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type
+from .records import as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type
 from .solving import inv, solve
 
 
@@ -35,7 +35,8 @@ def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 exp_op: OpDef = host_record(
-    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A)."
+    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A).",
+    complex=HOLOMORPHIC,
 )
 
 
@@ -55,13 +56,15 @@ def _pinv_eval(x: np.ndarray, tolerances: np.ndarray, hermitian: bool) -> np.nda
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     if hermitian:
         w, v = np.linalg.eigh(x)
-        u, s, vh = v * np.sign(w)[..., None, :], np.abs(w), np.swapaxes(v, -1, -2)
+        u, s, vh = v * np.sign(w)[..., None, :], np.abs(w), np.swapaxes(v.conj(), -1, -2)
     else:
         u, s, vh = np.linalg.svd(x, full_matrices=False)
+    tolerances = tolerances.real
     small = np.maximum(tolerances[..., 0], tolerances[..., 1] * s.max(-1))[..., None]
     with np.errstate(divide="ignore"):
         inverse = np.where(s > small, 1 / s, 0)
-    result: np.ndarray = (np.swapaxes(vh, -1, -2) * inverse[..., None, :] @ np.swapaxes(u, -1, -2)).astype(x.dtype)
+    v = np.swapaxes(vh.conj(), -1, -2)
+    result: np.ndarray = (v * inverse[..., None, :] @ np.swapaxes(u.conj(), -1, -2)).astype(x.dtype)
     return result
 
 
@@ -70,13 +73,14 @@ def _pinv_vjp(g: Any, node: Any, out: Any, x: Any, tolerances: Any) -> Any:
     m, n = x.shape[-2:]
     left = np.eye(m, dtype=dtype_of(x)) - F.matmul(x, out)
     right = np.eye(n, dtype=dtype_of(x)) - F.matmul(out, x)
-    first = -F.matmul(out.mT, F.matmul(g, out.mT))
-    second = F.matmul(left, F.matmul(g.mT, F.matmul(out, out.mT)))
-    third = F.matmul(F.matmul(out.mT, out), F.matmul(g.mT, right))
+    first = -F.matmul(F.adjoint(out), F.matmul(g, F.adjoint(out)))
+    second = F.matmul(left, F.matmul(F.adjoint(g), F.matmul(out, F.adjoint(out))))
+    third = F.matmul(F.matmul(F.adjoint(out), out), F.matmul(F.adjoint(g), right))
     return first + second + third
 
 
-pinv_op = host_record("pinv", _pinv_infer, _pinv_eval, (_pinv_vjp, None), {"hermitian": at.flag}, "The pseudoinverse.")
+pinv_op = host_record("pinv", _pinv_infer, _pinv_eval, (_pinv_vjp, None), {"hermitian": at.flag}, "The pseudoinverse.",
+                      complex=LINEAR)  # fmt: skip
 
 
 def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
@@ -92,7 +96,7 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
             else (0.0 if atol > 0 else eps)
         )
     atol = 0.0 if atol is None else atol
-    kind = to_float(dtype_of(A))
+    kind = part_dtype(to_float(dtype_of(A)))
     if not isinstance(atol, Operators) and not isinstance(rtol, Operators):
         given = np.broadcast_arrays(np.asarray(atol, kind), np.asarray(rtol, kind))
         return np.broadcast_to(np.stack(given, -1), (*broadcast_shapes(given[0].shape, extents("pinv", A, 0, -2)), 2))
@@ -148,7 +152,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     b = F.expand_dims(B, ndim_of(B)) if vector else B
     x = F.matmul(pinv(A, rcond), b)
     if m > n and driver != "gelsy":
-        residuals = F.sum(F.square(F.matmul(A, x) - b), -2)
+        missed = F.matmul(A, x) - b
+        residuals = F.sum(F.square(F.abs(missed) if missed.dtype.kind == "c" else missed), -2)
     else:
         residuals = in_mode_of(np.zeros((0,), dtype_of(x)), x)
     empty = in_mode_of(np.zeros((0,), dtype_of(x)), x)
@@ -202,16 +207,15 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     return F.reshape(solve(F.reshape(A, (size, size)), F.reshape(B, (size,))), shape)
 
 
-def _complex(name: str) -> Rule:
-    def function(A: Any, *args: Any, **named: Any) -> Any:
-        raise DTypeError(
-            f"linalg.{name}: eigenvalues of a general matrix are complex, which tensors here can't be",
-            "use linalg.eigh for symmetric matrices, or numpy.linalg on x.numpy()",
-        )
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises DTypeError: the result is complex."
-    return function
-
-
-LINALG["eig"], LINALG["eigvals"] = _complex("eig"), _complex("eigvals")
+@linalg()
+def householder_product(A: Any, tau: Any) -> Any:
+    """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
+    *lead, m, n = extents("householder_product", A)
+    eye = np.eye(m, dtype=dtype_of(A))
+    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*lead, m, n))
+    lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
+    for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
+        v = cut(lower, ndim_of(A) - 1, i, i + 1)
+        weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
+        out = F.matmul(eye - weight * F.matmul(v, F.adjoint(v)), out)
+    return out

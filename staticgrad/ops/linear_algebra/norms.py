@@ -22,6 +22,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     """(sum |x|**ord)**(1 / ord) over `dim`, of all elements for None; ord inf, -inf: the largest, the smallest |x|; 0: how many
     are not 0. Where it is 0, its derivative is 0."""
     x = as_floats(x, dtype)
+    x = F.abs(x) if x.dtype.kind == "c" else x
     ord = 2.0 if ord is None else float(ord)
     if ord == 2:
         return root(F.sum(F.square(x), dim, keepdim))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...operators import F, Operators, Tensor, enter_as, is_tensor, spelled, torch_function
-from ...types import broadcast_shapes, normalize_axis, shape_text
+from ...types import INEXACT, broadcast_shapes, normalize_axis, shape_text
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
 from ..slicing import cut
@@ -45,7 +45,7 @@ def mv(input: Any, vec: Any) -> Tensor:
 
 def _blend(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * product; an input with beta 0 is not read."""
-    if dtype_of(product).kind != "f":  # of integers the factors are integers, of booleans truth values
+    if dtype_of(product).kind not in INEXACT:  # of integers the factors are integers, of booleans truth values
         convert = bool if dtype_of(product).kind == "b" else int
         alpha, beta = convert(alpha), convert(beta)
         if convert is bool:
@@ -96,9 +96,9 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 
 @torch_function(np.vdot)
 def vdot(input: Any, other: Any) -> Tensor:
-    """The product of two vectors."""
+    """The product of two vectors, of which the first is conjugated."""
     _of_axes("vdot", (input, 1), (other, 1))
-    return F.matmul(input, other)
+    return F.matmul(F.conj(input), other)
 
 
 enter_as("ger", outer)
@@ -172,8 +172,8 @@ def multi_dot(tensors: Any) -> Any:
 
 @linalg()
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
-    """Sums of products along one axis, broadcast."""
-    return F.sum(x * y, dim)
+    """Sums of products along one axis, broadcast; the first operand is conjugated."""
+    return F.sum(F.conj(x) * y, dim)
 
 
 @linalg(name="cross")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LinAlgError, ShapeError
-from ...ir import REGISTRY, OpDef, define
+from ...ir import REGISTRY, OpDef, OverComplex, define
 from ...operators import F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
@@ -72,12 +72,13 @@ def lapack(name: str, function: Rule) -> Rule:
 
 
 def host_record(
-    name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "", batch: Rule = leading
-) -> OpDef:
+    name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "", batch: Rule = leading,
+    complex: OverComplex | None = None,
+) -> OpDef:  # fmt: skip
     return define(
         OpDef(
             f"linalg_{name}", infer, lapack(shown or name, evaluate), vjp, None, floating, doc=doc, attrs=attrs or {},
-            batch=batch,
+            batch=batch, complex=complex,
         )
     )
 

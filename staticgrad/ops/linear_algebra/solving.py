@@ -13,12 +13,14 @@ from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
 from ..batched_products import solved
 from ..operands import dtype_of, extent, ndim_of
+from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
 from .records import check_square, host_record, in_mode_of, linalg, same_type, zeros_info
 
 inv_op = host_record(
     "inv", same_type, np.linalg.inv,
     (lambda g, node, out, x: -F.matmul(out.mT, F.matmul(g, out.mT)),), doc="The inverse of square matrices.",
+    complex=HOLOMORPHIC,
 )  # fmt: skip
 
 
@@ -47,7 +49,8 @@ def _solve_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
 
 
 solve_op: OpDef = host_record(
-    "solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.", batch=solved
+    "solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.", batch=solved,
+    complex=HOLOMORPHIC,
 )
 
 

@@ -16,6 +16,7 @@ from .. import attributes as at
 from .. import return_types
 from ..batching import leading
 from ..operands import dtype_of, extent, extents, ndim_of
+from ..over_complex import HOLOMORPHIC, LINEAR
 from ..slicing import cut
 from .records import check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type, zeros_info
 from .solving import inv, solve
@@ -28,27 +29,28 @@ def _half(x: Any) -> Any:
 
 
 def _cholesky_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """L^-T half(L^T g) L^-1, made symmetric."""
-    middle = _half(F.matmul(out.mT, g))
-    half = F.swapaxes(solve(out.mT, F.swapaxes(solve(out.mT, middle), -1, -2)), -1, -2)
-    return (half + half.mT) * 0.5
+    """L^-H half(L^H g) L^-1, made symmetric."""
+    middle = _half(F.matmul(F.adjoint(out), g))
+    half = F.swapaxes(solve(out.mT, F.swapaxes(solve(F.adjoint(out), middle), -1, -2)), -1, -2)
+    return (half + F.adjoint(half)) * 0.5
 
 
-cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_vjp,), doc="The lower Cholesky factor.")
+cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_vjp,), doc="The lower Cholesky factor.",
+                          complex=LINEAR)  # fmt: skip
 
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
 def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:
-    """L with A = L L.T, of symmetric positive definite matrices; L.T for upper=True. Raises LinAlgError."""
+    """L with A = L L.H, of symmetric positive definite matrices; L.H for upper=True. Raises LinAlgError."""
     check_square("cholesky", A)
     lower = apply(cholesky_op, A)
-    return F.swapaxes(lower, -1, -2) if upper else lower
+    return F.adjoint(lower) if upper else lower
 
 
 @torch_function()
 def cholesky(input: Any, upper: bool = False) -> Tensor:
     """`linalg.cholesky` by an older name."""
-    result: Tensor = _linalg_cholesky(F.swapaxes(input, -1, -2) if upper else input, upper=upper)
+    result: Tensor = _linalg_cholesky(F.adjoint(input) if upper else input, upper=upper)
     return result
 
 
@@ -62,7 +64,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     factor = F.triu(input) if upper else F.tril(input)
-    product = F.matmul(factor.mT, factor) if upper else F.matmul(factor, factor.mT)
+    product = F.matmul(F.adjoint(factor), factor) if upper else F.matmul(factor, F.adjoint(factor))
     result: Tensor = inv(product)
     return result
 
@@ -70,8 +72,8 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
 @torch_function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
-    factor = F.swapaxes(F.triu(L), -1, -2) if upper else F.tril(L)
-    result: Tensor = solve(F.swapaxes(factor, -1, -2), solve(factor, input))
+    factor = F.adjoint(F.triu(L)) if upper else F.tril(L)
+    result: Tensor = solve(F.adjoint(factor), solve(factor, input))
     return result
 
 
@@ -125,8 +127,10 @@ def _pivots_eval(x: np.ndarray) -> np.ndarray:
     return np.array(rows, np.int32).reshape(*x.shape[:-2], min(x.shape[-2:]))
 
 
-lu_op = host_record("lu_factor", same_type, _lu_eval, (_lu_vjp,), doc="L without its diagonal of 1, and U, in one matrix.")
-pivots_op = host_record("lu_pivots", _pivots_infer, _pivots_eval, None, doc="Which rows were exchanged, counted from 1.")
+lu_op = host_record("lu_factor", same_type, _lu_eval, (_lu_vjp,), doc="L without its diagonal of 1, and U, in one matrix.",
+                    complex=HOLOMORPHIC)  # fmt: skip
+pivots_op = host_record("lu_pivots", _pivots_infer, _pivots_eval, None, doc="Which rows were exchanged, counted from 1.",
+                        complex=LINEAR)  # fmt: skip
 
 
 def _permutation_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
@@ -201,14 +205,14 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 @linalg(name="lu_solve")
 def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
-    """X with A X = B from `lu_factor`'s results; X A = B for left=False, with A.T for adjoint=True."""
+    """X with A X = B from `lu_factor`'s results; X A = B for left=False, with A.H for adjoint=True."""
     check_square("lu_solve", LU)
     check_matrices("lu_solve", B)
     if ndim_of(pivots) != ndim_of(LU) - 1:
         raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
     lower, upper = _factors("lu_solve", LU)
     A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))
-    return solve(F.swapaxes(A, -1, -2) if adjoint else A, B, left=left)
+    return solve(F.adjoint(A) if adjoint else A, B, left=left)
 
 
 @torch_function()

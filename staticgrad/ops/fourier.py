@@ -1,0 +1,277 @@
+"""Fourier transforms: three records, which SciPy computes, and PyTorch's functions of them.
+
+Transforms are linear, so their gradients are transforms: the adjoint of a forward transform is the inverse one with the scale
+of the forward one, and that of a transform between real signals and half spectra sums over the half that is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError
+from ..ir import Attribute, OpDef, define
+from ..operators import F, Operators, Tensor, apply, as_array, spelled
+from ..signals import module
+from ..types import COMPLEX_OF, PART_OF, TensorType, normalize_axis, to_float
+from . import attributes as at
+from .complex_numbers import complex_dtype, real_op
+from .operands import dtype_of, extent, integer, ndim_of, operand
+from .over_complex import OWN
+from .slicing import cut
+from .tangents import linear
+
+FFT: dict[str, Callable[..., Any]] = {}
+"""The functions of `staticgrad.fft`."""
+ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The norm under which the opposite transform has the same scale."""
+
+norm_name = Attribute("backward, ortho or forward", lambda value, types: value in ADJOINT)
+
+# records ----------------------------------------------------------------------------------------------------------------
+
+
+def _scipy(name: str, x: np.ndarray, *args: Any, **named: Any) -> np.ndarray:
+    result: np.ndarray = getattr(module("scipy.fft"), name)(x, *args, **named)
+    return result
+
+
+def _c2c_infer(x: TensorType, axes: tuple[int, ...], inverse: bool, norm: str) -> TensorType:
+    if x.dtype not in PART_OF:
+        raise DTypeError(f"expected complex numbers, got {x.dtype}")
+    return x
+
+
+def _c2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    a = node.attrs
+    return apply(c2c_op, g, axes=a["axes"], inverse=not a["inverse"], norm=ADJOINT[a["norm"]])
+
+
+c2c_op: OpDef = define(
+    OpDef(
+        name="fft_c2c",
+        attrs={"axes": at.axes_of(0), "inverse": at.flag, "norm": norm_name},
+        infer=_c2c_infer,
+        eval=lambda x, axes, inverse, norm: _scipy("ifftn" if inverse else "fftn", x, axes=axes, norm=norm),
+        vjp=(_c2c_vjp,),
+        jvp=linear,
+        complex=OWN,
+        backward="FftC2CBackward0",
+        doc="The discrete Fourier transform of complex signals along `axes`.",
+    )
+)
+
+
+def _half(n: Any) -> Any:
+    return None if n is None else n // 2 + 1
+
+
+def _r2c_infer(x: TensorType, axis: int, norm: str) -> TensorType:
+    if x.dtype not in COMPLEX_OF:
+        raise DTypeError(f"expected float32 or float64, got {x.dtype}")
+    shape = (*x.shape[:axis], _half(x.shape[axis]), *x.shape[axis + 1 :])
+    return TensorType(shape, COMPLEX_OF[x.dtype])
+
+
+def _r2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The real part of the adjoint of the whole transform, whose cotangent is 0 in the half that was left out."""
+    axis, norm = node.attrs["axis"], ADJOINT[node.attrs["norm"]]
+    whole = fitted(g, axis, extent("rfft", x, axis))
+    return apply(real_op, apply(c2c_op, whole, axes=(axis,), inverse=True, norm=norm))
+
+
+r2c_op: OpDef = define(
+    OpDef(
+        name="fft_r2c",
+        attrs={"axis": at.axis_of(0), "norm": norm_name},
+        infer=_r2c_infer,
+        eval=lambda x, axis, norm: _scipy("rfft", x, axis=axis, norm=norm),
+        vjp=(_r2c_vjp,),
+        jvp=linear,
+        complex=OWN,
+        backward="FftR2CBackward0",
+        doc="The first half of the transform of real signals along `axis`; the other half is its conjugate.",
+    )
+)
+
+
+def _c2r_infer(x: TensorType, axis: int, n: int, norm: str) -> TensorType:
+    if x.dtype not in PART_OF:
+        raise DTypeError(f"expected complex numbers, got {x.dtype}")
+    return TensorType((*x.shape[:axis], n, *x.shape[axis + 1 :]), PART_OF[x.dtype])
+
+
+def _c2r_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The transform of the cotangent, twice where a number of the half spectrum stands for its conjugate, too."""
+    axis, n = node.attrs["axis"], node.attrs["n"]
+    half = apply(r2c_op, g, axis=axis, norm=ADJOINT[node.attrs["norm"]])
+    times = np.full(n // 2 + 1, 2, g.dtype)
+    times[0] = 1
+    if n % 2 == 0:
+        times[-1] = 1
+    return half * times.reshape(-1, *[1] * (ndim_of(g) - axis - 1))
+
+
+c2r_op: OpDef = define(
+    OpDef(
+        name="fft_c2r",
+        attrs={"axis": at.axis_of(0), "n": at.integer(1), "norm": norm_name},
+        infer=_c2r_infer,
+        eval=lambda x, axis, n, norm: _scipy("irfft", x, n, axis=axis, norm=norm),
+        vjp=(_c2r_vjp,),
+        jvp=linear,
+        complex=OWN,
+        backward="FftC2RBackward0",
+        doc="The real signals of n elements along `axis` with these halves of their transforms: the inverse of `fft_r2c`.",
+    )
+)
+
+# arguments --------------------------------------------------------------------------------------------------------------
+
+
+def fitted(x: Any, axis: int, n: int) -> Any:
+    """x with n elements along an axis: the first ones, or all with zeros after them."""
+    have = x.shape[axis]
+    if have == n:
+        return x
+    if have > n:
+        return cut(x, axis, 0, n)
+    shape = tuple(n - have if a == axis else extent("fft", x, a) for a in range(ndim_of(x)))
+    return F.concatenate([x, np.zeros(shape, x.dtype)], axis)
+
+
+def _norm(name: str, norm: str | None) -> str:
+    norm = "backward" if norm is None else norm
+    if norm not in ADJOINT:
+        raise ArgumentError(f'{name}: Invalid normalization mode: "{norm}"', "use 'backward', 'ortho' or 'forward'")
+    return norm
+
+
+def _points(name: str, n: Any) -> int:
+    n = integer(name, "n", n)
+    if n < 1:
+        raise ArgumentError(f"{name}: Invalid number of data points ({n}) specified")
+    return n
+
+
+def _complex(x: Any) -> Any:
+    """An operand in the complex dtype of its precision."""
+    return F.astype(x if isinstance(x, Operators) else as_array(x), complex_dtype(x))
+
+
+def _real(name: str, x: Any) -> Any:
+    if dtype_of(x) in PART_OF:
+        raise DTypeError(f"{name} expects a real input tensor, but got {dtype_of(x)}", "use x.real, or the complex transform")
+    return F.astype(operand(x), to_float(dtype_of(x)))
+
+
+def _axes(name: str, x: Any, s: Any, dim: Any, last: int | None = None) -> tuple[list[int], list[int | None]]:
+    """The axes that are transformed, and their extents; None for those of x."""
+    n = ndim_of(x)
+    if dim is None:
+        axes = list(range(n)) if s is None else list(range(n - len(s), n))
+        if s is not None and len(s) > n:
+            raise ArgumentError(f"{name}: Got shape with {len(s)} values but input tensor only has {n} dimensions.")
+    else:
+        axes = [normalize_axis(a, n) for a in ((dim,) if isinstance(dim, int) else dim)]
+    if len(set(axes)) != len(axes):
+        raise ArgumentError(f"{name}: FFT dims must be unique")
+    sizes: list[int | None] = [None] * len(axes) if s is None else [None if d == -1 else _points(name, d) for d in s]
+    if len(sizes) != len(axes):
+        raise ArgumentError(f"{name}: When given, dim and shape arguments must have the same length")
+    if not axes and last is not None:
+        raise ArgumentError(f"{name} must transform at least one axis")
+    return axes, sizes
+
+
+def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int | None]) -> Any:
+    for axis, size in zip(axes, sizes, strict=True):
+        x = x if size is None else fitted(x, axis, size)
+    return x
+
+
+def _transformed(x: Any, axes: Sequence[int], inverse: bool, norm: str) -> Any:
+    return apply(c2c_op, x, axes=tuple(sorted(axes)), inverse=inverse, norm=norm) if axes else x
+
+
+# transforms along several axes ------------------------------------------------------------------------------------------
+
+
+def _c2c(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    axes, sizes = _axes(name, x, s, dim)
+    return _transformed(_resized(_complex(x), axes, sizes), axes, inverse, _norm(name, norm))
+
+
+def _r2c(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    """Of real signals: the last axis gives half a spectrum. inverse: `ihfft`, the conjugate of the half of the forward one."""
+    x, scale = _real(name, x), _norm(name, norm)
+    axes, sizes = _axes(name, x, s, dim, -1)
+    x = _resized(x, axes, sizes)
+    if inverse:
+        half = F.conj(apply(r2c_op, x, axis=axes[-1], norm=ADJOINT[scale]))
+    else:
+        half = apply(r2c_op, x, axis=axes[-1], norm=scale)
+    return _transformed(half, axes[:-1], inverse, scale)
+
+
+def _c2r(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    """To real signals; the last axis holds half a spectrum. forward: `hfft`, the inverse one of the conjugate."""
+    x, scale = _complex(x), _norm(name, norm)
+    axes, sizes = _axes(name, x, s, dim, -1)
+    have = 2 * (extent(name, x, axes[-1]) - 1) if sizes[-1] is None else sizes[-1]
+    n = _points(name, have)
+    x = _transformed(_resized(x, axes, [*sizes[:-1], n // 2 + 1]), axes[:-1], inverse, scale)
+    x, scale = (x, scale) if inverse else (F.conj(x), ADJOINT[scale])
+    return apply(c2r_op, x, axis=axes[-1], n=n, norm=scale)
+
+
+def _family(stem: str, transform: Callable[..., Tensor], inverse: bool, doc: str) -> None:
+    """`stem` along one axis, `stem2` along the last two, `stemn` along several."""
+    one, two, several = stem, f"{stem}2", f"{stem}n"
+
+    def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        return transform(one, input, None if n is None else (_points(one, n),), (dim,), norm, inverse)
+
+    def plane(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return transform(two, input, s, dim, norm, inverse)
+
+    def space(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+        return transform(several, input, s, dim, norm, inverse)
+
+    sizes = "norm: 'backward' scales the inverse by 1/n, 'forward' the forward transform, 'ortho' both by 1/sqrt(n)."
+    for name, function, where in (
+        (one, along, "along `dim`, of n elements: cut, or with zeros after them"),
+        (two, plane, "along the last two axes, or `dim`, of `s` elements"),
+        (several, space, "along all axes, or `dim`, of `s` elements"),
+    ):
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = f"{doc} {where}. {sizes} Raises ArgumentError, and DTypeError for a wrong kind of numbers."
+        FFT[name] = spelled(function)
+
+
+_family("fft", _c2c, False, "The discrete Fourier transform")
+_family("ifft", _c2c, True, "The inverse of the discrete Fourier transform")
+_family("rfft", _r2c, False, "The transform of real signals, without the half that is the conjugate of the other,")
+_family("irfft", _c2r, True, "The inverse of `rfft`: the real signals of half spectra")
+_family("hfft", _c2r, False, "The transform of signals that are the conjugates of themselves reversed, of which half is given,")
+_family("ihfft", _r2c, True, "The inverse of `hfft`")
+
+# frequencies ------------------------------------------------------------------------------------------------------------
+
+
+def _shift(name: str, sign: int, doc: str) -> None:
+    def function(input: Any, dim: Any = None) -> Tensor:
+        n = ndim_of(input)
+        axes = list(range(n)) if dim is None else [normalize_axis(a, n) for a in ((dim,) if isinstance(dim, int) else dim)]
+        halves = [extent(name, input, a) // 2 if sign > 0 else -(extent(name, input, a) // 2) for a in axes]
+        return F.roll(input, halves, axes) if axes else input
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    FFT[name] = spelled(function)
+
+
+_shift("fftshift", 1, "The frequencies in ascending order: 0 goes to the middle, along all axes or `dim`.")
+_shift("ifftshift", -1, "The inverse of `fftshift`.")
