@@ -137,6 +137,7 @@ e = math.e
 
 if TYPE_CHECKING:
     from . import distributions, fft, func, functional, nn, optim, utils
+    from .compiler.execute.tiers import wait_for_kernels
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
@@ -188,6 +189,7 @@ _MODULES = {
         "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
         "trainable_variables", "variables_initializer",
     ),
+    ".compiler.execute.tiers": ("wait_for_kernels",),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".torch_layers": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
@@ -345,9 +347,9 @@ __all__ = [
     "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
     "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
     "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
-    "set_warn_always", "short",
-    "special", "strided", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables",
-    "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer", "vmap", "zeros",
+    "set_warn_always", "short", "special", "strided", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text",
+    "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer", "vmap",
+    "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

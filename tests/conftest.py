@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before the first run: which tier answers is no accident
 
 import staticgrad as sg
 from staticgrad.eager.grad_mode import modes

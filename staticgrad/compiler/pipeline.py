@@ -28,6 +28,7 @@ from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
+from .backend.machine_code import tiers as tiers
 from .execute.plan import Plan
 from .fusion.concat_elision import ConcatElision
 from .fusion.epilogue import fuse_epilogues
@@ -57,11 +58,13 @@ def compile_plan(
     inspect: Inspect = None,
     strict: bool = False,
     passes: Sequence[Pass] = (),
+    later: bool = False,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
-    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`."""
+    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. later: kernels that have to be
+    compiled are compiled in the background, and until then NumPy runs the plan; see `execute/tiers.py`."""
     decided = _decided(prepared, known, inspect, strict, passes)
-    return _scheduled(decided, prepared, known, strict, passes)
+    return _scheduled(decided, prepared, known, strict, passes, later=later)
 
 
 def specialized_plan(
@@ -71,12 +74,14 @@ def specialized_plan(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     origin: SymbolicProgram | None = None,
+    later: bool = False,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
-    first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in."""
+    first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in.
+    later: see `compile_plan`."""
     if strict or passes or prepared.deferred:
         why = "numerics are strict" if strict else "passes of the user decide for themselves" if passes else ""
-        return compile_plan(prepared, known, None, strict, passes), _anew(why or "sizes are known in the run", origin)
+        return compile_plan(prepared, known, None, strict, passes, later), _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
     reason, other, axes = "", templates.error, leading(prepared, known)
     for template in templates.kept:
@@ -97,21 +102,21 @@ def specialized_plan(
             continue
         templates.served(template)
         same = template.shapes == [kind.shape for kind in types]
-        return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
+        return _scheduled(decided, prepared, known, write=write, later=later), "" if same else "new shape, plan re-bound"
     reason = reason if reason else _anew(other, origin)
     if templates.vain >= VAIN:
-        return compile_plan(prepared, known), reason
+        return compile_plan(prepared, known, later=later), reason
     try:
         recorded = None if origin is None else origin.restated(types)
         template = Template(prepared, known, axes, partial(_decided, specialized=True), written, recorded)
         if template.twins:
-            plan = compile_plan(prepared, known)
+            plan = compile_plan(prepared, known, later=later)
         else:
             decided, write = template.first()
-            plan = _scheduled(decided, prepared, known, write=write)
+            plan = _scheduled(decided, prepared, known, write=write, later=later)
     except (Unsuitable, Unfollowed, StaticgradError) as error:  # an error of the program comes again with its numbers
         templates.failed(error)
-        return compile_plan(prepared, known), reason
+        return compile_plan(prepared, known, later=later), reason
     template.complete = True
     templates.add(template)
     return plan, reason
@@ -160,15 +165,16 @@ def _scheduled(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     write: Writer = written,
+    later: bool = False,
 ) -> Plan:
     """The schedule, and the plan."""
     graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
     order = schedule(graph, decided.groups, decided.sums, layouts, fetches, decided.assigns)
     donate_buffers(order, layouts, fetches)
-    builder = Builder(graph, layouts, order, decided.feeds, fetches, write).build()
+    builder = Builder(graph, layouts, order, decided.feeds, fetches, write, later and not strict).build()
     stream = builder.stream
     return Plan(
-        graph, stream.instructions, builder, builder.fetches, [cell for cell, _ in decided.assigns],
+        graph, stream.instructions, builder, builder.fetches, decided.assigns,
         decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip

@@ -40,8 +40,10 @@ class Program:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
+        wait: bool = False,
     ):
-        """templates: of programs that may differ only in extents."""
+        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run."""
+        self.wait = wait
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
@@ -99,9 +101,12 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 self.plans[key], self.outcome = pipeline.specialized_plan(
-                    ready, known, self.templates, self.strict, self.passes, self.origin
+                    ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers()
                 )
-            return self.plans[key]
+            plan: Plan = self.plans[key]
+            if self.wait:
+                plan.wait()
+            return plan
 
     def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
         """What a plan is for: shapes, and the values that decide."""

@@ -129,7 +129,7 @@ class Runner:
         with state.lock:
             state.check_open()
             plan = self.program.plan(*arrays) if not self.sources and not self.program.decisive else None
-            if plan is None or not Steps.suit(plan):
+            if plan is None or not Steps.suit(plan) or (len(addresses) and not plan.compiled):
                 return None
             try:
                 steps = Steps(plan, addresses, ids)
@@ -238,10 +238,13 @@ class Step:
         feeds = np.stack([places(array) for array in arrays], axis=1)
 
         def together(before: int) -> Any:
-            return self._runner.run_steps(first, feeds, False, 0) if not before else None
+            return self._runner.run_steps(first, feeds[before:], False, before)
 
         def joined(ones: list[Any], rest: Any) -> Any:
-            return [np.stack(found) for found in zip(*ones, strict=True)] if rest is None else rest
+            if not ones:
+                return rest
+            found = [np.stack(values) for values in zip(*ones, strict=True)]
+            return found if rest is None else [np.concatenate(parts) for parts in zip(found, rest, strict=True)]
 
         results = stacked(count, together, lambda k: self._one([array[k] for array in arrays], k), joined)
         if self._order is not None:

@@ -61,8 +61,11 @@ class CompiledFunction(Generic[Arguments, Output]):
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    def __init__(self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = ()):
+    def __init__(
+        self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+    ):
         self.fn: Callable[..., Output] = fn
+        self.wait = wait
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
@@ -100,7 +103,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _method(self, instance: Any, owner: Any, known: dict[Any, AnyCompiled], key: Any) -> AnyCompiled:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
-            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes)
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes, self.wait)
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
@@ -237,7 +240,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         with self.lock:
             specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
             feeds = source(specialization) if specialization.steady else None
-            if feeds is None:
+            if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
                 return None
             try:
                 return specialization, *specialization.run_steps(feeds, before)
@@ -260,7 +263,7 @@ class CompiledFunction(Generic[Arguments, Output]):
                 told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
         if specialization is None:
             specialization = self._traced(call, places)
-        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome) if x))
+        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
         if moved:
             self.moving += 1
@@ -334,7 +337,7 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates)
+            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait)
         except BaseException:
             observer.rewind()
             raise
@@ -458,10 +461,15 @@ class CompiledFunction(Generic[Arguments, Output]):
         return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
-        return CompiledFunction(self.fn, self.numerics, self.passes)  # functions are not copied either
+        return CompiledFunction(self.fn, self.numerics, self.passes, self.wait)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
+
+
+def _tier(specialization: Specialization) -> str:
+    """What is said of a plan that does not run natively yet."""
+    return "" if specialization.plan.compiled else "NumPy runs it while kernels are compiled"
 
 
 class Methods(dict[AnyCompiled, AnyCompiled]):
@@ -476,13 +484,15 @@ class Methods(dict[AnyCompiled, AnyCompiled]):
 
 @overload
 def compile(
-    fn: Callable[Arguments, Output], *, numerics: str = "fast", passes: Sequence[Pass] = ()
+    fn: Callable[Arguments, Output], *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
 ) -> CompiledFunction[Arguments, Output]: ...
 @overload
 def compile(
-    fn: None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()
+    fn: None = None, *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
 ) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
-def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
+def compile(
+    fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
@@ -496,6 +506,7 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", pas
     makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
 
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
+    wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
     A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
@@ -520,11 +531,11 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", pas
     check_numerics(numerics)
     check_passes(passes)
     if fn is None:
-        return functools.partial(compile, numerics=numerics, passes=passes)
+        return functools.partial(compile, numerics=numerics, passes=passes, wait=wait)
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    return CompiledFunction(fn, numerics, passes)
+    return CompiledFunction(fn, numerics, passes, wait)

@@ -105,6 +105,7 @@ class Specialization:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
+        wait: bool = False,
     ):
         self.key = call.key
         self.grad_mode = modes.now.grad
@@ -148,7 +149,7 @@ class Specialization:
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
-            templates=templates,
+            templates=templates, wait=wait,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))

@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ...errors import user_line
 
@@ -35,9 +36,20 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _told: set[str] = set()
-"""The unusable folders for which there was a warning."""
+"""The unusable folders, and other topics, for which there was a warning."""
 _swept: set[str] = set()
 """The folders that this process has cleared of abandoned files."""
+
+
+_delivered: dict[tuple[str, str], bytes] = {}
+"""Contents by name and key that another process made for this one, until they are read."""
+
+
+class File(NamedTuple):
+    """A file of the cache. key: the whole key that the name abbreviates."""
+
+    name: str
+    key: str
 
 
 class Unusable(Exception):
@@ -68,8 +80,25 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
     return content, False
 
 
+def deliver(file: File, content: bytes) -> None:
+    """Have the next `read` of a file return a content that another process made, wherever that could write it."""
+    _delivered[file] = content
+
+
+def at_hand(file: File) -> bool:
+    """Whether the file can be read. The content is kept until it is."""
+    if file not in _delivered:
+        content = read(*file)
+        if content is None:
+            return False
+        deliver(file, content)
+    return True
+
+
 def read(name: str, key: str) -> bytes | None:
     """The content of a file, if it belongs to the key and no other user can have written it."""
+    if (delivered := _delivered.pop((name, key), None)) is not None:
+        return delivered
     try:
         with _folder(make=False) as folder:
             found = _content(name, folder)
@@ -101,20 +130,25 @@ def _digest(name: str, key: str, content: bytes) -> bytes:
 
 
 def _tell(reason: Unusable) -> None:
-    """Warn once for each folder, at the user's line."""
+    """Warn that the folder can't be used."""
     try:
         where = str(path())
     except Unusable:
         where = ""
-    if where in _told:
-        return
-    _told.add(where)
-    line = user_line()
     text = (
         f"the kernel cache {where + ' ' if where else ''}is not used: {reason}\n"
         "  kernels are compiled again in each process; "
         "set STATICGRAD_CACHE_DIR to a folder of yours that only you can write to"
     )
+    tell(text, where)
+
+
+def tell(text: str, topic: str) -> None:
+    """Warn once for each topic, such as a folder, at the user's line."""
+    if topic in _told:
+        return
+    _told.add(topic)
+    line = user_line()
     warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 

@@ -7,6 +7,18 @@ from functools import cache
 from pathlib import Path
 
 from . import kernel_cache, object_code
+from . import disk_cache as disk
+
+
+@cache
+def file(element: str) -> disk.File:
+    """The file of the kernel's machine code."""
+    return object_code.file_of(f"gemm_{element}", [Path(__file__)])
+
+
+def made(element: str) -> bytes:
+    """The content of that file."""
+    return disk.kept(*file(element), lambda: _compiled(element))[0]
 
 
 @cache

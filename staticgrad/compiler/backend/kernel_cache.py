@@ -103,15 +103,35 @@ def name_of(key: str) -> str:
     return f"k{key[:24]}"
 
 
+def file(body: str) -> disk.File:
+    """The file of the machine code of a source."""
+    key = key_of(header(body) + body)
+    return disk.File(f"{name_of(key)}.o", key)
+
+
+def made(body: str) -> bytes:
+    """The content of that file."""
+    return _kept(header(body) + body)[0]
+
+
+def at_hand(body: str) -> bool:
+    """Whether `load` has nothing to compile."""
+    return without_comments(body) in _loaded or disk.at_hand(file(body))
+
+
+def _kept(source: str) -> tuple[bytes, bool]:
+    key = key_of(source)
+    name = name_of(key)
+    return disk.kept(f"{name}.o", key, lambda: _made(source, name))
+
+
 def _load(source: str) -> dict[str, Kernel]:
     """Compile a source, or load it from disk, without signals: Numba and LLVM don't survive an exception at an arbitrary
     place."""
-    key = key_of(source)
-    name = name_of(key)
 
     def whole() -> tuple[dict[str, Kernel], bool]:
         with unforked:
-            content, found = disk.kept(f"{name}.o", key, lambda: _made(source, name))
+            content, found = _kept(source)
             return _unpacked(content), found
 
     kernels, found = uninterrupted(whole)

@@ -75,16 +75,21 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
     return {name: engine.get_function_address(name) for name in names}
 
 
-def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
-    """Functions that the package's own modules make: object code of one kind. files: the modules that make it; those that they
-    import belong to its key too."""
+def file_of(kind: str, files: Iterable[Path]) -> disk.File:
+    """The file of one kind of object code. files: the modules that make it; those that they import belong to its key too."""
     digest = hashlib.sha256((cpu() + kind).encode())
     digest.update(source_key.digest(*files))
     key = digest.hexdigest()
+    return disk.File(f"{kind}-{key[:24]}.o", key)
+
+
+def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
+    """Functions that the package's own modules make: object code of one kind. files: see `file_of`."""
+    file = file_of(kind, files)
 
     def whole() -> Made:
         with unforked:
-            code, found = disk.kept(f"{kind}-{key[:24]}.o", key, make)
+            code, found = disk.kept(*file, make)
             return Made(code, found, loaded([code], names))
 
     return uninterrupted(whole)

@@ -66,7 +66,7 @@ def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
 
 def explain(plan: Plan) -> str:
     """The plan as text: instructions, buffers, fusion decisions, rewrite rules that fired, how variables are written."""
-    lines = [summary(plan), "", "instructions"]
+    lines = [summary(plan), f"tier: {plan.tier}", "", "instructions"]
     kernels = {code: number for number, code in enumerate(plan.sources())}
     depths = nesting(plan.instructions)
     for i, instruction in enumerate(plan.instructions):
@@ -217,6 +217,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     other load on the machine affects all equally; the median round counts. Host calls are not timed. Raises UninitializedError
     when the plan has not run yet, because it has no variables to run on.
     """
+    plan.wait()
     runs, rounds = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
     counts = np.maximum([count for _, count in runs[1:]], 1)

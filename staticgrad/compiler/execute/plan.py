@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from ..runtime import loader, threads
 from ..runtime.allocation import give_up_spare, room
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results
+from .tiers import Interpreted, wait
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,6 +42,9 @@ would cost more than a delay of one of them."""
 ATOMIC_COPY = 256
 """Elements up to which NumPy copies without releasing the GIL."""
 
+UNCOMPILED = 1 << 32
+"""Added to the count of runs under way, while a plan's kernels are compiled: no fast call runs it."""
+
 _plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
 
 
@@ -47,7 +52,7 @@ def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
     for plan in list(_plans.values()):
         if not plan.lock._is_owned():
-            plan.busy[0] = 0
+            plan.busy[0] &= UNCOMPILED
 
 
 if hasattr(os, "register_at_fork"):
@@ -63,7 +68,8 @@ class Plan:
     instructions: list[Instruction]
     builder: Builder
     fetches: list[Buffer]
-    written: list[Cell]
+    assigns: list[tuple[Cell, Node]]
+    """Variables and the values that they have after a run."""
     decisions: Sequence[Any]
     rewrites: list[tuple[str, str]]
     notes: list[str]
@@ -119,6 +125,13 @@ class Plan:
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         _plans[id(self)] = self
+        codes = dict.fromkeys(i.code for i in self.instructions if i.code is not None and not i.code.address)
+        self.interpreted: Interpreted | None = None
+        """The first tier, until all kernels are compiled."""
+        self.taken = ""
+        if codes:
+            self.interpreted = Interpreted(self, list(codes))
+            self.busy[0] = UNCOMPILED
         specs = [Spec(None, ())] * len(self.feeds)
         self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
@@ -143,6 +156,48 @@ class Plan:
         alone = self.simple and not self.control[t.RELEASES] and not self.reads_numbers
         return bool(alone and small and not self.results.late)
 
+    # tiers ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def written(self) -> list[Cell]:
+        """The variables that a run changes."""
+        return [cell for cell, _ in self.assigns]
+
+    @property
+    def tier(self) -> str:
+        """Who runs the plan, for `explain`."""
+        return f"native{self.taken}" if self.interpreted is None else str(self.interpreted)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether all kernels are compiled, so that the plan runs natively; from now on, where they have just become so.
+        Raises CompileError for a kernel that does not compile."""
+        if self.interpreted is None:
+            return True
+        if not self.interpreted.compiled():
+            return False
+        with self.lock:
+            if self.interpreted is not None:
+                self._take_over(self.interpreted)
+        return True
+
+    def wait(self) -> None:
+        """Wait until the plan is compiled."""
+        while not self.compiled:
+            interpreted = self.interpreted
+            if interpreted is not None:
+                wait(interpreted)
+
+    def _take_over(self, interpreted: Interpreted) -> None:
+        interpreted.arrive()
+        for row, instruction in zip(self.table, self.instructions, strict=True):
+            if instruction.code is not None:
+                row[0] = instruction.address
+        seconds = time.monotonic() - interpreted.since
+        self.taken = f", after {interpreted.runs} runs in NumPy and {seconds:.1f} s, in which kernels were compiled"
+        self.interpreted = None
+        self.busy[0] -= UNCOMPILED
+
     # running --------------------------------------------------------------------------------------------------------
 
     def bind(self, store: MutableMapping[Cell, np.ndarray]) -> None:
@@ -163,7 +218,7 @@ class Plan:
         It is no context manager: if a signal handler raised while one is entered, the traceback would keep the lock.
         """
         with self.lock:
-            if self.busy[0]:
+            if self.busy[0] & ~UNCOMPILED:
                 raise GraphError(
                     "a run of this plan is under way, and can't begin anew within itself",
                     "the handler of a signal called it, which came during the run",
@@ -187,6 +242,10 @@ class Plan:
         """Run on bound state. Returns the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
+        if not self.compiled:
+            found = self._interpret(arrays)
+            if found is not None:
+                return found
         try:
             late = self._late(arrays)
             results = self._start(arrays)
@@ -202,6 +261,20 @@ class Plan:
         for i, value in late:
             results[i] = value
         self.ran = True
+        return results
+
+    def _interpret(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """A run in NumPy; None, with nothing changed, where the plan has been compiled meanwhile."""
+        assert self.interpreted is not None
+        try:
+            results = self.interpreted.run(arrays)
+        except BaseException:
+            self.give_back()
+            raise
+        if results is None:
+            self.wait()
+        else:
+            self.ran = True
         return results
 
     def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
@@ -324,6 +397,7 @@ class Plan:
 
     def run_one(self, number: int) -> None:
         """Run one native instruction on bound state."""
+        self.wait()
         while loader.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
             if not self.paused(number):
                 self.fail(number)

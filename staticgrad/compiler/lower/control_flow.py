@@ -19,6 +19,7 @@ from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import bool_
 from ..backend.abi import COUNT, ENTER, GO, LOOP_WORDS, REPEAT, UNLESS, N
+from ..backend.machine_code import Code, Wanted
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser
 from ..fusion.layout import Layouts
@@ -247,8 +248,8 @@ def _shard(stream: InstructionStream, begin: int, shards: int, state: LoopInstru
     enter, *body, _ = stream.instructions[begin:]
     del stream.instructions[begin:]
     ranges = [0] * (1 + 2 * shards)
-    run = loader.address["shards"]
-    fork = Instruction("shards", f"{shards} shards", enter.node, sizes=ranges, address=run, stop=shards, chunks=shards)
+    run = Code(Wanted("runtime", "", "shards"), loader.address["shards"])
+    fork = Instruction("shards", f"{shards} shards", enter.node, sizes=ranges, code=run, stop=shards, chunks=shards)
     go = Instruction("go", "after the shards", enter.node, sizes=[0], control=GO)
     stream.add(fork)
     stream.add(go)

@@ -9,7 +9,6 @@ from types import MappingProxyType
 import numpy as np
 
 from ...ir import Cell, Graph, Layout, Node
-from ..backend import kernel_cache
 from ..codegen.kernel_writer import KernelWriter
 from ..codegen.parameters import BufferRef, KernelSource
 from ..fusion.fuse import Group
@@ -168,18 +167,18 @@ class GraphLowering:
         if kernel.chunked:
             sizes[kernel.chunks_at] = chunks
         buffers = [(self._parameter(ref, kernel, chunks), ref.offset * ref.dtype.itemsize) for ref in kernel.buffers]
-        address = kernel_cache.load(kernel.body)[kernel.name].address
+        code = self.stream.code("kernels", kernel.body, kernel.name)
         span = chunks if kernel.chunked else kernel.rows
         name = "+".join(dict.fromkeys(n.op.name for n in unit.group.members))
         last = unit.group.members[-1]
         self.stream.add(
             Instruction(
-                "kernel", name, last, buffers, sizes, address, 0, span, chunks, source=kernel.body,
+                "kernel", name, last, buffers, sizes, code, 0, span, chunks, source=kernel.body,
                 kernel=kernel.loops, nodes=list(unit.group.members), work=kernel.work,
             )
         )  # fmt: skip
         if kernel.folds and chunks > 1:
-            self.stream.add(Instruction("fold", name, last, buffers, sizes, address, -1, -1))
+            self.stream.add(Instruction("fold", name, last, buffers, sizes, code, -1, -1))
 
     def _parameter(self, ref: BufferRef, kernel: KernelSource, chunks: int) -> Buffer:
         if ref.kind == "value":
@@ -224,9 +223,10 @@ class Builder(GraphLowering):
 
     def __init__(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, feeds: Sequence[Node], fetches: Sequence[Node],
-        write: Writer = written,
+        write: Writer = written, later: bool = False,
     ):  # fmt: skip
-        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads()), write=write)
+        """later: see `InstructionStream`."""
+        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later), write=write)
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.fetched_nodes = fetches
         self.cells: list[Cell] = []

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir import Layout, Node
 from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
+from ..backend.machine_code import Code
 from ..codegen.loop_ir import Kernel
 from ..runtime import loader
 
@@ -86,7 +87,7 @@ class Instruction:
     node: Node | None
     buffers: list[Place] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    address: int = 0
+    code: Code | None = None
     start: int = 0
     stop: int = 0
     chunks: int = 1
@@ -112,6 +113,11 @@ class Instruction:
 
     def __repr__(self) -> str:
         return f"<instruction {self.kind} {self.name}>"
+
+    @property
+    def address(self) -> int:
+        """Of its machine code; 0 for none, and while that is compiled."""
+        return 0 if self.code is None else self.code.address
 
     def words(self) -> list[int]:
         """The words that the driver reads; see `runtime/instruction_loop.py`."""

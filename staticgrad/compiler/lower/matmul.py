@@ -12,7 +12,6 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
-from ..backend.gemm import kernel
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -56,9 +55,10 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
-    address, stop = kernel(SHORT[node.type.dtype]), span if m and n else 0
+    element, stop = SHORT[node.type.dtype], span if m and n else 0
+    code = b.stream.code("gemm", element, f"gemm_{element}")
     instruction = Instruction(
-        "gemm", name, node, [x[:2], y[:2], to, begin], sizes, address, 0, stop, chunks,
+        "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
     if b.body or not _joined(b.stream, instruction):
@@ -74,13 +74,13 @@ def _joined(stream: InstructionStream, new: Instruction) -> bool:
     if last.kind != "gemm" or not new.stop or not last.stop:
         return False
     chunks = max(last.chunks, new.chunks)  # 1: they would synchronize only because they are joined
-    if chunks == 1 or last.address != new.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, new):
+    if chunks == 1 or last.code is not new.code or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, new):
         return False
     for buffer, _ in new.buffers:
         buffer.root.first, buffer.root.last = min(buffer.root.first, at), at
     instructions[-1] = Instruction(
         "gemm", f"{last.name}, {new.name}", last.node, [*last.buffers, *new.buffers],
-        [last.sizes[0] + 1, chunks, *last.sizes[2:], *new.sizes[2:]], new.address, 0, chunks, chunks,
+        [last.sizes[0] + 1, chunks, *last.sizes[2:], *new.sizes[2:]], new.code, 0, chunks, chunks,
         thread_pool.ensure(stream.threads), nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
         large_gemm=last.large_gemm or new.large_gemm,
     )  # fmt: skip

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir import Call, Clear, Copy, Gemm, Layout, Native, Node, Routine, Scratch
-from ..backend import kernel_cache
 from ..fusion.layout import collapse
 from . import matmul
 from .instructions import Buffer, Instruction, Place
@@ -49,12 +48,11 @@ def routine(b: GraphLowering, node: Node, call: Routine) -> None:
     b.stream.add(
         Instruction(
             "check" if check else "routine", call.name if call.name else call.kernel, node, buffers, sizes,
-            kernel_cache.library(call.module, call.kernel).address, 0, stop, chunks, check=check, nodes=[node], work=call.work,
+            b.stream.library(call.module, call.kernel), 0, stop, chunks, check=check, nodes=[node], work=call.work,
         )
     )  # fmt: skip
     if call.join:
-        address = kernel_cache.library(call.module, call.join).address
-        b.stream.add(Instruction("routine", call.join, node, buffers, sizes, address, 0, 1))
+        b.stream.add(Instruction("routine", call.join, node, buffers, sizes, b.stream.library(call.module, call.join), 0, 1))
 
 
 def _scratch(b: GraphLowering, node: Node, scratch: Scratch, chunks: int) -> Place:
@@ -67,8 +65,8 @@ def _scratch(b: GraphLowering, node: Node, scratch: Scratch, chunks: int) -> Pla
 
 def clear(b: GraphLowering, node: Node) -> None:
     buffer = b.buffer(node)
-    kernel = kernel_cache.library("strided_moves", "clear")
-    b.stream.add(Instruction("clear", "zero", node, [(buffer, 0)], [], kernel.address, 0, buffer.nbytes, work=buffer.nbytes))
+    kernel = b.stream.library("strided_moves", "clear")
+    b.stream.add(Instruction("clear", "zero", node, [(buffer, 0)], [], kernel, 0, buffer.nbytes, work=buffer.nbytes))
 
 
 def copy(
@@ -84,11 +82,11 @@ def copy(
         places = (*places, size // WORD)
         steps_to, steps_from = ((*(s * (size // WORD) for s in steps), 1) for steps in (steps_to, steps_from))
     shape, strides_to, strides_from = collapse(places, steps_to, steps_from)
-    kernel = kernel_cache.library("strided_moves", f"copy_i{8 * min(size, WORD)}")
+    kernel = b.stream.library("strided_moves", f"copy_i{8 * min(size, WORD)}")
     work = math.prod(shape)
     b.stream.add(
         Instruction(
             "copy", "copy", node, [(buffer, add), (to, layout.offset * size)],
-            [len(shape), *shape, *strides_to, *strides_from], kernel.address, 0, shape[0], b.chunks(work, shape[0]), work=work,
+            [len(shape), *shape, *strides_to, *strides_from], kernel, 0, shape[0], b.chunks(work, shape[0]), work=work,
         )
     )  # fmt: skip

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backend import kernel_cache
 from ..backend.abi import STATUS_WORDS
+from ..backend.machine_code import Code, Wanted, code
 from ..fusion.fuse import Decision
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, LoopInstruction
@@ -13,8 +15,10 @@ from .instructions import Buffer, Instruction, LoopInstruction
 class InstructionStream:
     """Instructions in the order in which they run, and the state that all bodies share."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, later: bool = False) -> None:
+        """later: kernels may be compiled when the plan is there already."""
+        self.threads, self.later = threads, later
+        self.codes: dict[Wanted, Code] = {}
         self.instructions: list[Instruction] = []
         self.temporaries: list[Buffer] = []
         """Buffers that get a place in the arena, unless they become results."""
@@ -30,6 +34,17 @@ class InstructionStream:
 
     def __len__(self) -> int:
         return len(self.instructions)
+
+    def code(self, kind: str, text: str, name: str) -> Code:
+        """Machine code for instructions: the same object for the same code."""
+        wanted = Wanted(kind, text, name)
+        if wanted not in self.codes:
+            self.codes[wanted] = code(wanted, self.later)
+        return self.codes[wanted]
+
+    def library(self, module: str, kernel: str) -> Code:
+        """A kernel of a file in `kernels/`; see `kernel_cache.library`."""
+        return self.code("kernels", kernel_cache.library_source(module, kernel), kernel)
 
     def add(self, instruction: Instruction) -> Instruction:
         at = len(self.instructions)

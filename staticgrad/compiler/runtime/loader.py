@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..backend import object_code
+from ..backend.compile_pool import pool
+from ..backend.machine_code import tiers
 from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
 
 ENTRIES = {
@@ -25,6 +27,8 @@ def _addresses() -> dict[str, int]:
 
 
 def _compiled() -> bytes:
+    if tiers():
+        pool().hire()  # the kernel cache is empty: workers start while plans are made
     from ..backend.runtime_compiler import translated
 
     return object_code.compiled(translated(ENTRIES))

@@ -1,0 +1,308 @@
+"""Worker processes that compile while this one goes on: see `compile_worker.py` for what they do.
+
+There are none until there is something to compile, at most one for each CPU and `MOST` in all, at low priority. They end when
+they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes the
+answers. It touches neither Numba nor LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
+
+Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
+compiles it in this process, and there is one warning.
+"""
+
+from __future__ import annotations
+
+import atexit
+import heapq
+import io
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from . import disk_cache as disk
+
+MOST = 4
+"""The most workers: each takes some 150 MB of memory."""
+IDLE = 10.0
+"""Seconds after which a worker without jobs ends."""
+CRASHES = 3
+"""Workers that may end by themselves before no more are started."""
+PATIENCE = 2.0
+"""Seconds of compiling after which a terminal shows the progress."""
+TICK = 0.5
+"""Seconds between two lines of progress."""
+ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+"""The variables on which the place of the kernel cache depends."""
+
+START = """\
+import json, sys, types
+first = json.loads(sys.stdin.buffer.readline())
+sys.path[:] = first["path"]
+package = types.ModuleType("staticgrad")
+package.__path__ = [first["package"]]
+sys.modules["staticgrad"] = package
+from staticgrad.compiler.backend.compile_worker import serve
+serve(first["parent"])
+"""
+"""The program of a worker. It does not run the package's `__init__`, which imports what a worker has no use for."""
+
+
+class Job:
+    """Machine code to be made. over: it has been delivered to `disk_cache`, or else `error` says why it has not. told: what the
+    worker would have warned of."""
+
+    __slots__ = ("error", "kind", "over", "pool", "text", "told")
+
+    def __init__(self, kind: str, text: str):
+        self.kind, self.text = kind, text
+        self.over, self.error = False, ""
+        self.told: list[str] = []
+        self.pool: Pool | None = None
+
+    def __lt__(self, other: Job) -> bool:
+        return len(self.text) > len(other.text)  # what takes longest comes first
+
+
+class Worker:
+    """A process that compiles. Raises OSError or ValueError where none can be started."""
+
+    def __init__(self) -> None:
+        if not sys.executable:
+            raise ValueError("there is no Python interpreter to start")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, bufsize=0,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.answers = io.BufferedReader(self.process.stdout)  # type: ignore[type-var,unused-ignore]
+        self.ready = select.poll()
+        self.ready.register(self.answers, select.POLLIN)
+        self.send({"path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid()})
+
+    def send(self, line: dict[str, Any]) -> None:
+        """Raises OSError when the worker has ended."""
+        assert self.process.stdin is not None
+        rest = memoryview(json.dumps(line).encode() + b"\n")
+        while rest:
+            rest = rest[self.process.stdin.write(rest) :]
+
+    def do(self, job: Job, tick: Callable[[], None]) -> None:
+        """Do a job, and call `tick` meanwhile. Raises OSError or ValueError when the worker ends, or writes something else."""
+        self.send({"kind": job.kind, "text": job.text, "environment": _environment()})
+        while not self.ready.poll(TICK * 1000):
+            tick()
+        answer = json.loads(self.answers.readline())
+        content = self.answers.read(answer["size"])
+        if len(content) != answer["size"]:
+            raise EOFError
+        job.told, job.error = answer["told"], answer["error"]
+        if not job.error:
+            disk.deliver(disk.File(answer["name"], answer["key"]), content)
+
+    def end(self) -> str:
+        """End the process; the reason why it had ended, if it had."""
+        status = self.process.poll()
+        self.process.kill()
+        self._close()
+        self.process.wait()
+        return f"a worker that compiles ended with status {status}"
+
+    def forget(self) -> None:
+        """In a child of a fork: the process is the parent's."""
+        self.process.returncode = 0
+        self._close()
+
+    def _close(self) -> None:
+        with suppress(OSError):
+            self.answers.close()
+        with suppress(OSError):
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+
+
+class Pool:
+    """The workers of this process, and the jobs that wait for them."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self.changed = threading.Condition()
+        self.waiting: list[Job] = []
+        self.workers: set[Worker] = set()
+        self.threads = self.idle = self.crashes = 0
+        self.given = self.done = 0
+        """Jobs since the pool was last idle."""
+        self.since = 0.0
+        self.shown = False
+        self.broken = ""
+        """Why no worker is started any more."""
+
+    def submit(self, job: Job) -> None:
+        with self.changed:
+            job.pool = self
+            if not self.given:
+                self.since = time.monotonic()
+            self.given += 1
+            if self.broken:
+                job.error = self.broken
+                self._finish(job)
+                return
+            heapq.heappush(self.waiting, job)
+            self._hire(len(self.waiting))
+            self.changed.notify()
+
+    def hire(self) -> None:
+        """Start all workers, for jobs to come."""
+        with self.changed:
+            self._hire(self.most)
+
+    def _hire(self, wanted: int) -> None:
+        while self.idle < wanted and self.threads < self.most and not self.broken:
+            self.threads += 1
+            self.idle += 1
+            try:
+                threading.Thread(target=self._serve, name="staticgrad compiles", daemon=True).start()
+            except RuntimeError as error:  # no more threads
+                self.threads -= 1
+                self.idle -= 1
+                self._break(str(error))
+
+    def wait(self, jobs: Any = None) -> None:
+        """Wait until these jobs are over, or all."""
+        with self.changed:
+            while self.done < self.given if jobs is None else not all(job.over for job in jobs):
+                self.changed.wait()
+
+    def close(self) -> None:
+        """End the workers."""
+        self.broken = "the process ends"
+        for worker in list(self.workers):
+            worker.end()
+
+    def forget(self) -> None:
+        """In a child of a fork: nothing of this is the child's."""
+        for worker in list(self.workers):
+            worker.forget()
+        self.workers.clear()
+
+    # in the threads -------------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        try:
+            worker = Worker()
+        except (OSError, ValueError) as error:
+            with self.changed:
+                self._leave()
+                if not self.workers:
+                    self._break(f"no process can be started to compile: {error}")
+            return
+        self.workers.add(worker)
+        failed = False
+        while not failed and (job := self._next()) is not None:
+            try:
+                worker.do(job, self._show)
+            except (OSError, ValueError, EOFError):
+                failed = True
+                job.error = worker.end()
+            with self.changed:
+                self.idle += 1
+                self._finish(job)
+                if failed:
+                    self.workers.discard(worker)
+                    self._leave()
+                    self.crashes += 1
+                    if self.crashes >= CRASHES:
+                        self._break(job.error)
+                    self._hire(len(self.waiting))
+        if not failed:
+            self.workers.discard(worker)
+            worker.end()
+
+    def _next(self) -> Job | None:
+        """The next job; None when there has been none for a while, and the thread has left the pool."""
+        with self.changed:
+            until = time.monotonic() + IDLE
+            while not self.waiting:
+                if self.broken or not self.changed.wait(until - time.monotonic()):
+                    if self.waiting:
+                        break
+                    self._leave()
+                    return None
+            self.idle -= 1
+            return heapq.heappop(self.waiting)
+
+    def _leave(self) -> None:
+        self.threads -= 1
+        self.idle -= 1
+
+    def _finish(self, job: Job) -> None:
+        job.over = True
+        self.done += 1
+        if self.done == self.given:
+            if self.shown:
+                self.shown = False
+                _show("")
+            self.given = self.done = 0
+        self.changed.notify_all()
+
+    def _break(self, why: str) -> None:
+        self.broken = why
+        while self.waiting:
+            self.waiting[-1].error = why
+            self._finish(self.waiting.pop())
+        self.changed.notify_all()
+
+    def _show(self) -> None:
+        """Show the progress on a terminal."""
+        with self.changed:
+            if self.given and time.monotonic() - self.since > PATIENCE:
+                self.shown = _show(f"staticgrad compiles: {self.done} of {self.given} kernels")
+
+
+def _show(text: str) -> bool:
+    """Write a line over the last one of a terminal. Returns whether there is a terminal."""
+    try:
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        if terminal:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        return False
+    return terminal
+
+
+def _environment() -> dict[str, str | None]:
+    found = {name: os.environ.get(name) for name in ENVIRONMENT}
+    place = found["STATICGRAD_CACHE_DIR"]
+    return {**found, "STATICGRAD_CACHE_DIR": os.path.abspath(place) if place else place}
+
+
+# the pool of this process -------------------------------------------------------------------------------------------
+
+_pool: Pool | None = None
+
+
+def pool() -> Pool:
+    """The pool of this process."""
+    global _pool
+    if _pool is None:
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        _pool = Pool(min(cpus, MOST))
+        atexit.register(_pool.close)
+    return _pool
+
+
+def _child() -> None:
+    global _pool
+    if _pool is not None:
+        _pool.forget()
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_child)

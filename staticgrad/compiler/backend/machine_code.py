@@ -1,0 +1,106 @@
+"""Machine code that instructions call, which may still have to be compiled: at once, or by the workers of `compile_pool.py`."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ...locks import rlock
+from . import disk_cache as disk
+from . import gemm, kernel_cache
+from .compile_pool import Job, pool
+
+TIERS = "STATICGRAD_TIERS"
+"""The environment variable that has kernels compiled in this process, before the first run, where it is 0."""
+
+_lock = rlock()
+_codes: dict[tuple[str, str, str], Code] = {}
+_jobs: dict[tuple[str, str], Job] = {}
+
+
+def tiers() -> bool:
+    """Whether workers compile."""
+    return os.environ.get(TIERS, "1") != "0"
+
+
+class Wanted(NamedTuple):
+    """Machine code to call. kind, text: see `compile_worker.py`; name: of a function in it."""
+
+    kind: str
+    text: str
+    name: str
+
+    def find(self) -> int:
+        """The address, after what has to be compiled is compiled in this process."""
+        if self.kind == "gemm":
+            return gemm.kernel(self.text)
+        return kernel_cache.load(self.text)[self.name].address
+
+    def at_hand(self) -> bool:
+        """Whether nothing has to be compiled."""
+        return disk.at_hand(gemm.file(self.text)) if self.kind == "gemm" else kernel_cache.at_hand(self.text)
+
+
+class Code:
+    """The machine code of an instruction. address: 0 while a worker compiles it."""
+
+    __slots__ = ("address", "job", "wanted")
+
+    def __init__(self, wanted: Wanted, address: int = 0, job: Job | None = None):
+        self.wanted, self.address, self.job = wanted, address, job
+
+    @property
+    def over(self) -> bool:
+        """Whether no worker is at it any more."""
+        if self.job is None or self.job.over:
+            return True
+        if self.job.pool is not pool():  # that of a parent, before it forked
+            with _lock:
+                self.job = _submitted(self.wanted, anew=True)
+        return False
+
+    def arrive(self) -> None:
+        """Find the address, once the job is over. What no worker could compile is compiled now. Raises CompileError."""
+        if self.address:
+            return
+        job = self.job
+        if job is not None:
+            for text in job.told:
+                disk.tell(text, text)
+        self.address = self.wanted.find()
+        if job is not None and job.error:
+            disk.tell(
+                f"kernels are compiled in this process, which waits for them: {job.error}\n"
+                f"  {TIERS}=0 does so without a warning",
+                TIERS,
+            )
+        self.job = None
+        with _lock:
+            _jobs.pop(_identity(self.wanted), None)
+
+
+def code(wanted: Wanted, later: bool) -> Code:
+    """The machine code, at once, or `later`, where it has to be compiled."""
+    if not later:
+        return Code(wanted, wanted.find())
+    key = *_identity(wanted), wanted.name
+    with _lock:
+        found = _codes.get(key)
+        if found is None:
+            at_hand = wanted.at_hand()
+            found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted))
+        return found
+
+
+def _identity(wanted: Wanted) -> tuple[str, str]:
+    return wanted.kind, kernel_cache.without_comments(wanted.text)
+
+
+def _submitted(wanted: Wanted, anew: bool = False) -> Job:
+    """The job that compiles this. anew: the one there is belongs to another process."""
+    key = _identity(wanted)
+    job = _jobs.get(key)
+    if job is None or (anew and job.pool is not pool()):
+        job = _jobs[key] = Job(wanted.kind, wanted.text)
+        pool().submit(job)
+    return job

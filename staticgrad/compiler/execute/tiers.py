@@ -1,0 +1,153 @@
+"""The tiers of a plan: the NumPy interpreter answers until workers have compiled all kernels, then the plan runs natively.
+
+A run is wholly in one tier. The interpreter evaluates the plan's own graph, computes all values first and writes variables at
+the end, so it has the effects of a native run; it takes hyperparameters and random numbers from where native code would. When
+the last kernel arrives during a run, the interpreter has changed nothing yet: the run ends there and begins anew natively.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import IndexRangeError, OutOfMemoryError, StaticgradError
+from ...ir import Node
+from ...ir.subgraph import Abandoned, watched
+from ...signals import uninterrupted
+from ..backend.compile_pool import pool
+from ..backend.machine_code import Code
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+_waiting: weakref.WeakSet[Interpreted] = weakref.WeakSet()
+
+
+class Interpreted:
+    """The first tier of a plan, until its codes have arrived."""
+
+    def __init__(self, plan: Plan, codes: Sequence[Code]):
+        self.plan = weakref.ref(plan)
+        self.codes = list(codes)
+        self.left = list(codes)
+        self.runs = 0
+        self.since = time.monotonic()
+        self.steps: list[tuple[Node, tuple[Node, ...]]] | None = None
+        """Nodes in order, each with those whose values nothing reads later."""
+        _waiting.add(self)
+
+    def compiled(self) -> bool:
+        """Whether no worker is at the kernels any more."""
+        if self.left and self.left[-1].over:
+            self.left = [code for code in self.left if not code.over]
+        return not self.left
+
+    def arrive(self) -> None:
+        """Load the kernels. Raises CompileError for those that don't compile."""
+        for code in self.codes:
+            code.arrive()
+
+    def __str__(self) -> str:
+        made = sum(code.over for code in self.codes)
+        return f"NumPy, while kernels are compiled: {made} of {len(self.codes)} are"
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """One run on bound state; None, with nothing changed, when the kernels have arrived meanwhile."""
+        plan = self.plan()
+        assert plan is not None
+        try:
+            with watched(self._look):
+                values = self._values(plan, arrays)
+                results = [np.array(values[node], buffer.dtype, order="C") for node, buffer in self._fetches(plan)]
+                after = [(plan.bound[cell], np.array(values[node])) for cell, node in plan.assigns]
+        except Abandoned:
+            return None
+        except MemoryError as error:
+            raise OutOfMemoryError("there is no memory for a run", str(error), "nothing was changed by this run") from None
+        if after:
+            uninterrupted(partial(_write, after))
+        self.runs += 1
+        return results
+
+    def _look(self) -> None:
+        if self.compiled():
+            raise Abandoned
+
+    def _fetches(self, plan: Plan) -> Any:
+        return zip(plan.builder.fetched_nodes, plan.fetches, strict=True)
+
+    def _values(self, plan: Plan, arrays: Sequence[np.ndarray]) -> dict[Node, Any]:
+        """The values of the results. Raises the errors of the operations, with the user's lines."""
+        values: dict[Node, Any] = dict(zip(plan.feeds, arrays, strict=True))
+        if self.steps is None:
+            self.steps = self._order(plan)
+        with np.errstate(all="ignore"):
+            for node, last in self.steps:
+                self._look()
+                values[node] = self._value(plan, node, values)
+                for other in last:
+                    values.pop(other, None)
+        return values
+
+    def _order(self, plan: Plan) -> list[tuple[Node, tuple[Node, ...]]]:
+        results = {*plan.builder.fetched_nodes, *(node for _, node in plan.assigns)}
+        order = [node for node in plan.ir.reaching([*results]) if node.op.leaf != "placeholder"]
+        seen = set(results)
+        steps = []
+        for node in reversed(order):
+            last = tuple(i for i in dict.fromkeys(node.inputs) if i not in seen)
+            seen.update(last)
+            steps.append((node, last))
+        return steps[::-1]
+
+    def _value(self, plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
+        builder, op = plan.builder, node.op
+        if op.leaf == "variable":
+            return plan.bound[node.attrs["cell"]]
+        if op.leaf == "argument":
+            return np.asarray(builder.argument_values[builder.argument_index[node]], node.type.dtype)
+        if op.leaf == "generator":
+            return builder.generator_state.copy()
+        try:
+            value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
+        except StaticgradError as error:
+            raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
+        except IndexError as error:
+            raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+        return value if isinstance(value, tuple) else np.asarray(value)
+
+
+def _write(after: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    for array, value in after:
+        array[...] = value
+
+
+def wait_for_kernels() -> None:
+    """Wait until all kernels that have been asked for are compiled, and plans run natively.
+
+    Compiled functions and Sessions answer in NumPy while their kernels are compiled in the background. A benchmark calls this
+    after the first step; `sg.compile(fn, wait=True)` waits in the first call. Raises CompileError for a kernel that does not
+    compile.
+
+    Examples:
+        >>> f = sg.compile(lambda x: sg.exp(x).sum())
+        >>> _ = f(np.ones(3, "float32"))
+        >>> sg.wait_for_kernels()
+        >>> f.plan.compiled
+        True
+    """
+    for interpreted in list(_waiting):
+        plan = interpreted.plan()
+        if plan is not None:
+            plan.wait()
+
+
+def wait(interpreted: Interpreted) -> None:
+    """Wait for the workers."""
+    while not interpreted.compiled():
+        pool().wait([code.job for code in interpreted.left if code.job is not None and code.job.pool is pool()])
