@@ -73,6 +73,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.traces = 0
         self.trace_templates = TraceTemplates()
         """Traces that other extents may share."""
+        self.saves = False
+        """Whether callers take gradients of results, so that plans return the values that these need."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
         self.latest: Specialization | None = None
@@ -213,6 +215,10 @@ class CompiledFunction(Generic[Arguments, Output]):
             ):
                 break
         else:
+            specialization = None
+        if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
+            specialization = self._with_saved_values(call, specialization)
+        if specialization is None:
             try:
                 specialization = self._trace(call)
             except ArgumentReached as reached:
@@ -223,6 +229,16 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.latest = specialization
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
+
+    def _with_saved_values(self, call: Call, known: Specialization) -> Specialization:
+        """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
+        values that the backward pass reads."""
+        self.saves, self.trace_templates = True, TraceTemplates()
+        specialization = self._traced(call)
+        self.recompiles.append("same arguments, but gradients of the results are taken outside")
+        self.specializations[call.key] = [specialization if x is known else x for x in self.specializations[call.key]]
+        self.recent = tuple(x for x in self.recent if x is not known)
+        return specialization
 
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
@@ -334,7 +350,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates)
+            specialization = Specialization(
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.saves
+            )
         except BaseException:
             observer.rewind()
             raise
