@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -26,6 +27,7 @@ from .observer.trace_observer import TraceObserver
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .settings import check_settings
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -65,6 +67,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.fn: Callable[..., Output] = fn
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes)
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
@@ -102,7 +105,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _method(self, instance: Any, owner: Any, known: dict[Any, AnyCompiled], key: Any) -> AnyCompiled:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
-            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes)
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), *self.settings)
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
@@ -476,7 +479,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
-        return CompiledFunction(self.fn, self.numerics, self.passes)  # functions are not copied either
+        return CompiledFunction(self.fn, *self.settings)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
@@ -492,27 +495,98 @@ class Methods(dict[AnyCompiled, AnyCompiled]):
         return Methods, ()
 
 
+class CompiledModule(CompiledFunction[Arguments, Output]):
+    """A module under `sg.compile`: its call is compiled, and all its members are the module's own."""
+
+    _ready = False
+
+    def __init__(self, module: Any, *settings: Any):
+        super().__init__(module, *settings)
+        self._ready = True
+
+    @property
+    def _orig_mod(self) -> Any:
+        return self.fn
+
+    def train(self, mode: bool = True) -> CompiledModule[Arguments, Output]:
+        """As `Module.train`."""
+        self._orig_mod.train(mode)
+        return self
+
+    def eval(self) -> CompiledModule[Arguments, Output]:
+        """As `Module.eval`."""
+        return self.train(False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "fn" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._ready and name not in vars(self) and name != "latest":
+            setattr(self.fn, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule[Arguments, Output]:
+        return CompiledModule(copy.deepcopy(self.fn, memo), *self.settings)
+
+
 @overload
 def compile(
-    fn: Callable[Arguments, Output], *, numerics: str = "fast", passes: Sequence[Pass] = ()
+    fn: Callable[Arguments, Output],
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
 ) -> CompiledFunction[Arguments, Output]: ...
 @overload
 def compile(
-    fn: None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()
+    fn: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
 ) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
-def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
+) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
     later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
-    learning rates and the like are read at every call. Results are tensors without a tape: call `backward` inside.
+    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the call
+    is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a whole,
+    and faster. A module gives an object with the module's members whose call is compiled.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
     that it appends to, prints - each run writes again, tensors included. Reading a number that the function itself changes
     makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
 
+    fullgraph, dynamic, backend, mode, options, disable: as of PyTorch's function of this name. There is one backend, which
+    PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
+    is returned as it is.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
@@ -537,12 +611,19 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", pas
     """
     check_numerics(numerics)
     check_passes(passes)
+    check_settings(backend, mode, options)
     if fn is None:
-        return functools.partial(compile, numerics=numerics, passes=passes)
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
+            numerics=numerics, passes=passes,
+        )  # fmt: skip
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    return CompiledFunction(fn, numerics, passes)
+    if disable or backend == "eager":
+        return fn
+    made = CompiledModule if hasattr(type(fn), "named_modules") else CompiledFunction
+    return made(fn, numerics, passes)
