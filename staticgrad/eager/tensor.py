@@ -313,6 +313,8 @@ class Tensor(Operators):
         g = self._grad
         if g is not None:
             Structure.reads += 1
+        elif self._record is not None and self._retained is None:
+            misuse.warn_no_gradient()
         return g
 
     @grad.setter
