@@ -20,7 +20,7 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
-from ..operators import FormerNode
+from ..operators import FormerNode, frontends
 from .grad_mode import modes
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Record(FormerNode):
             return
         freed = []
         for tensor in self.inputs:
-            if tensor._history:
+            if tensor._history or frontends.tracing:  # a pending tensor has no array
                 freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, self.clock)))
                 continue
             data, record, leaf = tensor._data, None, None

@@ -17,7 +17,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..errors import TraceError
+from ..errors import StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
@@ -27,6 +27,7 @@ from .observer.trace_observer import TraceObserver
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .segments.runs import SegmentedRuns, printed_once
 from .settings import check_settings
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
@@ -63,11 +64,16 @@ class CompiledFunction(Generic[Arguments, Output]):
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    def __init__(self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = ()):
+    def __init__(
+        self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = (), on_break: str = "error"
+    ):
         self.fn: Callable[..., Output] = fn
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
-        self.settings: tuple[Any, ...] = (self.numerics, self.passes)
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break)
+        self.on_break = on_break
+        self.segmented: SegmentedRuns | None = None
+        """Runs of a function whose Python needs values."""
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
@@ -109,8 +115,11 @@ class CompiledFunction(Generic[Arguments, Output]):
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if frontends.tracing and state.tracer is not None:
-            return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
+        if frontends.tracing:
+            if state.tracer is not None:
+                return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
+            if state.deferral is not None:
+                return self._run(args, kwargs)
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
@@ -136,7 +145,27 @@ class CompiledFunction(Generic[Arguments, Output]):
                         if result is not FALLBACK:
                             self.latest = other
                             return result
-            return self._call(Call(self._names, args, kwargs, self.bound))
+            if self.segmented is None:
+                call = Call(self._names, args, kwargs, self.bound)
+                try:
+                    return self._call(call)
+                except StaticgradError as error:
+                    if self.on_break == "error":
+                        raise
+                    segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
+                if isinstance(segmented.why, TraceError):
+                    self.segmented = segmented
+                found = self._in_segments(segmented, args, kwargs)
+                self.segmented = segmented  # for an error that eager mode has too, every call is traced
+                return found
+            return self._in_segments(self.segmented, args, kwargs)
+
+    def _in_segments(self, runs: SegmentedRuns, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
+        """A call of a function whose Python needs values."""
+        if self.on_break == "eager":
+            return self._run(args, kwargs)
+        result: Output = runs.run(self._run, (args, kwargs), {})
+        return result
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments."""
@@ -251,10 +280,15 @@ class CompiledFunction(Generic[Arguments, Output]):
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None
-        if self.lock.locked() and self._within():
+        if self.segmented is not None or (self.lock.locked() and self._within()):
             return None
         with self.lock:
-            specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            try:
+                specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            except StaticgradError:
+                if self.on_break == "error":
+                    raise
+                return None  # the first step runs by itself, and decides
             feeds = source(specialization) if specialization.steady else None
             if feeds is None:
                 return None
@@ -327,7 +361,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
         undo = tracer.undo
         try:
-            specialization = tracer.active(functools.partial(self._specialize, call, tracer, observer, symbols))
+            work = functools.partial(self._specialize, call, tracer, observer, symbols)
+            specialization = printed_once(lambda: tracer.active(work)) if self.on_break == "split" else tracer.active(work)
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
             specialization.compile(call)
@@ -392,6 +427,8 @@ class CompiledFunction(Generic[Arguments, Output]):
     @property
     def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first."""
+        if self.segmented is not None and self.segmented.plan is not None:
+            return self.segmented.plan  # type: ignore[no-any-return]
         if self.latest is None:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan")
         plan: Plan = self.latest.plan
@@ -426,7 +463,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             >>> print(f.explain())
             1 ... 1 native (1 generated kernels), 0 on the host...
         """
-        return self.plan.explain()
+        return self.plan.explain() if self.segmented is None else self.segmented.explain()
 
     def source(self, number: int | None = None) -> str:
         """The text of the plan's generated kernels, or of one of them.
@@ -542,6 +579,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    on_break: str | None = None,
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
 ) -> CompiledFunction[Arguments, Output]: ...
@@ -555,6 +593,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    on_break: str | None = None,
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
 ) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
@@ -567,6 +606,7 @@ def compile(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     disable: bool = False,
+    on_break: str | None = None,
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
 ) -> Any:
@@ -611,11 +651,11 @@ def compile(
     """
     check_numerics(numerics)
     check_passes(passes)
-    check_settings(backend, mode, options)
+    kept = check_settings(backend, mode, options, on_break, fullgraph)
     if fn is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
-            numerics=numerics, passes=passes,
+            on_break=on_break, numerics=numerics, passes=passes,
         )  # fmt: skip
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
@@ -626,4 +666,4 @@ def compile(
     if disable or backend == "eager":
         return fn
     made = CompiledModule if hasattr(type(fn), "named_modules") else CompiledFunction
-    return made(fn, numerics, passes)
+    return made(fn, numerics, passes, kept)
