@@ -59,7 +59,7 @@ class Program:
         self.plans: dict[tuple[Any, ...], Plan] = {}
         self._lock = lock()
 
-    def of(self, prepared: FunctionalGraph, origin: SymbolicProgram) -> Program:
+    def of(self, prepared: FunctionalGraph, origin: SymbolicProgram | None) -> Program:
         """The program of another functional graph, with the same settings and templates. origin: that graph over symbols."""
         other = copy.copy(self)
         other._hold(prepared, origin)

@@ -17,7 +17,9 @@ from ..errors import AnomalyError, ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, as_array, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
-from .grad_mode import modes
+from .grad_mode import modes, no_grad
+from .inplace import replace
+from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
     AccumulateGrad,
@@ -203,8 +205,7 @@ class EagerMode:
         return x if isinstance(x, Tensor) and x._tracked else None
 
     def ones(self, root: Tensor) -> Tensor:
-        data = root._data
-        return wrap(np.ones(data.shape, data.dtype))
+        return wrap(np.ones(root.shape, root.dtype))
 
     def seed(self, value: Any, root: Tensor) -> Tensor:
         if isinstance(value, (Tensor, Lifted)):
@@ -249,7 +250,9 @@ class BackwardEngine:
     """
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
-        self.create = create
+        self.create = create or state.deferral is not None
+        """Whether the rules compute on tensors."""
+        self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
         self.roots = roots
@@ -261,8 +264,10 @@ class BackwardEngine:
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
         """Records, and ids of leaves, to whose cotangent parts have been added in place."""
-        self.taken = {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
+        self.taken = set() if self.create else {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
+        self.given: dict[int, Any] = {id(seed): seed for seed in seeds}
+        """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
         self.reached = self._reached()
@@ -280,7 +285,7 @@ class BackwardEngine:
         done: list[Record] = []
         mode = modes.now
         saved = mode.grad, mode.arrays, mode.engine
-        mode.grad, mode.arrays, mode.engine = self.create, not self.create, self
+        mode.grad, mode.arrays, mode.engine = self.recorded, not self.create, self
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -425,6 +430,11 @@ class BackwardEngine:
     def _saved_out(self, record: Record) -> Any:
         out = record.out
         if not isinstance(out, np.ndarray):
+            if isinstance(out, Value):
+                if record.memory is not None and record.memory.changed > record.clock:
+                    text = messages.output_text(record.name())
+                    return Overwritten(text, out, places=places_of_change(record, record.memory))
+                return saved_result(out, record, self.create)
             if isinstance(out, Packed):
                 return out.tensor(record) if self.create else out.unpack()
             return out
@@ -448,9 +458,9 @@ class BackwardEngine:
                     before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
                     continue
                 tensor: Any = g if self.create else wrap(np.asarray(g))
-                self.taken.add(id(tensor._data))
+                self._take(tensor)
                 tensor = hooked(EAGER, hook, tensor)
-                self.taken.add(id(tensor._data))
+                self._take(tensor)
                 g = tensor if self.create else tensor._data
             self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
             for function in before:
@@ -460,6 +470,13 @@ class BackwardEngine:
             modes.now.arrays = around
         return g
 
+    def _take(self, tensor: Any) -> None:
+        """Note that somebody else may hold a tensor."""
+        if self.create:
+            self.given[id(tensor)] = tensor
+        else:
+            self.taken.add(id(tensor._data))
+
     def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
         """The cotangents of all results of a record."""
         return g.listed(record) if isinstance(g, Cotangents) else (g,)
@@ -467,7 +484,9 @@ class BackwardEngine:
     def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """Cotangents as hooks see them; None for one that is not there."""
         tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
-        self.taken.update(id(t._data) for t in tensors if t is not None)
+        for tensor in tensors:
+            if tensor is not None:
+                self._take(tensor)
         return tuple(tensors)
 
     def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
@@ -487,7 +506,7 @@ class BackwardEngine:
         if new is None:
             return None
         tensor = new if old is None else hooked(EAGER, lambda g: new, old)
-        self.taken.add(id(tensor._data))
+        self._take(tensor)
         return tensor if self.create else tensor._data
 
     def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
@@ -509,7 +528,12 @@ class BackwardEngine:
 
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
+        if self.recorded:
+            return cast("Tensor", g)
         if self.create:
+            if id(g) in self.given or g._base is not None:
+                g = F.clone(g)
+            self.given[id(g)] = g
             return cast("Tensor", g)
         data = np.asarray(g)
         if data.base is not None or not data.flags.writeable or id(data) in self.taken:
@@ -579,7 +603,10 @@ def _accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
     known = leaf._grad
     if known is None:
         leaf._grad = engine.own(g)
-    elif adds_in_place(known._tracked, engine.create) and known._data.flags.writeable:
+    elif state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
+        with no_grad():
+            replace(known, known + g, "backward")
+    elif adds_in_place(known._tracked, engine.recorded) and known._data.flags.writeable:
         data = known._data
         data += g
         carry(data, data, np.asarray(g))

@@ -21,8 +21,11 @@ from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply `op` to tensors, arrays and numbers. Raises the op's errors, with the user's line."""
-    if frontends.tracing and state.tracer is not None:
-        return state.tracer.apply(op, args, attrs)
+    if frontends.tracing:
+        if state.tracer is not None:
+            return state.tracer.apply(op, args, attrs)
+        if state.deferral is not None and (noted := state.deferral.apply(op, args, attrs)) is not None:
+            return noted
     mode = modes.now
     if mode.arrays and not isinstance(args[0], Tensor):
         try:

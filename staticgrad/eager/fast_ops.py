@@ -38,10 +38,9 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     made = fresh if isinstance(ufunc, np.ufunc) else result
 
     def method(self: Tensor, other: Any) -> Any:
-        first = self._data
-        dtype = first.dtype
-        if frontends.tracing or dtype not in FLOATS:
+        if frontends.tracing or (dtype := self._data.dtype) not in FLOATS:
             return general(other, self) if reflected else general(self, other)
+        first = self._data
         if isinstance(other, Tensor):
             if other._data.dtype is not dtype or not (elementwise or first.ndim == 2 == other._data.ndim):
                 return general(self, other)
@@ -99,8 +98,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
     ) -> Any:
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
-        data = self._data
-        if frontends.tracing or data.dtype not in FLOATS or dtype is not None or out is not None:
+        if frontends.tracing or (data := self._data).dtype not in FLOATS or dtype is not None or out is not None:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode = modes.now
@@ -148,8 +146,7 @@ def along(name: str) -> Callable[..., Any]:
     function = op.eval
 
     def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        data = self._data
-        if frontends.tracing or named or len(args) > 1 or data.dtype not in FLOATS:
+        if frontends.tracing or named or len(args) > 1 or (data := self._data).dtype not in FLOATS:
             return general(self, *args, **named)
         axis = args[0] if args else -1
         axes = normalize_axes(axis, data.ndim)

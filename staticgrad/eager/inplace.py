@@ -23,6 +23,7 @@ from ..ops.random import uniform_op
 from ..types import PART_OF, category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes, no_grad
+from .pending import Pending, settle_all
 from .tape import Record, overwritten_operand, touch
 from .tensor import UNRECORDED, Tensor, check_inplace, unrecorded_view, wrap
 
@@ -51,6 +52,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         return x
     if tracer() is not None:
         tracer().assign(x, value, name)
+        return x
+    if state.deferral is not None and state.deferral.assign(x, value, name):
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     check_writeable(x, name)
@@ -94,7 +97,7 @@ def check_change(x: Any) -> None:
 
 def check_writeable(x: Tensor, name: str) -> None:
     """Raise GradientError for a tensor of read-only memory."""
-    if not x._data.flags.writeable:
+    if x.__class__ is not Pending and not x._data.flags.writeable:
         raise misuse.read_only(name)
 
 
@@ -450,6 +453,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     for part in parts:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
+    settle_all()
     check_unmasked(value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     if category(value.dtype) > category(self.dtype):

@@ -20,7 +20,7 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
-from ..operators import FormerNode
+from ..operators import FormerNode, frontends
 from .grad_mode import modes
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Record(FormerNode):
             return
         freed, clock = [], self.clock
         for tensor in self.inputs:
-            if tensor._history:
+            if tensor._history or frontends.tracing:  # a pending tensor has no array
                 freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, clock)))
                 continue
             gone, data = new(FreedTensor), tensor._data

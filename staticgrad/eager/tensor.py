@@ -132,6 +132,8 @@ class Tensor(Operators):
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_data(self, value)
             return
+        if state.deferral is not None:
+            state.deferral.settle()
         array = value._data if isinstance(value, Tensor) else as_array(value)
         misuse.check_holds(array.dtype, self._tracked)
         self._data = array
@@ -147,6 +149,8 @@ class Tensor(Operators):
             misuse.check_array(True)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "an array")
+        if state.deferral is not None:
+            state.deferral.settle()
         return self._data
 
     def item(self) -> Any:
@@ -282,7 +286,7 @@ class Tensor(Operators):
     def requires_grad_(self, value: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
         if value:
-            misuse.check_floating(self._data.dtype)
+            misuse.check_floating(self.dtype)
         if self._record is not None and not value:
             raise misuse.not_a_leaf()
         if self._tracked is not value:
@@ -317,6 +321,8 @@ class Tensor(Operators):
         g = self._grad
         if g is not None:
             Structure.reads += 1
+        elif self._record is not None and self._retained is None:
+            misuse.warn_no_gradient()
         return g
 
     @grad.setter

@@ -51,6 +51,8 @@ class State(threading.local):
 
     def __init__(self) -> None:
         self.tracer: Any = None
+        self.deferral: Any = None
+        """What notes the operations of a compiled function that runs in segments; None outside of one."""
         self.graphs: list[Graph] = []
         self.control: list[tuple[Node, ...]] = []
         self.where: Where | None = None

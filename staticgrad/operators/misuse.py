@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,18 @@ def not_a_leaf() -> GradientError:
 def check_retained(tracked: bool) -> None:
     if not tracked:
         raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+
+
+def warn_no_gradient() -> None:
+    """Warn where code reads the gradient of a result, which has none."""
+    warnings.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+        "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+        ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+        "Tensor instead.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def check_hooked(tracked: bool) -> None:

@@ -57,7 +57,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     plan, specs = specialization.plan, specialization.specs
     if specs is None or not FASTCALL:
         return fallback
-    single, plain = specialization.results.single, specialization.results.single or specialization.results.flat
+    tape = specialization.tape
+    single = specialization.results.single and (tape is None or not tape.returned)
+    plain = single or (specialization.results.flat and (tape is None or not tape.returned))
     call = fast_path(
         plan, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(),
         container=None if single else tuple,
@@ -71,6 +73,8 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         f" if not ({specialization.guards.text}): return FALLBACK",
         "except Exception: return FALLBACK",
     ]
+    if tape is not None and tape.recompute is not None:
+        lines.append("if tape.wanted: return FALLBACK")
     if unmoved is not None:
         lines.append("if not unmoved(): return FALLBACK")
     if specialization.bindings:
@@ -80,9 +84,13 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("finish()")
     if specialization.effects:
         lines.append("specialization.replay()")
+    if tape is not None:
+        lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
+        plain = single
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
+        tape=tape,
     )  # fmt: skip
     return function

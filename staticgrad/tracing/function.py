@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -16,7 +17,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..errors import TraceError
+from ..errors import StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
@@ -26,6 +27,8 @@ from .observer.trace_observer import TraceObserver
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .segments.runs import SegmentedRuns, printed_once
+from .settings import check_settings
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -62,12 +65,21 @@ class CompiledFunction(Generic[Arguments, Output]):
     """
 
     def __init__(
-        self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+        self,
+        fn: Callable[Arguments, Output],
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+        on_break: str = "error",
+        wait: bool = False,
     ):
         self.fn: Callable[..., Output] = fn
         self.wait = wait
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait)
+        self.on_break = on_break
+        self.segmented: SegmentedRuns | None = None
+        """Runs of a function whose Python needs values."""
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
@@ -76,6 +88,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.traces = 0
         self.trace_templates = TraceTemplates()
         """Traces that other extents may share."""
+        self.saves = False
+        """Whether callers take gradients of results, so that plans return the values that these need."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
         self.latest: Specialization | None = None
@@ -103,12 +117,15 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _method(self, instance: Any, owner: Any, known: dict[Any, AnyCompiled], key: Any) -> AnyCompiled:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
-            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes, self.wait)
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), *self.settings)
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if frontends.tracing and state.tracer is not None:
-            return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
+        if frontends.tracing:
+            if state.tracer is not None:
+                return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
+            if state.deferral is not None:
+                return self._run(args, kwargs)
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
@@ -134,7 +151,27 @@ class CompiledFunction(Generic[Arguments, Output]):
                         if result is not FALLBACK:
                             self.latest = other
                             return result
-            return self._call(Call(self._names, args, kwargs, self.bound))
+            if self.segmented is None:
+                call = Call(self._names, args, kwargs, self.bound)
+                try:
+                    return self._call(call)
+                except StaticgradError as error:
+                    if self.on_break == "error":
+                        raise
+                    segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
+                if isinstance(segmented.why, TraceError):
+                    self.segmented = segmented
+                found = self._in_segments(segmented, args, kwargs)
+                self.segmented = segmented  # for an error that eager mode has too, every call is traced
+                return found
+            return self._in_segments(self.segmented, args, kwargs)
+
+    def _in_segments(self, runs: SegmentedRuns, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
+        """A call of a function whose Python needs values."""
+        if self.on_break == "eager":
+            return self._run(args, kwargs)
+        result: Output = runs.run(self._run, (args, kwargs), {})
+        return result
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments."""
@@ -216,6 +253,10 @@ class CompiledFunction(Generic[Arguments, Output]):
             ):
                 break
         else:
+            specialization = None
+        if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
+            specialization = self._with_saved_values(call, specialization)
+        if specialization is None:
             try:
                 specialization = self._trace(call)
             except ArgumentReached as reached:
@@ -227,6 +268,16 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
 
+    def _with_saved_values(self, call: Call, known: Specialization) -> Specialization:
+        """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
+        values that the backward pass reads."""
+        self.saves, self.trace_templates = True, TraceTemplates()
+        specialization = self._traced(call)
+        self.recompiles.append("same arguments, but gradients of the results are taken outside")
+        self.specializations[call.key] = [specialization if x is known else x for x in self.specializations[call.key]]
+        self.recent = tuple(x for x in self.recent if x is not known)
+        return specialization
+
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
 
@@ -235,10 +286,15 @@ class CompiledFunction(Generic[Arguments, Output]):
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None
-        if self.lock.locked() and self._within():
+        if self.segmented is not None or (self.lock.locked() and self._within()):
             return None
         with self.lock:
-            specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            try:
+                specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            except StaticgradError:
+                if self.on_break == "error":
+                    raise
+                return None  # the first step runs by itself, and decides
             feeds = source(specialization) if specialization.steady else None
             if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
                 return None
@@ -311,7 +367,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
         undo = tracer.undo
         try:
-            specialization = tracer.active(functools.partial(self._specialize, call, tracer, observer, symbols))
+            work = functools.partial(self._specialize, call, tracer, observer, symbols)
+            specialization = printed_once(lambda: tracer.active(work)) if self.on_break == "split" else tracer.active(work)
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
             specialization.compile(call)
@@ -337,7 +394,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait)
+            specialization = Specialization(
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
+            )
         except BaseException:
             observer.rewind()
             raise
@@ -374,6 +433,8 @@ class CompiledFunction(Generic[Arguments, Output]):
     @property
     def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first."""
+        if self.segmented is not None and self.segmented.plan is not None:
+            return self.segmented.plan  # type: ignore[no-any-return]
         if self.latest is None:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan")
         plan: Plan = self.latest.plan
@@ -408,7 +469,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             >>> print(f.explain())
             1 ... 1 native (1 generated kernels), 0 on the host...
         """
-        return self.plan.explain()
+        return self.plan.explain() if self.segmented is None else self.segmented.explain()
 
     def source(self, number: int | None = None) -> str:
         """The text of the plan's generated kernels, or of one of them.
@@ -461,7 +522,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
-        return CompiledFunction(self.fn, self.numerics, self.passes, self.wait)  # functions are not copied either
+        return CompiledFunction(self.fn, *self.settings)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
@@ -482,29 +543,104 @@ class Methods(dict[AnyCompiled, AnyCompiled]):
         return Methods, ()
 
 
+class CompiledModule(CompiledFunction[Arguments, Output]):
+    """A module under `sg.compile`: its call is compiled, and all its members are the module's own."""
+
+    _ready = False
+
+    def __init__(self, module: Any, *settings: Any):
+        super().__init__(module, *settings)
+        self._ready = True
+
+    @property
+    def _orig_mod(self) -> Any:
+        return self.fn
+
+    def train(self, mode: bool = True) -> CompiledModule[Arguments, Output]:
+        """As `Module.train`."""
+        self._orig_mod.train(mode)
+        return self
+
+    def eval(self) -> CompiledModule[Arguments, Output]:
+        """As `Module.eval`."""
+        return self.train(False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "fn" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._ready and name not in vars(self) and name != "latest":
+            setattr(self.fn, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule[Arguments, Output]:
+        return CompiledModule(copy.deepcopy(self.fn, memo), *self.settings)
+
+
 @overload
 def compile(
-    fn: Callable[Arguments, Output], *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+    fn: Callable[Arguments, Output],
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    on_break: str | None = None,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
+    wait: bool = False,
 ) -> CompiledFunction[Arguments, Output]: ...
 @overload
 def compile(
-    fn: None = None, *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+    fn: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    on_break: str | None = None,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
+    wait: bool = False,
 ) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
 def compile(
-    fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False
+    fn: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    disable: bool = False,
+    on_break: str | None = None,
+    numerics: str = "fast",
+    passes: Sequence[Pass] = (),
+    wait: bool = False,
 ) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
     later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
-    learning rates and the like are read at every call. Results are tensors without a tape: call `backward` inside.
+    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the call
+    is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a whole,
+    and faster. A module gives an object with the module's members whose call is compiled.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
     that it appends to, prints - each run writes again, tensors included. Reading a number that the function itself changes
     makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
 
+    fullgraph, dynamic, backend, mode, options, disable: as of PyTorch's function of this name. There is one backend, which
+    PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
+    is returned as it is.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
@@ -530,12 +666,19 @@ def compile(
     """
     check_numerics(numerics)
     check_passes(passes)
+    kept = check_settings(backend, mode, options, on_break, fullgraph)
     if fn is None:
-        return functools.partial(compile, numerics=numerics, passes=passes, wait=wait)
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
+            on_break=on_break, numerics=numerics, passes=passes, wait=wait,
+        )  # fmt: skip
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    return CompiledFunction(fn, numerics, passes, wait)
+    if disable or backend == "eager":
+        return fn
+    made = CompiledModule if hasattr(type(fn), "named_modules") else CompiledFunction
+    return made(fn, numerics, passes, kept, wait)

@@ -1,20 +1,23 @@
 """`x[mask]` for a mask whose values a trace doesn't know: elements whose number is unknown, but not their places in x.
 
-Arithmetic with numbers, and with values that are the same for all places of the mask, is exact on all of x: outside of the mask
-both operands are 1, so that no result, error or gradient comes from there. The result can be written back to the mask's places.
-Everything else needs the number of elements, and raises the error that `x[mask]` raises in a graph.
+Elementwise operations with numbers, and with values that are the same for all places of the mask, are exact on all of x:
+outside of the mask the operands are a number inside the operation's domain, so that no error or gradient comes from there. The
+result can be written back to the mask's places, summed, or averaged. Everything else needs the number of elements, and raises
+the error that `x[mask]` raises in a graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..ir import Node
+from ..ir import Node, OpDef, Pointwise
 from ..operators import F, Symbol
+from ..ops.rules import compared, elementwise
 from ..types import bool_, category
 
 
@@ -37,7 +40,20 @@ class Selection(Symbol):
     def shape(self) -> Any:  # type: ignore[override]
         self.refuse()
 
-    dtype = node = graph = shape
+    node = graph = shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.full.dtype
+
+    def sum(self) -> Any:
+        """The sum of the elements."""
+        return F.sum(F.where(self.mask, self.full, np.zeros((), self.dtype)))
+
+    def mean(self) -> Any:
+        """The mean of the elements, nan for none."""
+        count = F.sum(F.broadcast_to(F.astype(self.mask, self.dtype), self.full.shape))
+        return self.sum() / count
 
     def operand(self) -> Node:
         self.refuse()
@@ -45,17 +61,17 @@ class Selection(Symbol):
     def __repr__(self) -> str:
         return f"<elements of {self.full!r} where a mask holds>"
 
-    def _filled(self, value: Any) -> Any:
-        return F.where(self.mask, value, np.ones((), value.dtype))
+    def _filled(self, value: Any, number: float = 1) -> Any:
+        return F.where(self.mask, value, np.asarray(number, value.dtype))
 
-    def _other(self, value: Any) -> Any:
+    def other(self, value: Any, number: float = 1) -> Any:
         """An operand of an operation of elements, in x's shape."""
         if isinstance(value, (int, float)):
             return value
         if isinstance(value, Selection):
-            if value.chosen is not self.chosen:
+            if not same_value(value.chosen, self.chosen):
                 self.refuse()
-            return self._filled(value.full)
+            return self._filled(value.full, number)
         shape = getattr(value, "shape", None)
         if shape is None or getattr(value, "dtype", None) != self.full.dtype:
             self.refuse()
@@ -64,11 +80,11 @@ class Selection(Symbol):
             if extra > 1 or shape[0] != 1:
                 self.refuse()
             value = F.reshape(value, shape[1:])
-        return self._filled(value)
+        return self._filled(value, number)
 
     def written_to(self, x: Any, mask: Any) -> Any:
         """x with these elements in the places of a mask. Raises ArgumentError for another mask, or another shape than x's."""
-        if mask.node is not self.chosen or tuple(x.shape) != tuple(self.full.shape):
+        if not same_value(mask.node, self.chosen) or tuple(x.shape) != tuple(self.full.shape):
             self.refuse()
         if category(self.full.dtype) > category(x.dtype):
             raise DTypeError(f"setitem: {self.full.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
@@ -76,7 +92,7 @@ class Selection(Symbol):
 
     def apply(self, function: Callable[[Any, Any], Any], other: Any, reflected: bool) -> Any:
         """A value of x's shape that is the operation's result where the mask holds."""
-        operands = self._filled(self.full), self._other(other)
+        operands = self._filled(self.full), self.other(other)
         result: Any = function(*(operands[::-1] if reflected else operands))
         if result.shape != self.full.shape:
             self.refuse()
@@ -106,6 +122,46 @@ for _name, _operator in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("div",
     setattr(Selection, f"__i{_operator}__", _inplace(_name))
 
 
+def same_value(a: Node, b: Node, depth: int = 6) -> bool:
+    """Whether two nodes are the same computation: a mask may be written out twice."""
+    if a is b:
+        return True
+    if depth == 0 or a.op is not b.op or a.op.leaf not in ("", "constant") or len(a.inputs) != len(b.inputs):
+        return False
+    try:
+        equal = bool(a.attrs == b.attrs)
+    except ValueError:  # an attribute is an array
+        return False
+    return equal and all(same_value(x, y, depth - 1) for x, y in zip(a.inputs, b.inputs, strict=True))
+
+
+def apply_to_elements(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any], apply: Callable[..., Any]) -> Any:
+    """An elementwise operation of elements. apply: the operation on all of x. Raises ArgumentError for other operations."""
+    first = next(a for a in args if isinstance(a, Selection))
+    if not (isinstance(op.emit, Pointwise) or op.infer in (elementwise, compared)):
+        first.refuse()
+    number = _inner_number(op, len(args), tuple(attrs.items())) if first.dtype.kind == "f" else 1
+    result = apply(op, [first.other(a, number) for a in args], attrs)
+    if tuple(result.shape) != tuple(first.full.shape):
+        first.refuse()
+    return Selection(result, first.mask, first.chosen, first.error)
+
+
+@cache
+def _inner_number(op: OpDef, count: int, attrs: tuple[Any, ...]) -> float:
+    """A number around which an operation and its derivatives are finite."""
+    for number in (1.0, 0.5, 2.0):
+        near = number * np.array([1 - 1e-3, 1, 1 + 1e-3])
+        with np.errstate(all="ignore"):
+            try:
+                values = op.eval(*[near] * count, **dict(attrs))
+            except Exception:  # an operand of another dtype
+                return number
+        if np.isfinite(values).all():
+            return number
+    return 1.0
+
+
 def is_unknown_mask(key: Any) -> bool:
     """Whether an index is a mask whose values the trace doesn't know."""
     return isinstance(key, Symbol) and not isinstance(key, Selection) and key.dtype == bool_
@@ -120,6 +176,7 @@ def select(x: Any, mask: Any) -> Any:
         if not lead or tuple(mask.shape) != tuple(x.shape[:lead]):
             raise
         refusal = error.with_traceback(None)
+    x.tracer.selects = True
     return Selection(x.clone(), widened(mask.clone(), x.shape), mask.node, refusal)
 
 

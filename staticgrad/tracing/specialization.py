@@ -28,6 +28,7 @@ from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
+from .result_tape import ResultTape, result_tape
 from .sharing import bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding, sparse_gradient_of
 from .tracer import Tracer
@@ -106,7 +107,9 @@ class Specialization:
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
         wait: bool = False,
+        saves: bool = False,
     ):
+        """saves: a plan whose results can be differentiated returns the values that their backward pass reads."""
         self.key = call.key
         self.grad_mode = modes.now.grad
         self.owners: list[Tensor] = []
@@ -126,7 +129,9 @@ class Specialization:
         self.written_back: list[tuple[int, int, bool]] = []
         """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
+        self.numerics = numerics
         self.results = Results(result, self.numbers)
+        returned = [*self.results.fetches]
         self.effects = observer.effects
         for effect in self.effects:
             effect.build = self.results.kept(effect.args, observer.existed)
@@ -142,6 +147,7 @@ class Specialization:
         self._final_gradients(tracer)
         self._changes(tracer)
         check(tracer.members(call.sources, call.array_labels()), tracer.places)
+        self.tape: ResultTape | None = result_tape(self, tracer, returned, feeds, saves)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
@@ -175,7 +181,8 @@ class Specialization:
         self.owners.append(owner)
         self.own_grads.append(grad)
 
-    def _fetch(self, value: Any) -> int:
+    def fetch(self, value: Any) -> int:
+        """Have runs compute a value; its position among the results."""
         self.fetches.append(value)
         return len(self.fetches) - 1
 
@@ -193,7 +200,7 @@ class Specialization:
                 if leaf is not None:
                     feeds.append(leaf.origin)
                     if leaf.changed:
-                        self.written_back.append((number, self._fetch(leaf), True))
+                        self.written_back.append((number, self.fetch(leaf), True))
         return feeds
 
     def _is_bare(self, tracer: Tracer, leaf: Any) -> bool:
@@ -211,7 +218,7 @@ class Specialization:
                 continue
             if not isinstance(key, Tensor):
                 if id(key) in self.numbers and not self._is_bare(tracer, key):
-                    self.given_after.append((self.numbers[id(key)], None if value is None else self._fetch(value)))
+                    self.given_after.append((self.numbers[id(key)], None if value is None else self.fetch(value)))
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
             else:
@@ -249,7 +256,7 @@ class Specialization:
             if leaf.changed:
                 if not isinstance(given, (Tensor, ndarray)):
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
-                self.written_back.append((number, self._fetch(leaf), False))
+                self.written_back.append((number, self.fetch(leaf), False))
 
     def _specs(self, call: Call) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
@@ -316,6 +323,7 @@ class Specialization:
         new.written = [cells[cell] for cell in self.written]
         new.effects = [effect.again(filler.number, first) for effect in self.effects]
         new.specs = new._specs(call)
+        new.tape = None if self.tape is None else self.tape.again(filler, cells)
         if first:
             for at, binding in self.bindings.items():
                 self.own_grads[at] = None
@@ -465,7 +473,7 @@ class Specialization:
             self._renew_held()
         results = self.plan.alone(self.plan.execute, arrays)
         self.finish()
-        return self._built(results, given)
+        return self._built(results, given, arrays)
 
     def moves(self, read: Any) -> bool:
         """Whether a run itself changes the state of a guard."""
@@ -512,9 +520,11 @@ class Specialization:
             for tensor, g in zip(owners, grads, strict=True):
                 tensor._grad = g
 
-    def _built(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
+    def _built(self, arrays: list[ndarray], given: Sequence[Any], fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
         tensors = [wrap(array) for array in arrays]
+        if self.tape is not None:
+            self.tape.record(tensors, fed, given)
         if self.uses_given:
             self._write_back(tensors, given)
         if self.effects:

@@ -51,6 +51,8 @@ class TraceTemplate:
         self.trace = trace
         self.pattern = pattern_of(trace.key)
         self.program = SymbolicProgram(trace.program.prepared, symbols.conditions, symbols.axes)
+        if trace.tape is not None:
+            trace.tape.follow(symbols.conditions)
 
     def specialization(self, call: Call, first: bool = False) -> Specialization | str:
         """The specialization that a trace of this call would have given, without its plan; or the condition that does not

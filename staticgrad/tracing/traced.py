@@ -72,6 +72,8 @@ class Traced(Symbol):
     @property
     def grad(self) -> AnyTensor | None:
         grad: AnyTensor | None = self.tracer.get_grad(self)
+        if grad is None and not self.is_leaf and not self.retains_grad:
+            misuse.warn_no_gradient()
         return grad
 
     @grad.setter

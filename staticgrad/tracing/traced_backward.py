@@ -121,13 +121,13 @@ def _gradients(
     """The gradient at each of `wanted`, hooks included; None where there is none."""
     if not roots:
         return [None for _ in wanted]
-    hooks = {node: _hook(tracer, node) for node in order if node in tracer.hooks or _leaf_hooks(tracer, node)}
+    hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks or _leaf_hooks(tracer, node)}
     targets = [Symbol(tracer.graph, node) for node in (*wanted, *hooks)]
     stops = [Symbol(tracer.graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
     saved = modes.now.grad, tracer.differentiating
     modes.now.grad, tracer.differentiating = create, True
     try:
-        found = gradients(roots, targets, seeds, stops, hooks, lambda node: _saved(tracer, node))
+        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node))
         return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
     finally:
         modes.now.grad, tracer.differentiating = saved
@@ -147,7 +147,7 @@ def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
 # saved values ---------------------------------------------------------------------------------------------------------
 
 
-def _saved(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
+def saved_of_trace(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
     """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
     return _saved_value(tracer, node, node), [_saved_value(tracer, node, i) for i in node.inputs]
 
@@ -208,7 +208,7 @@ def _given(tracer: Tracer, key: Any) -> Any:
     return next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
 
 
-def _hook(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:
+def hook_of_node(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:
     """All hooks of a node as one function."""
 
     def run(g: Symbol) -> Symbol:

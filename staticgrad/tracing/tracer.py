@@ -22,6 +22,7 @@ from ..operators import F, append, flows, frontends, layout_of, misuse, state, t
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
+from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
 from .views import TracedView, assign_item
@@ -103,6 +104,8 @@ class Tracer:
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
+        self.selects = False
+        """Whether the function has read the elements of a mask."""
         self.undo: list[Callable[[], None]] = []
         """Undoes the preparations of a trace that fails."""
 
@@ -288,6 +291,9 @@ class Tracer:
         """Append an op. Eager operands enter as variables."""
         if state.levels and (level := top_level(args)) is not None:
             return level.apply(op, args, attrs)  # type: ignore[no-any-return]
+        if self.selects and any(isinstance(a, Selection) for a in args):
+            selected: Any = apply_to_elements(op, args, attrs, self.apply)
+            return selected  # type: ignore[no-any-return]
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]

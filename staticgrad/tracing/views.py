@@ -21,7 +21,7 @@ from ..operators.memory import reshaped
 from ..ops.indexing import check_order
 from ..ops.placing import written
 from ..types import bool_, category, check_unmasked, shape_text
-from .selection import Selection, is_unknown_mask
+from .selection import Selection, is_unknown_mask, widened
 from .traced import Alias, Traced
 
 
@@ -196,14 +196,26 @@ def _masked(x: Any, mask: Any, value: Any) -> Any:
     if len(shape) > len(rest):
         extra = len(shape) - len(rest)
         if any(d != 1 for d in shape[:extra]):
-            raise ArgumentError(
-                f"x[mask] = values: values of shape {shape_text(shape)} need as many places, whose number depends on the mask: "
-                "a compiled function can't know it",
-                "use x.masked_scatter_(mask, values), or sg.where(mask, values of x's shape, x)",
-            )
+            if extra > 1 or not shape[0] or not all(a in (1, b) for a, b in zip(shape[1:], rest, strict=True)):
+                raise ShapeError(
+                    f"setitem: can't write a value of shape {shape_text(shape)} to the places of a mask in a tensor of shape "
+                    f"{shape_text(x.shape)}"
+                )
+            return _in_order(x, mask, value)
         value = F.reshape(value, shape[extra:])
     wide = F.reshape(mask, (*mask.shape, *(1,) * len(rest))) if rest else mask
     return F.where(wide, _fitted(value, (*(1,) * lead, *rest) if rest else (), x.dtype), x)
+
+
+def _in_order(x: Any, mask: Any, values: Any) -> Any:
+    """x with values in the places of a mask, in order. A run raises IndexRangeError where their numbers differ."""
+    n, rest = values.shape[0], x.shape[len(mask.shape) :]
+    flat = F.astype(F.reshape(mask, (-1,)), np.int64)
+    place = F.where(F.reshape(mask, (-1,)), F.cumsum(flat, 0) - 1, 0)
+    place = F.where(F.eq(F.sum(flat), n), place, n)  # no place where there are more or fewer of them
+    wide = F.broadcast_to(F.astype(values, x.dtype), (n, *rest))
+    picked = F.reshape(F.take(wide, place, 0), x.shape)
+    return F.where(widened(mask, x.shape), picked, x)
 
 
 def _fitted(value: Any, shape: Any, dtype: np.dtype) -> Any:

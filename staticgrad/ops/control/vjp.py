@@ -173,7 +173,25 @@ def loop_vjp(g: Parts, node: Node, wanted: Sequence[bool], *inputs: Any) -> list
     loop = Loop(node.attrs, inputs)
     with _apart():
         back = _Backward(node, loop, wanted, g)
-    return back.apply(inputs)
+    lead = len(inputs) - len(loop.body.params)
+    read = [p in back.read for p in loop.body.params]
+    return back.apply([*inputs[:lead], *_regained(inputs[lead:], read)])
+
+
+def _regained(inputs: Sequence[Any], read: Sequence[bool]) -> list[Any]:
+    """The operands for another run of a body. One that was changed since is lost to the gradient only where eager mode would
+    have saved it, because a rule reads it."""
+    return [
+        x if wanted or not isinstance(x, Symbol) or isinstance(x, Lifted) else Symbol(x.graph, x.node)
+        for x, wanted in zip(inputs, read, strict=True)
+    ]
+
+
+def _memory(node: Node) -> Node:
+    """The node whose memory a value has in eager mode."""
+    while isinstance(node.op.emit, View):
+        node = node.inputs[0]
+    return node
 
 
 class _Backward:
@@ -205,6 +223,8 @@ class _Backward:
         after += [found[loop.item_params[k]] for k in self.outs]  # type: ignore[misc]
         joint.mark()
         needs = joint.frontier(after)
+        self.read = {_memory(value) for value in needs}
+        """Among them the parameters of the body whose values the gradient reads."""
         self.kept = residuals(joint, loop, needs, node.attrs["remat"])
         self._assemble(after, state, sums, items)
 
@@ -234,7 +254,7 @@ class _Backward:
 
     def apply(self, inputs: Sequence[Any]) -> list[Any]:
         """Append both loops; the cotangents of the inputs."""
-        loop, attrs = self.loop, dict(self.node.attrs)
+        loop, attrs = Loop(self.node.attrs, inputs), dict(self.node.attrs)
         n, made = len(loop.inits), len(loop.items)
         forward = apply(self.node.op, *inputs, **{**attrs, "body": self.forward})
         ahead = outputs(forward, len(self.forward.results) + (loop.cond is not None))
@@ -271,19 +291,24 @@ def branch_vjp(g: Parts, node: Node, wanted: Sequence[bool], *inputs: Any) -> li
     flags = [f and x.dtype.kind in INEXACT for f, x in zip(wanted[1:], operands, strict=True)]
     outs = sorted(i for i in g if node.attrs["then"].results[i].type.dtype.kind in INEXACT)
     with _apart():
-        then, orelse = (_backwards(node.attrs[side], flags, outs) for side in ("then", "orelse"))
+        (then, reads), (orelse, others) = (_backwards(node.attrs[side], flags, outs) for side in ("then", "orelse"))
+    operands = _regained(operands, [a or b for a, b in zip(reads, others, strict=True)])
     back = apply(REGISTRY["branch"], pred, *operands, *(g[i] for i in outs), then=then, orelse=orelse)
     found = iter(outputs(back, len(then.results)))
     return [None, *(next(found) if flag else None for flag in flags)]
 
 
-def _backwards(side: Subgraph, flags: Sequence[bool], outs: Sequence[int]) -> Subgraph:
-    """The wanted cotangents as a function of a branch's operands and the cotangents of its results."""
+def _backwards(side: Subgraph, flags: Sequence[bool], outs: Sequence[int]) -> tuple[Subgraph, list[bool]]:
+    """The wanted cotangents as a function of a branch's operands and the cotangents of its results; and which operands'
+    values they read."""
     joint = Joint(side)
     seeds = [joint.cotangent(side.results[i].type) for i in outs]
     sources = [p for p, flag in zip(side.params, flags, strict=True) if flag]
     found = joint.pull([side.results[i] for i in outs], seeds, sources)
     results = [F.zeros_like(joint.symbol(s)).node if f is None else f for s, f in zip(sources, found, strict=True)]
+    joint.mark()
+    read = {_memory(value) for value in joint.frontier(results)}
     body = Graph(intern=True)
     params = {p: twin(body, p) for p in (*side.params, *seeds)}
-    return Subgraph(body, list(params.values()), copied(body, results, dict(params), lean=True))
+    made = Subgraph(body, list(params.values()), copied(body, results, dict(params), lean=True))
+    return made, [p in read for p in side.params]

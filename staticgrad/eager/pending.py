@@ -1,0 +1,134 @@
+"""Pending tensors: results of operations that a compiled function has noted and not run yet.
+
+Such a tensor has a shape, a dtype and a place on the tape. Whatever reads its array has everything run that was noted so far;
+from then on it is an ordinary tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..operators import F, Size, misuse, state
+from ..operators import Tensor as AnyTensor
+from .tape import FreedTensor, Record, memory_of
+from .tensor import PublicTensor, Tensor, new, wrap
+
+
+class Deferral(Protocol):
+    """Notes operations and runs them later; `tracing/segments` has it."""
+
+    def settle(self) -> None:
+        """Run all that was noted."""
+
+
+class Value(FreedTensor):
+    """A value that is not computed yet. It stands in a record for the result of its operation, as a value that was freed does.
+
+    node: in the graph of the function's segments; source: the value, or the array, that it is a view of.
+    """
+
+    __slots__ = ("__weakref__", "array", "error", "node", "owner", "source")
+
+    def __init__(self, node: Any, owner: Deferral, source: Any = None):
+        super().__init__(node.type.shape, node.type.dtype)
+        self.node, self.owner, self.source = node, owner, source
+        self.array: np.ndarray | None = None
+        self.error: Exception | None = None
+        """Raised by an operation before it."""
+
+    def get(self) -> np.ndarray:
+        """The array."""
+        if self.array is None and self.error is None:
+            self.owner.settle()
+        if self.error is not None:
+            raise self.error
+        assert self.array is not None
+        return self.array
+
+
+class Pending(PublicTensor):  # type: ignore[misc,valid-type]
+    """A tensor whose array is that of `_value` once it is computed. home: the array that it had before an in-place change, which
+    then gets the values."""
+
+    __slots__ = ()
+
+    _value: Value
+    _home: np.ndarray | None = None
+
+    @property
+    def _data(self) -> np.ndarray:  # type: ignore[override]
+        self._value.get()
+        return Tensor._data.__get__(self)  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self._value.shape
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self._value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._value.shape)
+
+    @property
+    def size(self) -> Size:
+        size = Size(self.numel())
+        size.extents = self._value.shape
+        return size
+
+    def numel(self) -> int:
+        return math.prod(self._value.shape)
+
+    def __len__(self) -> int:
+        misuse.check_length(self.ndim)
+        return self._value.shape[0]
+
+    def __iter__(self) -> Any:
+        misuse.check_iterated(self.ndim)
+        return (self[i] for i in range(self._value.shape[0]))
+
+    def detach(self) -> Tensor:
+        out = pending(self._value)
+        out._memory = memory_of(self)
+        return out
+
+    def contiguous(self) -> AnyTensor:
+        return self if self._value.source is None else F.clone(self)
+
+
+def pending(value: Value, record: Record | None = None) -> Tensor:
+    """A tensor with this value, without checks; see `wrap`."""
+    out: Tensor = new(Pending)
+    out.__dict__["_value"] = value
+    out._record = record
+    out._tracked = record is not None
+    out._base = None
+    out._views = None
+    value.owner.holds(out)  # type: ignore[attr-defined]
+    return out
+
+
+def settled(tensor: Any, array: np.ndarray) -> None:
+    """Make a pending tensor an ordinary one."""
+    Tensor._data.__set__(tensor, array)  # type: ignore[attr-defined]
+    tensor.__class__ = PublicTensor
+    del tensor.__dict__["_value"]
+    tensor.__dict__.pop("_home", None)
+
+
+def saved_result(value: Value, record: Record, as_tensor: bool) -> Any:
+    """The result that a record saves: its tensor, or its array."""
+    if value.array is not None:
+        return wrap(value.array, record) if as_tensor else value.array
+    return pending(value, record) if as_tensor else value.get()
+
+
+def settle_all() -> None:
+    """Run what was noted, before something reads or writes arrays past the tensors."""
+    if state.deferral is not None:
+        state.deferral.settle()

@@ -1,0 +1,253 @@
+"""The backward pass of a compiled function's results, for callers that differentiate them.
+
+A result that requires grad is recorded on the eager tape as one operation, whose gradient is a plan of its own: the symbolic
+backward pass of the trace, cut where it reads values of the forward pass. As long as nobody has called `backward`, the forward
+plan keeps none of these values, and the first backward pass computes them again; then the function is traced once more, and its
+plan returns them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autodiff.reverse import gradients
+from ..autograd.function import Function
+from ..compiler.passes.symbolic_extents import Conditions, Filler
+from ..compiler.passes.symbolic_program import SymbolicProgram
+from ..compiler.program import Program
+from ..eager.grad_mode import modes
+from ..eager.tensor import Tensor, wrap
+from ..errors import GradientError
+from ..ir import REGISTRY, Cell, Node
+from ..operators import Symbol, append
+from .traced_backward import hook_of_node, saved_of_trace
+
+if TYPE_CHECKING:
+    from .specialization import Specialization
+    from .tracer import Tracer
+
+
+class ResultTape:
+    """Which results can be differentiated, with respect to which leaves, and the programs that do it.
+
+    roots: positions of the results among the fetches. leaves: captured tensors, and numbers of arguments. saved: where the
+    backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a position).
+    wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes those that
+    the plan does not return; None where it returns all.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[int],
+        leaves: Sequence[Tensor | int],
+        saved: Sequence[tuple[str, Any]],
+        backward: Program,
+        reached: Sequence[bool],
+        recompute: Program | None,
+    ):
+        self.roots, self.leaves, self.saved = list(roots), list(leaves), list(saved)
+        self.backward, self.reached, self.recompute = backward, list(reached), recompute
+        self.wanted = False
+        self._symbolic: list[SymbolicProgram] = []
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether another trace should return the values that the backward pass reads."""
+        return self.wanted and self.recompute is not None
+
+    def follow(self, conditions: Conditions) -> None:
+        """Prepare for other extents. Raises Unfollowed where a program can't be filled in."""
+        programs = [self.backward] if self.recompute is None else [self.backward, self.recompute]
+        self._symbolic = [SymbolicProgram(program.prepared, conditions, ()) for program in programs]
+
+    def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> ResultTape:
+        """The same for other extents, over storage of its own."""
+        new = copy.copy(self)
+        new.wanted = False
+        new.saved = [(kind, cells.get(key, key) if kind == "cell" else key) for kind, key in self.saved]
+        filled = [symbolic.filled(filler, _Others(cells)) for symbolic in self._symbolic]
+        new.backward = self.backward.of(filled[0], None)
+        if self.recompute is not None:
+            new.recompute = self.recompute.of(filled[1], None)
+        return new
+
+    @property
+    def returned(self) -> bool:
+        """Whether the plan returns values that are no results of the function."""
+        return any(kind == "fetch" and key not in self.roots for kind, key in self.saved)
+
+    def recorded(self, tensors: list[Tensor], args: Sequence[Any]) -> list[Tensor]:
+        """`record` of a call whose arguments are tensors and arrays that need no conversion."""
+        self.record(tensors, [x._data if isinstance(x, Tensor) else x for x in args], args)
+        return tensors
+
+    def record(self, tensors: list[Tensor], arrays: Sequence[np.ndarray], given: Sequence[Any]) -> None:
+        """Put the results of a run on the tape. tensors: of all fetches; arrays: of the arguments `given`."""
+        leaves = [given[leaf] if isinstance(leaf, int) else leaf for leaf in self.leaves]
+        made = CompiledCall.apply(_Run(self, tensors, arrays, given), *leaves)
+        for position, tensor in zip(self.roots, made, strict=True):
+            tensors[position] = tensor
+
+
+class _Others(dict[Cell, Cell]):
+    """Storage by the cell whose place it takes; any other cell stays."""
+
+    def __missing__(self, cell: Cell) -> Cell:
+        return cell
+
+
+class _Run:
+    """The values of one run that its backward pass reads."""
+
+    def __init__(self, tape: ResultTape, tensors: Sequence[Tensor], arrays: Sequence[np.ndarray], given: Sequence[Any]):
+        self.tape = tape
+        self.results = [tensors[position] for position in tape.roots]
+        self.saved: list[Tensor] = []
+        self.arrays: Sequence[np.ndarray] = ()
+        for kind, key in tape.saved:
+            if kind == "fetch":
+                self.saved.append(tensors[key])
+            else:
+                source = given[key] if kind == "argument" else key.tensor
+                self.saved.append(source if isinstance(source, Tensor) else wrap(arrays[key]))
+        if tape.recompute is not None:
+            self.arrays = arrays
+
+    def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """The cotangents of the leaves."""
+        tape = self.tape
+        tape.wanted = True
+        values = [np.ascontiguousarray(x._data) for x in saved]
+        if tape.recompute is not None:
+            values += tape.recompute.run([np.ascontiguousarray(a) for a in self.arrays], _Cells())
+        found = iter(tape.backward.run([*values, *(np.ascontiguousarray(g._data) for g in seeds)], _Cells()))
+        return [wrap(next(found)) if reached else None for reached in tape.reached]
+
+
+class _Cells(dict[Any, np.ndarray]):
+    """The arrays of cells, which eager tensors own."""
+
+    def __missing__(self, cell: Any) -> np.ndarray:
+        array: np.ndarray = cell.tensor._data
+        return array
+
+
+class CompiledCall(Function):
+    """One call of a compiled function on the tape. `run` has done it already."""
+
+    @staticmethod
+    def forward(ctx: Any, run: _Run, *leaves: Any) -> Any:  # type: ignore[override]
+        ctx.run = run
+        ctx.save_for_backward(*run.saved)
+        return tuple(run.results)
+
+    @staticmethod
+    def backward(ctx: Any, *seeds: Any) -> Any:
+        if modes.now.grad:
+            raise GradientError(
+                "the gradient of a compiled function's result can't be differentiated again",
+                "take both gradients inside the compiled function, or the first one with create_graph=False",
+            )
+        return None, *ctx.run.gradients(ctx.saved_tensors, seeds)
+
+
+def result_tape(
+    specialization: Specialization, tracer: Tracer, fetches: Sequence[Any], feeds: Sequence[Node], saves: bool
+) -> ResultTape | None:
+    """The tape of the results among `fetches`; None where none can be differentiated outside. Called while the trace is active.
+
+    saves: whether the plan returns the values that the backward pass reads; they are entered in `specialization.fetches`.
+    """
+    if not modes.now.grad:
+        return None
+    roots = [
+        i for i, x in enumerate(fetches)
+        if x.requires_grad and x.node not in tracer.leaves and x.node not in tracer.freed and id(x) not in specialization.numbers
+    ]  # fmt: skip
+    graph, nodes = tracer.graph, [fetches[i].node for i in roots]
+    order = graph.reaching(nodes) if roots else []
+    keys: dict[int, tuple[Any, list[Node]]] = {}
+    for node in order:
+        key = tracer.leaves.get(node)
+        if isinstance(key, Tensor) or (key is not None and _passed(specialization, tracer, key)):
+            keys.setdefault(id(key), (key, []))[1].append(node)
+    if not keys:
+        return None
+    first = len(graph.nodes)
+    seeds = [append(graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in nodes]
+    found = _gradients(tracer, nodes, seeds, order, [node for _, versions in keys.values() for node in versions])
+    if found is None:
+        return None
+    parts = iter(found)
+    grads: list[Node | None] = []
+    for _, versions in keys.values():
+        sums = [g for g in (next(parts) for _ in versions) if g is not None]
+        grads.append(None if not sums else _sum(sums).node)
+    targets = [g for g in grads if g is not None]
+    late = set(graph.nodes[first:])
+    read = {i: None for node in graph.reaching(targets) if node in late for i in node.inputs}
+    read.update(dict.fromkeys(targets))
+    early = [node for node in read if node not in late and node.op.leaf != "constant"]
+    changed = {leaf.origin for _, leaf in (*tracer.captured.values(), *tracer.arguments) if leaf.changed}
+    places: dict[Node, tuple[str, Any]] = {}
+    for number, (_, leaf) in enumerate(tracer.arguments):
+        if leaf.origin in early and leaf.origin not in changed:
+            places[leaf.origin] = "argument", number
+    for node in early:
+        if node.op.leaf == "variable" and node not in changed:
+            places[node] = "cell", node.attrs["cell"]
+    rest = [node for node in early if node not in places]
+    repeated = None
+    if rest and not saves:
+        above = graph.reaching(rest)
+        if any(node.op.leaf == "generator" or node in changed for node in above):
+            saves = True
+        else:
+            repeated = Program(graph, rest, feeds, numerics=specialization.numerics)
+    if saves:
+        for node in rest:
+            places[node] = "fetch", next((i for i in roots if fetches[i].node is node), None)
+            if places[node][1] is None:
+                places[node] = "fetch", specialization.fetch(Symbol(graph, node))
+    known = [node for node in early if node in places]
+    feeds_back = [*known, *([] if saves else rest), *(seed.node for seed in seeds)]
+    backward = Program(graph, targets, feeds_back, numerics=specialization.numerics)
+    leaves = [key if isinstance(key, Tensor) else specialization.numbers[id(key)] for key, _ in keys.values()]
+    saved = [places[node] for node in known]
+    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated)
+
+
+def _passed(specialization: Specialization, tracer: Tracer, leaf: Any) -> bool:
+    """Whether a leaf is an argument that was passed as a tensor."""
+    number = specialization.numbers.get(id(leaf))
+    return number is not None and isinstance(tracer.arguments[number][0], Tensor)
+
+
+def _gradients(
+    tracer: Tracer, roots: Sequence[Node], seeds: Sequence[Symbol], order: Sequence[Node], wanted: Sequence[Node]
+) -> list[Any] | None:
+    """The cotangents of the wanted nodes; None where a backward pass inside the function has freed what they need."""
+    graph = tracer.graph
+    stops = [Symbol(graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
+    targets = [Symbol(graph, node) for node in wanted]
+    hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks and node not in tracer.leaves}
+    saved = modes.now.grad, tracer.differentiating
+    modes.now.grad, tracer.differentiating = False, True
+    try:
+        ys = [Symbol(graph, node) for node in roots]
+        return gradients(ys, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node))
+    except GradientError:
+        return None
+    finally:
+        modes.now.grad, tracer.differentiating = saved
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -1,0 +1,312 @@
+"""One run of a function whose Python needs values: operations are noted, and run as one plan where a value is asked for.
+
+Python itself runs, with tensors whose arrays are not there yet (`eager/pending.py`). So whatever it does in between happens in
+every run, and in order: it prints, it writes attributes, it branches on numbers. Tape, views and in-place changes are those of
+eager mode. An array that somebody else could write before the plan runs is copied when it is noted.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from sys import getrefcount
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ...eager.execution import flows, link, record_of
+from ...eager.grad_mode import modes
+from ...eager.operands import number
+from ...eager.pending import Pending, Value, pending, settled
+from ...eager.tape import Record, touch
+from ...eager.tensor import Tensor, wrap
+from ...errors import internal, user_line
+from ...ir import REGISTRY, Node, OpDef, View
+from ...operators import F, frontends, promotion, state
+from ...types import TensorType
+from .roads import NUMBERS, Roads, Step
+
+ndarray = np.ndarray
+LARGE = 1 << 22
+"""Bytes from which an array that others hold is not copied: the operation runs at once."""
+LONG = 4000
+"""Operations after which a segment ends."""
+CAST = REGISTRY["cast"]
+
+
+class Deferral:
+    """See the module. roads: the function's; full: what to do when there are too many segments."""
+
+    def __init__(self, roads: Roads, full: Any):
+        self.roads, self.full = roads, full
+        self.values: list[weakref.ref[Value]] = []
+        self.tensors: list[weakref.ref[Tensor]] = []
+        self.records: list[weakref.ref[Record]] = []
+        self.written: list[tuple[ndarray, Value]] = []
+        """Arrays that a change in place has given new values."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.at: Step = self.roads.root
+        self.arrays: list[ndarray] = []
+        self.inputs: dict[int, Node] = {}
+        self.held: list[ndarray] = []
+        """The arrays whose ids are keys of `inputs`."""
+        self.count = 0
+
+    # operations -------------------------------------------------------------------------------------------------------
+
+    def apply(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Note an operation; None for one that runs at once."""
+        if op.leaf or not args or modes.now.arrays:
+            return None
+        refs: list[Any] = []
+        large = whole = False
+        for arg in args:
+            kind = arg.__class__
+            if kind is Pending and arg._value.array is None:
+                refs.append(arg._value.node)
+                whole = True
+            elif kind in NUMBERS:
+                refs.append(arg)
+            elif isinstance(arg, Tensor):
+                ref, alone = self._input(arg._data)
+                large = large or not alone
+                refs.append(ref)
+            elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
+                refs.append(self._taken(arg.copy()))
+            elif isinstance(arg, np.generic) and arg.dtype.kind in "biuf":
+                refs.append(self._taken(np.array(arg)))
+            else:
+                return None
+        if large and not whole:
+            return None
+        if large:
+            refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
+        step = self.roads.find(self.at, op, refs, attrs)
+        if step is None:
+            if self._casts(op, args, refs):
+                return frontends.eager(op, self._cast(op, args, refs), attrs)
+            step = self.roads.add(self.at, op, refs, attrs)
+            if step is None:
+                return None
+        self.at = step
+        self.count += 1
+        if step.free:
+            self.arrays += [np.asarray(args[i], dtype) for i, dtype in step.numbers.items()]
+        out = self._result(op, step, args, attrs)
+        if self.count >= LONG:
+            self.settle()
+        return out
+
+    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any]) -> Tensor:
+        """The tensor of a noted operation, on the tape where a gradient can flow."""
+        first = args[0]
+        is_view = isinstance(op.emit, View) and isinstance(first, Tensor)
+        source = None
+        if is_view:
+            source = first._value if first.__class__ is Pending else first._data
+        value = Value(step.node, self, source)
+        self.values.append(weakref.ref(value))
+        mode, record = modes.now, None
+        if mode.grad and any(isinstance(a, Tensor) and a._tracked for a in args):
+            inputs = tuple([
+                a if isinstance(a, Tensor) else number(a, step.numbers[i]) if a.__class__ in NUMBERS else wrap(np.array(a))
+                for i, a in enumerate(args)
+            ])  # fmt: skip
+            if flows(op, inputs, value):  # type: ignore[arg-type]
+                record = record_of(op, inputs, attrs, value, mode)
+                self.records.append(weakref.ref(record))
+        out = pending(value, record)
+        if is_view:
+            link(out, first)
+        return out
+
+    def holds(self, tensor: Tensor) -> None:
+        """A pending tensor has been made."""
+        self.tensors.append(weakref.ref(tensor))
+
+    def _input(self, array: ndarray) -> tuple[Node | None, bool]:
+        """The node of a tensor's array, and True; None and False for a large one that others can write."""
+        node = self.inputs.get(id(array))
+        if node is not None:
+            return node, True
+        if not exclusive(array, 2):
+            if array.nbytes >= LARGE:
+                return None, False
+            return self._taken(array.copy(), array), True
+        if not array.flags.c_contiguous:
+            return self._taken(np.ascontiguousarray(array), array), True
+        return self._taken(array, array), True
+
+    def _taken(self, array: ndarray, key: ndarray | None = None) -> Node:
+        """The node of an array that nobody else writes."""
+        self.at = self.roads.input(self.at, TensorType(array.shape, array.dtype))
+        node = self.at.node
+        assert node is not None
+        self.arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
+        if key is not None:
+            self.inputs[id(key)] = node
+            self.held.append(key)
+        return node
+
+    def _casts(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> bool:
+        """Whether operands are cast first."""
+        return any(d is not None for d in self._dtypes(op, args, refs))
+
+    def _dtypes(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> list[Any]:
+        try:
+            targets = promotion(op, refs)
+        except Exception:  # which the operation raises again
+            return []
+        return [
+            None if t is None or r.__class__ in NUMBERS or t == r.type.dtype else t for t, r in zip(targets, refs, strict=True)
+        ]
+
+    def _cast(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> tuple[Any, ...]:
+        """The operands, cast to the dtypes that the operation takes."""
+        dtypes = self._dtypes(op, args, refs)
+        return tuple([
+            a if d is None else frontends.eager(CAST, (a if isinstance(a, Tensor) else wrap(np.array(a)),), {"dtype": d})
+            for a, d in zip(args, dtypes, strict=True)
+        ])  # fmt: skip
+
+    # changes in place ---------------------------------------------------------------------------------------------------
+
+    def assign(self, x: Tensor, value: Any, name: str) -> bool:
+        """Note that x gets a new value in its own memory. Otherwise everything is run, and False returned: eager mode
+        changes the array."""
+        mode = modes.now
+        tracked = x._tracked or (isinstance(value, Tensor) and value._tracked)
+        simple = not (mode.grad and tracked) and x._base is None and not _viewed(x) and x._record is None
+        if simple and isinstance(value, Tensor):
+            value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
+            value = F.clone(value)  # which nobody else holds
+            if value.__class__ is Pending and value._value.array is None and self._take_over(x, value._value):
+                touch(x, 3)
+                return True
+        self.settle()
+        return False
+
+    def _take_over(self, x: Tensor, value: Value) -> bool:
+        if x.__class__ is Pending:
+            home = x._home  # type: ignore[attr-defined]
+            if x._value.source is not None or getrefcount(x._value) > 2 + (home is not None):  # type: ignore[attr-defined]
+                return False
+            if home is not None:
+                self.written = [(array, old) for array, old in self.written if array is not home]
+                self.written.append((home, value))
+            x.__dict__["_value"] = value
+            return True
+        home = x._data
+        if not home.flags.writeable or not home.flags.c_contiguous or not exclusive(home, 2 + self._holds(home)):
+            return False
+        self.written.append((home, value))
+        x.__dict__["_value"], x.__dict__["_home"] = value, home
+        x.__class__ = Pending
+        self.holds(x)
+        return True
+
+    def _holds(self, array: ndarray) -> int:
+        """How many references this run has to an array."""
+        if id(array) not in self.inputs:
+            return 0
+        return 1 + any(other is array for other in self.arrays)
+
+    # cuts ---------------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Run what was noted, and make all tensors ordinary ones."""
+        deferral, state.deferral = state.deferral, None
+        try:
+            self._run()
+        finally:
+            state.deferral = deferral
+
+    def _run(self) -> None:
+        live = [value for reference in self.values if (value := reference()) is not None and value.array is None]
+        roots = [value for value in live if value.source is None]
+        raised: Exception | None = None
+        if roots:
+            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), _cut)
+            failed: Exception | None = None
+            results: Sequence[Any] = ()
+            if segment is not None:
+                try:
+                    results = segment.run(self.arrays)
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    failed = error
+            if segment is None or failed is not None:
+                if failed is None:
+                    self.full()
+                computed: dict[Node, ndarray] = {}
+                try:
+                    self.roads.interpret(self.at, self.arrays, computed)
+                except Exception as error:
+                    raised = error
+                results = [np.array(computed[value.node]) if value.node in computed else None for value in roots]
+            for value, array in zip(roots, results, strict=True):
+                value.array = array
+        for home, value in self.written:
+            if value.array is not None:
+                np.copyto(home, value.array)
+                value.array = home
+        for value in live:
+            if value.source is not None:
+                source = value.source.array if value.source.__class__ is Value else value.source
+                if source is not None:
+                    value.array = np.asarray(value.node.op.eval(source, **value.node.attrs))
+        for reference in self.tensors:
+            tensor: Any = reference()
+            if tensor is not None and tensor.__class__ is Pending and tensor._value.array is not None:
+                _settle_tensor(tensor)
+        for made in self.records:
+            record = made()
+            if record is not None and record.out.__class__ is Value and record.out.array is not None:
+                record.out = record.out.array
+        if raised is not None:
+            for value in live:
+                value.error = raised if value.array is None else None
+        for kept in (self.values, self.tensors, self.records, self.written):
+            kept.clear()
+        self._begin()
+        if raised is not None:
+            raise raised
+
+
+def _settle_tensor(tensor: Any) -> None:
+    array, home = tensor._value.array, tensor._home
+    settled(tensor, array if home is None else home)
+    base = tensor._base
+    if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
+        tensor._base = None  # a reshape had to copy
+
+
+def _viewed(x: Tensor) -> bool:
+    """Whether other tensors share the memory of x by the tape."""
+    return bool(x._views) and any(view() is not None for view in x._views)  # type: ignore[union-attr]
+
+
+def exclusive(array: ndarray, count: int) -> bool:
+    """Whether nobody else holds an array, or the memory that it is a part of. count: references that the caller knows of."""
+    if getrefcount(array) > count + 2:  # and those of this call
+        return False
+    base = array.base
+    return base is None or (getrefcount(base) <= 3 and not (isinstance(base, ndarray) and base.base is not None))
+
+
+def _cut() -> tuple[Any, str]:
+    """The user's line, and the function of the package that it calls there."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not internal.get(file, False) and "staticgrad" not in file:
+            break
+        name, frame = frame.f_code.co_name, frame.f_back
+    return user_line(), name
+

@@ -1,0 +1,199 @@
+"""The roads that runs of a function have taken: a tree of operations, with a plan where a run was cut.
+
+A run walks down the tree while its operations are those of an earlier one. Where it takes another branch, another road begins.
+Every segment begins at the root, so an iteration of a loop finds the segment of the one before. A number that differs between
+two runs becomes an argument of the plan.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.program import Program
+from ...compiler.templates import Templates
+from ...eager.execution import recover
+from ...eager.tensor import wrap
+from ...errors import StaticgradError, Where
+from ...ir import REGISTRY, Graph, Node, OpDef
+from ...operators import Symbol, append, promotion
+from ...types import TensorType
+from ..plain import same
+
+NUMBERS = (bool, int, float)
+
+
+class Step:
+    """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there.
+
+    refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
+    these are inputs, so that any number will do.
+    """
+
+    __slots__ = (
+        "attrs", "children", "free", "inputs", "is_view", "node", "nodes", "numbers", "op", "parent", "plans", "refs",
+    )  # fmt: skip
+
+    def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
+        self.parent, self.node, self.nodes = parent, node, tuple(nodes)
+        self.op: OpDef | None = None
+        self.refs: tuple[Any, ...] = ()
+        self.attrs: Mapping[str, Any] = {}
+        self.numbers: dict[int, np.dtype] = {}
+        self.free = False
+        self.children: list[Step] = []
+        self.inputs: dict[Any, Step] = {}
+        self.plans: dict[tuple[Node, ...], Segment | None] = {}
+
+    def matches(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+        """Whether an operation is this one."""
+        if op is not self.op or len(refs) != len(self.refs):
+            return False
+        for ref, mine in zip(refs, self.refs, strict=True):
+            if ref is not mine and not (mine.__class__ is ref.__class__ in NUMBERS and (self.free or equal(mine, ref))):
+                return False
+        return attrs is self.attrs or alike(self.attrs, attrs)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two numbers are the same, the sign of 0 included."""
+    return bool(a == b) if a.__class__ is not float else struct.pack("d", a) == struct.pack("d", b)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether attributes are the same, the types of numbers included."""
+    if a is b:
+        return True
+    kind = a.__class__
+    if kind is not b.__class__:
+        return False
+    if kind in (int, str, bool):
+        return bool(a == b)
+    if kind is tuple or kind is list:
+        return len(a) == len(b) and all(map(alike, a, b))
+    if kind is dict:
+        return len(a) == len(b) and all(name in b and alike(x, b[name]) for name, x in a.items())
+    return same(a, b)
+
+
+class Segment:
+    """The operations from one cut to the next as a plan. fetches: the nodes whose values live on. where: the user's line of the
+    cut; reason: what asked for a value there."""
+
+    def __init__(self, program: Program, operations: int, where: Where | None, reason: str):
+        self.program, self.operations, self.where, self.reason = program, operations, where, reason
+        self.runs = 0
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        self.runs += 1
+        return self.program.run(arrays, {})
+
+    @property
+    def plan(self) -> Any:
+        """The plan of the latest shapes; None before the first run."""
+        return next(reversed(self.program.plans.values()), None)
+
+
+class Roads:
+    """The tree of one function."""
+
+    def __init__(self, numerics: str, passes: Sequence[Any], most: int):
+        self.graph = Graph()
+        self.root = Step(None)
+        self.numerics, self.passes, self.most = numerics, passes, most
+        self.templates = Templates()
+        self.segments: list[Segment] = []
+
+    def input(self, at: Step, kind: TensorType) -> Step:
+        """The step that takes an array of this type."""
+        step = at.inputs.get(kind)
+        if step is None:
+            node = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}).node
+            step = at.inputs[kind] = Step(at, node, (node,))
+        return step
+
+    def find(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> Step | None:
+        """The step after `at` that is this operation."""
+        for child in at.children:
+            if child.matches(op, refs, attrs):
+                return child
+        return None
+
+    def add(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any]) -> Step | None:
+        """Enter a step; None for an operation that a plan can't have, or that fails."""
+        graph, first = self.graph, len(self.graph.nodes)
+        twins = [child for child in at.children if child.op is op and _differ_in_numbers(child, refs, attrs)]
+        operands = [ref if ref.__class__ in NUMBERS else Symbol(graph, ref) for ref in refs]
+        try:
+            targets = promotion(op, [x.node if isinstance(x, Symbol) else x for x in operands])
+            numbers = {i: np.dtype(targets[i]) for i, ref in enumerate(refs) if ref.__class__ in NUMBERS}
+            if any(t is not None and i not in numbers and t != refs[i].type.dtype for i, t in enumerate(targets)):
+                return None  # a cast that eager mode records
+            if twins:
+                for i, dtype in numbers.items():
+                    operands[i] = append(graph, REGISTRY["placeholder"], (), {"type": TensorType((), dtype)})
+            node = append(graph, op, operands, attrs).node
+        except (StaticgradError, OverflowError, TypeError, ValueError):
+            return None
+        if not isinstance(node.type, TensorType) or not node.type.static or type(node.type) is not TensorType:
+            return None
+        step = Step(at, node, graph.nodes[first:])
+        step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
+        at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
+        if twins:
+            at.children += twins
+        return step
+
+    def segment(self, at: Step, fetches: tuple[Node, ...], where: Any) -> Segment | None:
+        """The plan for the road to `at`; None where there are too many. where: gives the user's line and the reason."""
+        if fetches not in at.plans:
+            if len(self.segments) >= self.most:
+                return None
+            feeds, operations = [], 0
+            step: Step | None = at
+            while step is not None and step.node is not None:
+                operations += step.op is not None
+                feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
+                step = step.parent
+            program = Program(
+                self.graph, fetches, feeds[::-1], numerics=self.numerics, passes=self.passes, templates=self.templates
+            )
+            at.plans[fetches] = Segment(program, operations, *where())
+            self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
+        return at.plans[fetches]
+
+    def interpret(self, at: Step, arrays: Sequence[np.ndarray], values: dict[Node, np.ndarray]) -> None:
+        """Enter the values of all operations of a road, one by one. Raises the error of the first that fails."""
+        nodes: list[Node] = []
+        step: Step | None = at
+        while step is not None and step.node is not None:
+            nodes += reversed(step.nodes)
+            step = step.parent
+        given = iter(arrays)
+        with np.errstate(all="ignore"):
+            for node in reversed(nodes):
+                if node.op.leaf == "placeholder":
+                    values[node] = next(given)
+                else:
+                    values[node] = _evaluated(node, [values[i] for i in node.inputs])
+
+
+def _evaluated(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """The value of a node. Raises the errors of eager mode, with the line of the operation."""
+    try:
+        return np.asarray(node.op.eval(*operands, **node.attrs))
+    except Exception as error:
+        try:
+            return np.asarray(recover(error, node.op, tuple(map(wrap, operands)), node.attrs))
+        except StaticgradError as ours:
+            raise type(ours)(ours.summary, *ours.details, where=node.where) from None
+
+
+def _differ_in_numbers(step: Step, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether an operation is that of a step but for the values of numbers."""
+    return len(refs) == len(step.refs) and not step.free and alike(step.attrs, attrs) and all(
+        ref is mine or (ref.__class__ is mine.__class__ in NUMBERS) for ref, mine in zip(refs, step.refs, strict=True)
+    )  # fmt: skip

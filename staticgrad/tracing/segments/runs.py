@@ -1,0 +1,92 @@
+"""Runs of a function in segments, and their report."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ...errors import StaticgradError
+from ...operators import frontends, state
+from .deferral import Deferral
+from .roads import Roads
+
+Result = TypeVar("Result")
+
+MOST = 64
+"""Segments of a function; more of them run operation by operation."""
+_count = threading.Lock()
+"""Held while `frontends.tracing` is changed."""
+
+
+def printed_once(work: Callable[[], Result]) -> Result:
+    """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
+    out, text = sys.stdout, io.StringIO()
+    sys.stdout = text
+    try:
+        result = work()
+    except StaticgradError:
+        text = io.StringIO()
+        raise
+    finally:
+        if sys.stdout is text or sys.stdout.__class__ is io.StringIO:
+            sys.stdout = out
+        out.write(text.getvalue())
+    return result
+
+
+class SegmentedRuns:
+    """Runs the calls of one function whose Python needs values. why: the error of the trace."""
+
+    def __init__(self, name: str, numerics: str, passes: Sequence[Any], why: Exception):
+        self.name, self.why = name, why
+        self.roads = Roads(numerics, passes, MOST)
+        self.warned = False
+
+    def run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """One call. Its effects are those of eager mode, in order, also if it raises."""
+        deferral = Deferral(self.roads, self._full)
+        outer = state.deferral
+        try:
+            with _count:
+                frontends.tracing += 1  # short paths of eager ops step aside
+            state.deferral = deferral
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                deferral.settle()
+        finally:
+            state.deferral = outer
+            with _count:
+                frontends.tracing -= 1
+
+    def _full(self) -> None:
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
+                f"({self.why})",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def plan(self) -> Any:
+        """The plan of the largest segment; None before the first run."""
+        segments = [segment for segment in self.roads.segments if segment.plan is not None]
+        return max(segments, key=lambda segment: segment.operations).plan if segments else None
+
+    def explain(self) -> str:
+        """The cuts with the user's lines, and the plan of each segment."""
+        summary = str(self.why).partition("\n")[0]
+        lines = [f"{self.name} runs in segments, because {summary}"]
+        for number, segment in enumerate(self.roads.segments):
+            line = "the end of the function" if segment.reason == "run" else f"{segment.where}, for {segment.reason}"
+            lines.append(f"segment {number}: {segment.operations} operations, {segment.runs} runs, cut at {line}")
+        for number, segment in enumerate(self.roads.segments):
+            if segment.plan is not None:
+                lines += ["", f"segment {number}", segment.plan.explain()]
+        return "\n".join(lines)

@@ -1,0 +1,37 @@
+"""The settings of `sg.compile` that PyTorch's function of this name has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ArgumentError
+
+BACKENDS = ("inductor", "eager", "aot_eager")
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+BREAKS = ("split", "eager", "error")
+default_break = "split"
+
+
+def check_settings(backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool) -> str:
+    """What happens where Python needs a value. Raises ArgumentError for a setting that PyTorch would refuse, and for a backend
+    of the user's."""
+    if backend not in BACKENDS:
+        given = repr(backend) if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
+        raise ArgumentError(
+            f"Invalid backend: {given}: this library compiles by itself",
+            f"leave it out, or write one of {', '.join(map(repr, BACKENDS))}; passes= takes functions of the graph",
+        )
+    if mode not in MODES:
+        raise ArgumentError(f"Unrecognized mode={mode}, should be one of: {', '.join(str(m) for m in MODES if m)}")
+    if mode is not None and options is not None:
+        raise ArgumentError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if on_break is not None and on_break not in BREAKS:
+        raise ArgumentError(f"on_break is one of {', '.join(map(repr, BREAKS))}, got {on_break!r}")
+    if fullgraph and on_break not in (None, "error"):
+        raise ArgumentError(f"fullgraph=True refuses what on_break={on_break!r} allows", "leave one of them out")
+    if fullgraph:
+        return "error"
+    return default_break if on_break is None else str(on_break)
