@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .eager.composites import composite
 from .errors import ArgumentError, ShapeError
 from .operators import F, Tensor, TensorLike
 from .ops.attention import attention_softmax
@@ -59,6 +60,7 @@ def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, sca
     return F.where(alive, F.softmax(F.where(alive, scores, 0), -1), 0)
 
 
+@composite
 def scaled_dot_product_attention(
     query: TensorLike, key: TensorLike, value: TensorLike, attn_mask: TensorLike | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,

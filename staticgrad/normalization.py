@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .eager import no_grad
+from .eager.composites import composite
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state
@@ -145,6 +146,7 @@ def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tup
 
 
 @spelled
+@composite
 def group_norm(
     input: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -181,6 +183,7 @@ def group_norm(
 
 
 @spelled
+@composite
 def rms_norm(
     input: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, eps: float | None = None
 ) -> Tensor:

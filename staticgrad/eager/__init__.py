@@ -29,7 +29,7 @@ from .creation import (
     zeros,
 )
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
-from .grad_mode import detect_anomaly, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .tape import Record
 from .tape_graph import graph_of
 from .tensor import Tensor
@@ -56,6 +56,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "dropout",
+    "eager_kernels",
     "empty",
     "empty_permuted",
     "empty_strided",

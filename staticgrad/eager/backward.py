@@ -19,6 +19,8 @@ from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes, no_grad
 from .inplace import replace
+from .kernels import OFF
+from .op_calls import cotangents
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
@@ -255,6 +257,8 @@ class BackwardEngine:
         self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
+        self.heavy = OFF[2] if self.anomaly else mode.heavy
+        """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -369,6 +373,8 @@ class BackwardEngine:
             return
         rules, operands, plain, out = op.vjp, None, not self.create, record.out
         adds = op.vjp_add is not None and plain and not self.anomaly
+        if plain and g.size >= self.heavy and not adds:
+            edges = self._by_kernels(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
@@ -389,6 +395,28 @@ class BackwardEngine:
                 self._add_at_record(maker, cotangent)
             else:
                 self._add_at_leaf(leaf, cotangent)
+
+    def _by_kernels(self, record: Record, g: np.ndarray, edges: list[Edge]) -> list[Edge]:
+        """Pass on the cotangents that kernels compute; returns the edges of the others."""
+
+        def saved(position: int) -> Any:
+            return self._saved_out(record) if position < 0 else self._saved(record.inputs[position], record)
+
+        found = cotangents(record, g, tuple([position for position, _, _ in edges]), saved)
+        if found is None:
+            return edges
+        left = []
+        for found_edge in edges:
+            position, maker, leaf = found_edge
+            cotangent = found.get(position)
+            if cotangent is None:
+                left.append(found_edge)
+                continue
+            if maker is not None:
+                self._add_at_record(maker, cotangent)
+            else:
+                self._add_at_leaf(leaf, cotangent)
+        return left
 
     def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them

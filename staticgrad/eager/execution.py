@@ -14,6 +14,7 @@ from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
 from .grad_mode import Mode, modes
+from .op_calls import value as kernel_value
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
@@ -53,13 +54,17 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         tracked = any(t._tracked for t in args)
     elif plan:
         args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])
-    try:
-        if len(args) == 1:
-            data = mode.quiet(op.eval, args[0]._data, **attrs)
-        else:
-            data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
-    except Exception as error:
-        data = recover(error, op, args, attrs)
+    data = None
+    if args[0]._data.size >= mode.heavy:
+        data = kernel_value(op, attrs, *[t._data for t in args])
+    if data is None:
+        try:
+            if len(args) == 1:
+                data = mode.quiet(op.eval, args[0]._data, **attrs)
+            else:
+                data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
+        except Exception as error:
+            data = recover(error, op, args, attrs)
     return result(op, args, data, mode if tracked else None, attrs)
 
 

@@ -18,6 +18,7 @@ from ..ops.reductions import chosen, kept
 from ..types import ALL_AXES, normalize_axes
 from .execution import fresh, result
 from .grad_mode import modes
+from .op_calls import value as kernel_value
 from .operands import FLOATS, NUMBERS, number
 from .tensor import Tensor
 
@@ -50,10 +51,12 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
-        try:
-            data = mode.quiet(ufunc, x._data, y._data)
-        except (ValueError, RuntimeError):
-            return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
+        data = kernel_value(op, NO_ATTRS, x._data, y._data) if first.size >= mode.least else None
+        if data is None:
+            try:
+                data = mode.quiet(ufunc, x._data, y._data)
+            except (ValueError, RuntimeError):
+                return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
         return made(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
@@ -69,12 +72,14 @@ def unary(name: str) -> Callable[[Any], Any]:
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
-        mode = modes.now
-        try:
-            data = mode.quiet(function, self._data)
-        except RuntimeError:
-            return general(self)
-        return made(op, (self,), data, mode if self._tracked else None, NO_ATTRS)
+        mode, data = modes.now, self._data
+        value = kernel_value(op, NO_ATTRS, data) if data.size >= mode.least else None
+        if value is None:
+            try:
+                value = mode.quiet(function, data)
+            except RuntimeError:
+                return general(self)
+        return made(op, (self,), value, mode if self._tracked else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -101,12 +106,14 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
         if frontends.tracing or (data := self._data).dtype not in FLOATS or dtype is not None or out is not None:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
-        mode = modes.now
-        try:
-            value = mode.quiet(fold, data, axes, None, None, keepdims)
-        except (ValueError, RuntimeError):
-            return general(self, axis, keepdims)
-        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes, "keepdims": keepdims})
+        mode, attrs = modes.now, {"axis": axes, "keepdims": keepdims}
+        value = kernel_value(op, attrs, data) if data.size >= mode.least else None
+        if value is None:
+            try:
+                value = mode.quiet(fold, data, axes, None, None, keepdims)
+            except (ValueError, RuntimeError):
+                return general(self, axis, keepdims)
+        return result(op, (self,), value, mode if self._tracked else None, attrs)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -150,12 +157,14 @@ def along(name: str) -> Callable[..., Any]:
             return general(self, *args, **named)
         axis = args[0] if args else -1
         axes = normalize_axes(axis, data.ndim)
-        mode = modes.now
-        try:
-            value = mode.quiet(function, data, axes)
-        except RuntimeError:
-            return general(self, axis)
-        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes})
+        mode, attrs = modes.now, {"axis": axes}
+        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
+        if value is None:
+            try:
+                value = mode.quiet(function, data, axes)
+            except RuntimeError:
+                return general(self, axis)
+        return result(op, (self,), value, mode if self._tracked else None, attrs)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method

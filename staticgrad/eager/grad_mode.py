@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextvars
 import functools
 import inspect
+import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator
@@ -19,6 +21,29 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOTED = 20_000
 """How many records of a thread note their lines."""
+ELEMENTWISE = 2048
+"""Elements from which a kernel beats NumPy's function of elements: below, the search for the kernel costs more."""
+
+
+def kernels_setting(enabled: bool, wait: bool = False, least: int = 0) -> tuple[bool, int, int]:
+    """The value of `Mode.kernels`: see `eager_kernels`."""
+    return (wait, max(least, ELEMENTWISE), max(least, 1)) if enabled else (wait, sys.maxsize, sys.maxsize)
+
+
+def _of_environment() -> tuple[bool, int, int]:
+    """The setting that STATICGRAD_EAGER names: numpy, kernels, or wait, the latter two perhaps with ":" and the least number of
+    elements."""
+    text = os.environ.get("STATICGRAD_EAGER", "kernels")
+    word, _, least = text.partition(":")
+    if word not in ("numpy", "kernels", "wait") or not (least.isdecimal() or least == ""):
+        raise ArgumentError(
+            f"STATICGRAD_EAGER is {text!r}", "it has to be numpy, kernels or wait; kernels:1000 is for arrays of 1000 elements"
+        )
+    return kernels_setting(word != "numpy", word == "wait", int(least) if least else 0)
+
+
+DEFAULT = _of_environment()
+"""The setting of new threads."""
 
 
 class Mode:
@@ -31,7 +56,14 @@ class Mode:
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
     """
 
-    __slots__ = ("_anomaly", "_left", "_saver", "arrays", "check_nan", "engine", "grad", "inference", "quiet", "watched")
+    waits: bool
+    least: int
+    heavy: int
+
+    __slots__ = (
+        "_anomaly", "_left", "_saver", "arrays", "check_nan", "engine", "grad", "heavy", "inference", "least", "quiet", "waits",
+        "watched",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.grad = True
@@ -43,11 +75,22 @@ class Mode:
         self.inference = False
         self.watched = True
         self.arrays = False
+        self.kernels = DEFAULT
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
         self.quiet: Callable[..., Any] = context.run
+
+    @property
+    def kernels(self) -> tuple[bool, int, int]:
+        """(waits, least, heavy): whether the first call of an operation makes its kernel; the number of elements from which
+        elementwise operations look for one; the same for all others."""
+        return self.waits, self.least, self.heavy
+
+    @kernels.setter
+    def kernels(self, value: tuple[bool, int, int]) -> None:
+        self.waits, self.least, self.heavy = value
 
     @property
     def anomaly(self) -> bool:
@@ -295,6 +338,43 @@ class inference_mode(_Decorator):
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
     return modes.now.inference
+
+
+class eager_kernels(_Decorator):
+    """Whether eager operations run the compiler's kernels: as a statement for good, as a context manager until its end, as a
+    decorator while the function runs. It holds for this thread.
+
+    enabled: kernels compute what they are ready for, and NumPy the rest; False: NumPy computes everything. wait: the first call
+    of an operation waits for its kernel, so that results don't depend on the time that compilation takes; otherwise kernels
+    are made in the background. least: the number of elements from which operations look for a kernel.
+
+    The environment variable STATICGRAD_EAGER gives the setting that a process begins with: `kernels` (the default), `wait`,
+    or `numpy`. Kernels agree with NumPy within the bounds of `docs/numerics.md`, not in the last bit.
+
+    Examples:
+        >>> x = sg.linspace(0, 1, 5)
+        >>> with sg.eager_kernels(False):
+        ...     y = sg.exp(x)
+    """
+
+    def __init__(self, enabled: bool = True, *, wait: bool = False, least: int = 0):
+        self.saved = modes.now.kernels
+        self.setting = modes.now.kernels = kernels_setting(bool(enabled), bool(wait), int(least))
+
+    def __call__(self, fn: Function) -> Function:
+        modes.now.kernels = self.saved  # not used as a statement
+        return super().__call__(fn)
+
+    def again(self) -> eager_kernels:
+        made = object.__new__(eager_kernels)
+        made.saved, made.setting = modes.now.kernels, self.setting
+        return made
+
+    def __enter__(self) -> None:
+        modes.now.kernels = self.setting
+
+    def __exit__(self, *error: Any) -> None:
+        modes.now.kernels = self.saved
 
 
 class detect_anomaly:

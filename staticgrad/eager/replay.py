@@ -20,6 +20,7 @@ from ..ops.custom_gradient import call_op
 from .backward import BackwardEngine
 from .execution import run
 from .grad_mode import modes
+from .kernels import OFF
 from .tensor import wrap
 
 Values = dict[Node, Any]
@@ -37,12 +38,12 @@ class Replay:
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         mode = modes.now
-        saved = mode.grad, mode.anomaly, mode.arrays
-        mode.grad, mode.anomaly, mode.arrays = True, False, False
+        saved = mode.grad, mode.anomaly, mode.arrays, mode.kernels
+        mode.grad, mode.anomaly, mode.arrays, mode.kernels = True, False, False, OFF
         try:
             values = self._run(arrays)
         finally:
-            mode.grad, mode.anomaly, mode.arrays = saved
+            mode.grad, mode.anomaly, mode.arrays, mode.kernels = saved
         return tuple(values[node]._data for node in self.results)
 
     def _run(self, arrays: Sequence[np.ndarray]) -> Values:

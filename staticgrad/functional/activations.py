@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..eager.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, spelled, state
@@ -202,6 +203,7 @@ rrelu_ = changing(rrelu)
 
 
 @spelled
+@composite
 def gelu(input: TensorLike, approximate: str = "none") -> Tensor:
     """x Phi(x), with Phi the normal distribution function by erf, or by tanh with approximate="tanh".
 
@@ -217,6 +219,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> Tensor:
 
 
 @spelled
+@composite
 def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
     """The input, times the weight below 0: one number, or one per channel (axis 1). Raises ShapeError."""
     x, weight = operand(input), operand(weight)
@@ -237,6 +240,7 @@ def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
 
 
 @spelled
+@composite
 def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta input)) / beta; the input where beta input > threshold."""
     x = operand(input)
@@ -246,12 +250,14 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> Tenso
 
 
 @spelled
+@composite
 def logsigmoid(input: TensorLike) -> Tensor:
     """log(sigmoid(input))."""
     return -F.softplus(-operand(input))
 
 
 @spelled
+@composite
 def hardshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
     """The input, or 0 within [-lambd, lambd]."""
     x = operand(input)
@@ -259,6 +265,7 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
 
 
 @spelled
+@composite
 def softshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
     """The input moved towards 0 by lambd, or 0. Raises ArgumentError for a negative lambd."""
     if lambd < 0:
@@ -268,6 +275,7 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
 
 
 @spelled
+@composite
 def tanhshrink(input: TensorLike) -> Tensor:
     """input - tanh(input)."""
     x = operand(input)
@@ -275,6 +283,7 @@ def tanhshrink(input: TensorLike) -> Tensor:
 
 
 @spelled
+@composite
 def softsign(input: TensorLike) -> Tensor:
     """input / (1 + |input|)."""
     x = operand(input)
@@ -294,6 +303,7 @@ def tanh(input: TensorLike) -> Tensor:
 
 
 @spelled
+@composite
 def glu(input: TensorLike, dim: int = -1) -> Tensor:
     """a sigmoid(b) for the halves a, b of the input along `dim`. Raises ShapeError for an odd extent."""
     x = operand(input)
@@ -333,6 +343,7 @@ def log_softmax(input: TensorLike, dim: int | None = None, _stacklevel: int = 3,
 
 
 @spelled
+@composite
 def softmin(input: TensorLike, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """softmax(-input)."""
     x = operand(input)

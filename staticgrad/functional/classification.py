@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor as EagerTensor
+from ..eager.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import along_op, bounded
@@ -116,6 +117,7 @@ def _check_ignored(name: str, ignore_index: Any) -> int:
 
 
 @spelled
+@composite
 def nll_loss(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -139,6 +141,7 @@ def nll_loss(
 
 
 @spelled
+@composite
 def cross_entropy(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
@@ -300,6 +303,7 @@ def _clamped(x: Any, inside: Any, value: Any, raw: Any, sign: int) -> Any:
 
 
 @spelled
+@composite
 def binary_cross_entropy_with_logits(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: TensorLike | None = None,
@@ -334,6 +338,7 @@ def _rows(name: str, scores: Tensor) -> tuple[Tensor, bool]:
 
 
 @spelled
+@composite
 def multi_margin_loss(
     input: TensorLike, target: TensorLike, p: int = 1, margin: float = 1.0, weight: TensorLike | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",

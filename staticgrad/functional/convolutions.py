@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.convolution import check_conv, conv_input_op, conv_op
@@ -86,6 +87,7 @@ def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Tensor:
 
 
 @spelled
+@composite
 def conv1d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, dilation: ShapeLike = 1, groups: int = 1,
@@ -98,6 +100,7 @@ def conv1d(
 
 
 @spelled
+@composite
 def conv2d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, dilation: ShapeLike = 1, groups: int = 1,
@@ -237,6 +240,7 @@ def conv_transpose1d(
 
 
 @spelled
+@composite
 def conv_transpose2d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, output_padding: ShapeLike = 0, groups: int = 1, dilation: ShapeLike = 1,

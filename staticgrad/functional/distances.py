@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.linear_algebra.norms import vector_norm
@@ -38,6 +39,7 @@ def pairwise_distance(
 
 
 @spelled
+@composite
 def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 x2 / (max(||x1||, eps) max(||x2||, eps)) along `dim`, broadcast. Raises ShapeError."""
     a, b = operand(x1), operand(x2)
@@ -59,6 +61,7 @@ def _scaled(x: Tensor, axis: int, eps: float) -> Tensor:
 
 
 @spelled
+@composite
 def normalize(input: TensorLike, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
     """input / max(||input||_p, eps), with norms along `dim`, one axis or several."""
     x = operand(input)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..eager.composites import composite
 from ..errors import ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand
@@ -10,6 +11,7 @@ from .checks import fitting
 
 
 @spelled
+@composite
 def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """input @ weight.T + bias, in PyTorch's layout.
 
@@ -41,6 +43,7 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None
 
 
 @spelled
+@composite
 def bilinear(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """y_k = input1' weight_k input2 + bias_k.
 

@@ -6,6 +6,7 @@ import functools
 import operator
 from typing import Any
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..normalization import batch_norm, check_eps, kept, renew
 from ..operators import Array, F, Tensor, TensorLike, spelled
@@ -16,6 +17,7 @@ from .checks import check_floating, fitting
 
 
 @spelled
+@composite
 def layer_norm(
     input: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, bias: TensorLike | None = None,
     eps: float = 1e-5,
@@ -96,6 +98,7 @@ def _count(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @spelled
+@composite
 def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha mean(x**2))**beta with the mean over `size` neighbouring channels (zeros beyond the ends).
 

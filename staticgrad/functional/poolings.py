@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor as EagerTensor
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, most_op, most_take_op, pooled_extent, windows
@@ -139,6 +140,7 @@ def _depths(depth: int, plane: int) -> np.ndarray:
 
 
 @spelled
+@composite
 def max_pool1d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -149,6 +151,7 @@ def max_pool1d(
 
 
 @spelled
+@composite
 def max_pool2d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -528,6 +531,7 @@ def _divisors(name: str, x: Any, rules: Any) -> np.ndarray:
 
 
 @spelled
+@composite
 def avg_pool1d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -537,6 +541,7 @@ def avg_pool1d(
 
 
 @spelled
+@composite
 def avg_pool2d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,

@@ -26,6 +26,7 @@ from ..operators import Tensor as AnyTensor
 from ..types import PART_OF, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
+from .native_step import native_step
 from .state_io import load, save
 
 if TYPE_CHECKING:
@@ -306,6 +307,8 @@ class Optimizer:
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
+        if native_step(self, gradients):
+            return
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
             trace.undo.append(lambda: self._restore(before))

@@ -55,6 +55,16 @@ class Results:
             self.pools.append(pool)
             words[t.POOL], words[t.POOLED] = address(pool), SPARE
 
+    def share(self, pools: dict[tuple[tuple[int, ...], np.dtype], np.ndarray], spare: int) -> None:
+        """Keep spare arrays of large results together with other plans: `spare` for each shape and dtype, in `pools`."""
+        self.pools.clear()
+        for i, buffer in enumerate(self.fetches):
+            words = self.words(i)
+            if words[t.POOL]:
+                pool = pools.setdefault((buffer.shape, buffer.dtype), np.full(spare, None, object))
+                self.pools.append(pool)
+                words[t.POOL], words[t.POOLED] = address(pool), spare
+
     def point(self) -> None:
         """Find the memory of the results that are copied."""
         self.copies = [

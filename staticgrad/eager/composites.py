@@ -1,0 +1,306 @@
+"""Functions that are made of several ops, as one operation of eager mode.
+
+`composite` marks a function of tensors that has no effects. Where kernels are on and ready, a call is one plan and one record of
+the tape. The plan computes the result and the values that the backward plan reads and that cost too much to compute again. Both
+are parts of one graph: that of the function and, by symbolic reverse mode, of its gradient. Elsewhere the function runs as it
+is written, op by op; so it does when its gradient is to be recorded (`create_graph`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..autodiff import messages
+from ..autodiff.reverse import gradients
+from ..errors import GradientError
+from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, View
+from ..operators import Symbol, frontends
+from .backward import grad
+from .execution import watch
+from .grad_mode import modes
+from .kernels import OFF, known, program_of, requests
+from .op_calls import FLOATS, family_of, placeholders
+from .tape import FreedTensor, Record, tick
+from .tensor import PublicTensor, Tensor, ndarray, new, wrap
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PLAIN = frozenset({int, float, bool, str, type(None), np.dtype})
+"""Classes of arguments that are part of a call's key."""
+
+
+class Form(NamedTuple):
+    """A call of a function with some arguments left open: those that are tensors, in this order."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *tensors: Any) -> Any:
+        given = iter(tensors)
+        args = [next(given) if a is OPEN else a for a in self.args]
+        return self.function(*args, **{name: next(given) if a is OPEN else a for name, a in self.named})
+
+
+OPEN = PublicTensor
+"""What stands for a tensor in a form and in a key."""
+
+
+class Saved(NamedTuple):
+    """How the backward plan of a call gets its operands after the cotangent: positions of the call's operands, -1 for the
+    result, then what is kept. positions: the operands of which it computes the cotangents."""
+
+    key: Hashable
+    reads: tuple[int, ...]
+    positions: tuple[int, ...]
+
+
+saved: dict[Hashable, Saved] = {}
+"""By key of a call."""
+
+
+class CompositeRecord(Record):
+    """A call on the tape. kept: arrays that the backward plan reads; saved: in which places."""
+
+    __slots__ = ("kept", "saved")
+
+    kept: Sequence[np.ndarray]
+    saved: Saved
+
+    def free(self) -> None:
+        """See `Record.free`."""
+        super().free()
+        self.kept = ()
+
+
+def composite(function: Function) -> Function:
+    """Let calls on eager tensors be one operation. The function has no effects and its result is one tensor."""
+    op = OpDef(
+        function.__name__, _refused, _refused, lambda i: _refused, vjp_all=_cotangents, emit=Expand(_written)
+    )
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        mode = modes.now
+        if mode.heavy is OFF[2] or frontends.tracing or mode.arrays or mode.saver is not None or mode.anomaly:
+            return function(*args, **named)
+        key: list[Any] = [op]
+        tensors: list[Tensor] = []
+        tracked = False
+        least = mode.heavy
+        for a in args:
+            kind = a.__class__
+            if kind is PublicTensor:
+                data, wants = a._data, mode.grad and a._tracked
+                key += (data.shape, data.dtype, wants)
+                tensors.append(a)
+                tracked |= wants
+            elif kind in PLAIN:
+                key += (kind, a)
+            elif kind is tuple:
+                key.append(a)
+            else:
+                return function(*args, **named)
+        for name, a in named.items():
+            kind = a.__class__
+            if kind is PublicTensor:
+                data, wants = a._data, mode.grad and a._tracked
+                key += (name, data.shape, data.dtype, wants)
+                tensors.append(a)
+                tracked |= wants
+            elif kind in PLAIN or kind is tuple:
+                key += (name, kind, a)
+            else:
+                return function(*args, **named)
+        if not tensors or tensors[0]._data.size < least:
+            return function(*args, **named)
+        whole = tuple(key)
+        try:
+            ready = known.get(whole)
+        except TypeError:  # an argument that can't be hashed
+            return function(*args, **named)
+        if ready is None:
+            ready = requests.call(whole, _programs(whole, form_of(function, args, named), tensors, mode.grad))
+        if ready.plan is None:
+            return function(*args, **named)
+        arrays = [t._data for t in tensors]
+        found = ready.run(*arrays)
+        if found is None:
+            found = ready.in_any_layout(*arrays)
+            if found is None:
+                return function(*args, **named)
+        if not tracked:
+            return wrap(found[0])
+        record = new(CompositeRecord)
+        record.op = op
+        record.inputs = tuple(tensors)
+        record.attrs = {"call": form_of(function, args, named)}
+        record.out, *record.kept = found
+        record.saved = saved[whole]
+        record.clock = tick()
+        record.memory = record.hooks = record.position = None
+        if mode.watched:
+            watch(record, mode)
+        return wrap(record.out, record)
+
+    return call  # type: ignore[return-value]
+
+
+def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:
+    """The call without its tensors."""
+    return Form(
+        function,
+        tuple([OPEN if isinstance(a, Tensor) else a for a in args]),
+        tuple([(name, OPEN if isinstance(a, Tensor) else a) for name, a in named.items()]),
+    )
+
+
+def _refused(*args: Any, **attrs: Any) -> Any:
+    raise GradientError("a call of several ops has no value or gradient of its own")
+
+
+def _written(node: Any, *operands: Any) -> Any:
+    return node.attrs["call"](*operands)
+
+
+# plans --------------------------------------------------------------------------------------------------------------
+
+
+def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
+    kinds = [(t._data.shape, t._data.dtype) for t in tensors]
+    positions = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
+
+    def make() -> Program | None:
+        if any(0 in shape for shape, _ in kinds):
+            return None
+        graph = Graph()
+        operands = placeholders(graph, kinds)
+        feeds = [x.node for x in operands]
+        out = form(*operands)
+        if not isinstance(out, Symbol) or out.dtype not in FLOATS or out.node in feeds:
+            return None
+        family = (form, family_of(kinds), positions)
+        if not positions:
+            return program_of(graph, [out.node], feeds, family)
+        (g,) = placeholders(graph, [(out.shape, out.dtype)])
+        found = gradients([out], [operands[i] for i in positions], [g])
+        computed = [(i, x.node) for i, x in zip(positions, found, strict=True) if x is not None]
+        fetches = [node for _, node in computed]
+        if len(computed) < len(positions) or any(n.op.sparse for n in graph.reaching(fetches)):
+            return None
+        read, kept = _boundary(graph, out.node, fetches)
+        values = [(i, x) for i, x in enumerate([out.node, *feeds], -1) if x in read]
+        behind = ("backward of", key)
+        program = functools.partial(
+            program_of, graph, fetches, [g.node, *[x for _, x in values], *kept], ("backward of", family)
+        )
+        if requests.made(behind, program).plan is None:
+            return None
+        saved[key] = Saved(behind, tuple([i for i, _ in values]), positions)
+        return program_of(graph, [out.node, *kept], feeds, family)
+
+    return make
+
+
+def _boundary(graph: Graph, out: Node, gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
+    """What the gradients read of a function's computation: operands and its result, and values to keep. Values that cost
+    little are computed again instead."""
+    forward = set(graph.reaching([out]))
+    backward = [node for node in graph.reaching(gradients) if node not in forward]
+    read: set[Node] = set()
+    kept: dict[Node, None] = {}
+    stack = [i for node in backward for i in node.inputs if i in forward]
+    stack += [node for node in gradients if node in forward]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node is out or node.op.leaf == "placeholder":
+            read.add(node)
+        elif _costs_little(node):
+            more = [i for i in node.inputs if i not in seen]
+            seen.update(more)
+            stack += more
+        else:
+            kept[node] = None
+    return read, [node for node in graph.nodes if node in kept]
+
+
+def _costs_little(node: Node) -> bool:
+    emit = node.op.emit
+    if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
+        return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
+    return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))
+
+
+# gradients ------------------------------------------------------------------------------------------------------------
+
+
+def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> Sequence[Any]:
+    """The cotangents of all operands; see `OpDef.vjp_all`."""
+    if isinstance(record, CompositeRecord):
+        if record.freed:
+            raise messages.freed()
+        if g.__class__ is ndarray:
+            found = _by_plan(g, record, operands)
+            if found is not None:
+                return found
+    return _by_composition(g, record, wanted, operands)
+
+
+def _by_plan(g: np.ndarray, record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
+    places = record.saved
+    call = known.get(places.key)
+    if call is None or call.plan is None:
+        return None
+    arrays: list[Any] = [g]
+    for i in places.reads:
+        value = operands[i] if i >= 0 else modes.now.engine._saved_out(record)
+        if isinstance(value, FreedTensor):
+            value = value._data
+            if isinstance(value, FreedTensor):
+                value.refuse()
+        arrays.append(value)
+    arrays += record.kept
+    found = call.run(*arrays)
+    if found is None:
+        found = call.in_any_layout(*arrays)
+        if found is None:
+            return None
+    cotangents: list[Any] = [None] * len(operands)
+    for i, cotangent in zip(places.positions, found, strict=True):
+        cotangents[i] = cotangent
+    return cotangents
+
+
+def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
+    """The gradients of the function as it is written. Of tensors they are recorded."""
+    mode = modes.now
+    around = mode.kernels, mode.arrays, mode.grad
+    create = not isinstance(g, ndarray)
+    tensors = []
+    for x, wants in zip(operands, wanted, strict=True):
+        if isinstance(x, FreedTensor):
+            x.refuse()
+        if not create:
+            x = Tensor(x, requires_grad=wants)
+        elif wants:  # the gradient stops here, also where one operand depends on another
+            x = wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data))
+        tensors.append(x)
+    mode.kernels, mode.arrays, mode.grad = OFF, False, True
+    try:
+        out = record.attrs["call"](*tensors)
+        targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
+        found = iter(grad(out, targets, g if create else wrap(g), create_graph=create, allow_unused=True))
+    finally:
+        mode.kernels, mode.arrays, mode.grad = around
+    cotangents = [next(found) if wants else None for wants in wanted]
+    return cotangents if create else [x if x is None else x._data for x in cotangents]
+
+
+__all__ = ["composite"]

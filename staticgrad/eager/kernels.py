@@ -1,0 +1,183 @@
+"""Eager operations by kernels of the compiler: which calls have one, and who makes it.
+
+NumPy evaluates an operation until its kernel is ready; then a small plan does: one for each combination of op, shapes, dtypes
+and attributes. Plans of other shapes share the kernels. A background thread makes them, once an operation has run a few times,
+so that no call waits; with `eager_kernels(wait=True)` the first call makes them.
+
+`Call` is such a plan as a function of arrays; `op_calls.py` and `composites.py` say what plans compute.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import StaticgradError
+from ..ir import Graph, Node, View
+from ..locks import lock, rlock
+from ..signals import module
+from .grad_mode import kernels_setting, modes
+
+if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
+    from ..compiler.program import Program
+
+USES = 3
+"""Calls by NumPy before a plan is made in the background: most shapes of a short program come once or twice."""
+KEPT = 2048
+"""Calls that are kept; the oldest goes first."""
+PENDING = 256
+"""Requests that may wait for the background thread; further ones are made again later."""
+SPARE = 4
+"""Large results of one shape and dtype that are kept for the next operations with such a result."""
+OFF = kernels_setting(False)
+
+Make = Callable[[], "Program | None"]
+
+
+class Call:
+    """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them."""
+
+    __slots__ = ("plan", "run")
+
+    def __init__(self, plan: Plan | None):
+        self.plan = plan
+        self.run: Callable[..., Any] = declined if plan is None else _fast(plan)
+
+    def in_any_layout(self, *arrays: np.ndarray) -> Any:
+        """As `run`, for arrays in any order of memory, and while another thread runs the plan."""
+        if self.plan is None:
+            return None
+        try:
+            return self.plan.run([np.ascontiguousarray(a).reshape(a.shape) for a in arrays], {})
+        except StaticgradError:
+            return None  # NumPy raises the error, which names the user's operation
+
+
+def declined(*arrays: np.ndarray) -> None:
+    """The plan of an operation that has none."""
+
+
+NONE = Call(None)
+
+
+def _fast(plan: Plan) -> Callable[..., Any]:
+    specs = [module("staticgrad.compiler.execute.fastcall").Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
+    found: Callable[..., Any] = module("staticgrad.compiler.execute.fast_path").fast_path(plan, specs)
+    return found
+
+
+class Requests:
+    """The calls by key, and those that wait to be made."""
+
+    def __init__(self) -> None:
+        self.known: OrderedDict[Hashable, Call] = OrderedDict()
+        self.seen: dict[Hashable, int] = {}
+        self.waiting: set[Hashable] = set()
+        self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
+        self.thread: threading.Thread | None = None
+        self.pools: dict[Any, np.ndarray] = {}
+        self.lock, self.making = lock(), rlock()
+
+    def call(self, key: Hashable, make: Make) -> Call:
+        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None."""
+        if modes.now.waits:
+            return self.made(key, make)
+        with self.lock:
+            uses = self.seen.get(key, 0) + 1
+            if len(self.seen) > 4 * KEPT:
+                self.seen.clear()
+            self.seen[key] = uses
+            if uses >= USES and key not in self.waiting and len(self.waiting) < PENDING:
+                self.waiting.add(key)
+                self.queue.put((key, make))
+                if self.thread is None:
+                    self.thread = threading.Thread(target=self._work, name="staticgrad kernels", daemon=True)
+                    self.thread.start()
+        return NONE
+
+    def _work(self) -> None:
+        while (job := self.queue.get()) is not None:
+            self.made(*job)
+            with self.lock:
+                self.waiting.discard(job[0])
+
+    def made(self, key: Hashable, make: Make) -> Call:
+        """The call of a key, made now unless it is there."""
+        with self.making:
+            found = self.known.get(key)
+            if found is None:
+                mode = modes.now
+                saved = mode.kernels, mode.arrays, mode.grad
+                mode.kernels, mode.arrays, mode.grad = OFF, False, True
+                try:
+                    found = self._compiled(make)
+                finally:
+                    mode.kernels, mode.arrays, mode.grad = saved
+                with self.lock:
+                    self.known[key] = found
+                    self.seen.pop(key, None)
+                    if len(self.known) > KEPT:
+                        self.known.popitem(last=False)
+            return found
+
+    def _compiled(self, make: Make) -> Call:
+        try:
+            program = make()
+            if program is None:
+                return NONE
+            plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds))
+        except (StaticgradError, MemoryError):
+            return NONE  # NumPy computes it, or raises the error
+        if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):
+            return NONE
+        plan.results.share(self.pools, SPARE)
+        return Call(plan)
+
+    def end(self) -> None:
+        """Let the thread end before the interpreter does: it may be inside LLVM."""
+        if self.thread is not None and self.thread.is_alive():
+            while not self.queue.empty():
+                self.queue.get()
+            self.queue.put(None)
+            self.thread.join(5)
+
+    def after_fork(self) -> None:
+        """The thread does not exist in a child, whose requests begin anew."""
+        self.queue, self.thread, self.waiting = SimpleQueue(), None, set()
+
+
+def _only_moves(plan: Plan) -> bool:
+    """Whether the large values are views or copies of operands: NumPy makes views of them in no time."""
+    large = max((node.type.size for node in plan.ir.nodes), default=0)
+
+    def small(node: Node) -> bool:
+        return 8 * max(n.type.size for n in (node, *node.inputs)) < large
+
+    return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in plan.ir.nodes)
+
+
+requests = Requests()
+known = requests.known
+atexit.register(requests.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=requests.after_fork)
+
+
+def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable) -> Program:
+    """The program that computes nodes of a graph from others. family: programs that may differ in extents alone."""
+    templates = _templates.get(family)
+    if templates is None:
+        templates = _templates[family] = module("staticgrad.compiler.templates").Templates()
+    found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates)
+    return found
+
+
+_templates: dict[Hashable, Any] = {}

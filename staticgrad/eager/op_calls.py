@@ -1,0 +1,201 @@
+"""Calls of single ops: the value of one, and the cotangents of its operands, by plans made from the op's record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
+from ..operators import F, Symbol, append
+from ..types import TensorType
+from .kernels import known, program_of, requests
+from .tape import Record
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+LEAST: dict[OpDef, int] = {}
+"""By op: the number of elements of the first operand from which a kernel computes it; see `least_of`."""
+NEVER = 1 << 62
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def least_of(op: OpDef) -> int:
+    """The measured number: a kernel beats NumPy sooner where NumPy makes temporaries or calls no vector code."""
+    emit = op.emit
+    if isinstance(emit, Pointwise):
+        least = NEVER if emit.memory != "as computed" else 32768 if emit.linear or emit.bilinear else 2048
+    elif isinstance(emit, Reduction):
+        least = 1024
+    else:
+        least = 1 if isinstance(emit, (Expand, Native)) and not op.sparse and op.pure else NEVER
+    LEAST[op] = least
+    return least
+
+
+def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
+    """op(*arrays) by its kernel; None where NumPy has to compute it."""
+    first = arrays[0]
+    least = LEAST.get(op)
+    if first.size < (least_of(op) if least is None else least):
+        return None
+    key: tuple[Any, ...]
+    if attrs:
+        key = (op, *attrs.values(), *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    elif len(arrays) == 1:
+        key = op, first.shape, first.dtype
+    else:
+        key = (op, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    try:
+        call = known.get(key)
+    except TypeError:  # attributes that can't be hashed
+        return None
+    if call is None:
+        call = requests.call(key, _value_program(op, dict(attrs), [(a.shape, a.dtype) for a in arrays]))
+    found = call.run(*arrays)
+    if found is None:
+        if call.plan is None:
+            return None
+        for a in arrays:
+            if not a.flags.c_contiguous:
+                return None  # the memory of the result follows that of the operands
+        found = call.in_any_layout(*arrays)
+        if found is None:
+            return None
+    return found[0]
+
+
+Kinds = Sequence[tuple[tuple[int, ...], np.dtype]]
+
+
+def placeholders(graph: Graph, kinds: Kinds) -> list[Symbol]:
+    """Feeds of these shapes and dtypes."""
+    types = [TensorType(shape, dtype) for shape, dtype in kinds]
+    return [Symbol(graph, graph.add(REGISTRY["placeholder"], (), {"type": kind}, kind)) for kind in types]
+
+
+def family_of(kinds: Kinds) -> tuple[Any, ...]:
+    """What programs have in common that differ in extents alone."""
+    return tuple([(len(shape), dtype) for shape, dtype in kinds])
+
+
+def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
+    def make() -> Program | None:
+        graph = Graph()
+        operands = placeholders(graph, kinds)
+        if kinds[0][1] not in FLOATS:
+            return None
+        out = append(graph, op, operands, attrs)
+        if out.dtype.kind not in "fb" or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True)):
+            return None
+        return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds)))
+
+    return make
+
+
+def _inputs(out: Symbol) -> Sequence[Node]:
+    return out.node.inputs
+
+
+# cotangents ---------------------------------------------------------------------------------------------------------
+
+
+class Reads:
+    """The values that a plan of cotangents reads, by its key: -1 for the op's result, the positions of operands; and the
+    positions of the operands of which it computes the cotangents."""
+
+    __slots__ = ("positions", "values")
+
+    def __init__(self, values: tuple[int, ...] = (), positions: tuple[int, ...] = ()):
+        self.values, self.positions = values, positions
+
+
+reads: dict[Any, Reads] = {}
+
+
+def compact(a: np.ndarray) -> tuple[np.ndarray, tuple[bool, ...] | None]:
+    """An array without the repetitions of a broadcast, and along which axes they were; None for none."""
+    if a.flags.c_contiguous:
+        return a, None
+    repeated = tuple([step == 0 and extent > 1 for step, extent in zip(a.strides, a.shape, strict=True)])
+    if True not in repeated:
+        return a, None
+    return a[tuple([slice(0, 1) if r else slice(None) for r in repeated])], repeated
+
+
+def cotangents(record: Record, g: np.ndarray, positions: tuple[int, ...], saved: Any) -> dict[int, np.ndarray] | None:
+    """The cotangents of operands of a record, by position, where a kernel computes them; None for none.
+
+    saved: gives the value of an operand, or of the result for -1, as the rules would get it.
+    """
+    op, inputs = record.op, record.inputs
+    least = LEAST.get(op)
+    if g.size < (least_of(op) if least is None else least):
+        return None
+    g, repeated = compact(g)
+    try:
+        key = (
+            op, positions, repeated, g.shape, g.dtype, *record.attrs.values(), *[t.shape for t in inputs],
+            *[t.dtype for t in inputs],
+        )  # fmt: skip
+        call = known.get(key)
+    except TypeError:  # attributes that can't be hashed
+        return None
+    if call is None:
+        kinds = [(tuple(t.shape), t.dtype) for t in inputs]
+        call = requests.call(key, _vjp_program(op, dict(record.attrs), positions, repeated, (g.shape, g.dtype), kinds, key))
+    if call.plan is None:
+        return None
+    needs = reads[key]
+    arrays = [g]
+    for i in needs.values:
+        array = saved(i)
+        if array.__class__ is not np.ndarray:
+            return None
+        arrays.append(array)
+    found = call.run(*arrays)
+    if found is None:
+        found = call.in_any_layout(*arrays)
+        if found is None:
+            return None
+    return dict(zip(needs.positions, found, strict=True))
+
+
+def _vjp_program(
+    op: OpDef, attrs: dict[str, Any], positions: tuple[int, ...], repeated: Any, seed: Any, kinds: Kinds, key: Any
+) -> Any:
+    def make() -> Program | None:
+        graph = Graph()
+        (given,) = placeholders(graph, [seed])
+        operands = placeholders(graph, kinds)
+        node = append(graph, op, operands, attrs).node
+        if node.type.dtype not in FLOATS or node.inputs != tuple([x.node for x in operands]):
+            return None
+        (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
+        g = given if repeated is None else F.broadcast_to(given, node.type.shape)
+        found = {}
+        for i in positions:
+            rule = op.vjp_for(i)
+            cotangent = None if rule is None else rule(g, node, out, *operands)
+            if isinstance(cotangent, Symbol) and cotangent.graph is graph and _computed(graph, cotangent.node):
+                found[i] = cotangent.node
+        if not found:
+            return None
+        fetches = list(found.values())
+        order = graph.reaching(fetches)
+        if node in order or any(n.op.sparse for n in order):
+            return None
+        read = [(i, x.node) for i, x in enumerate([out, *operands], -1) if x.node in set(order)]
+        reads[key] = Reads(tuple([i for i, _ in read]), tuple(found))
+        family = ("vjp", op, positions, repeated, family_of(kinds))
+        return program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
+
+    return make
+
+
+def _computed(graph: Graph, node: Node) -> bool:
+    """Whether a cotangent is more than a placeholder or views of one."""
+    return any(isinstance(n.op.emit, (Pointwise, Reduction, Native, Expand)) for n in graph.reaching([node]))
+

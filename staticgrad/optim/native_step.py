@@ -1,0 +1,181 @@
+"""An eager step of an optimizer as one plan: all parameters and slots are updated in place by one native call.
+
+The plan is made from the optimizer's rule, as the operation of `minimize` in a graph is. It is used while the optimizer's
+structure is that for which it was made; hyper-parameters are read at each step.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager import Tensor
+from ..eager.grad_mode import modes
+from ..eager.kernels import OFF, requests
+from ..eager.op_calls import placeholders
+from ..eager.tape import touch
+from ..eager.tensor import Structure
+from ..ir import REGISTRY, Cell, Graph
+from ..operators import Operators, Symbol, append, frontends
+from ..signals import module
+from ..types import type_of
+from .groups import Member
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+    from .optimizer import Optimizer
+
+Gradients = dict[int, list[tuple[Tensor, Any]]]
+"""Parameters with their gradients, by position of the group."""
+
+
+class NativeStep:
+    """The plan of one structure of an optimizer. places: the tensors that it changes."""
+
+    def __init__(self, facts: Hashable, places: list[Tensor], arrays: list[np.ndarray], make: Callable[..., Program | None]):
+        self.facts, self.places, self.arrays = facts, places, arrays
+        self.changes = -1
+        """`Structure.changes` when the structure was last compared."""
+        self.members: tuple[Any, ...] = ()
+        self.cells = [Cell(f"place {i}", type_of(a)) for i, a in enumerate(arrays)]
+        self.run: Any = None
+        self.key = object()
+        self.make = lambda: make(self.cells)
+
+    def ready(self) -> bool:
+        """Whether the plan is there, bound to the arrays."""
+        if self.run is None:
+            call = requests.known.get(self.key) or requests.call(self.key, self.make)
+            plan = call.plan
+            if plan is None:
+                return False
+            requests.known.pop(self.key, None)  # the plan holds the parameters, and lives as long as this step
+            plan.bind(dict(zip(self.cells, self.arrays, strict=True)))
+            from ..compiler.execute.fast_path import fast_path
+            from ..compiler.execute.fastcall import Spec
+
+            specs = [Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
+            self.run = fast_path(plan, specs, apart=_ranges(self.arrays))
+        return True
+
+
+_steps: weakref.WeakKeyDictionary[Optimizer, NativeStep] = weakref.WeakKeyDictionary()
+_refused: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
+"""`Structure.changes` for which an optimizer can't have a plan."""
+
+
+def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
+    """Do one step natively. Returns whether it was done; else nothing has happened."""
+    mode = modes.now
+    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == Structure.changes:
+        return False
+    members = tuple([p for pairs in gradients.values() for p, _ in pairs])
+    step = _steps.get(optimizer)
+    if step is None or step.changes != Structure.changes or step.members != members:
+        step = _prepared(optimizer, gradients, step)
+        if step is None:
+            _refused[optimizer] = Structure.changes
+            return False
+        step.changes, step.members = Structure.changes, members
+    if step.run is None and not step.ready():
+        return False
+    arrays = [g._data for pairs in gradients.values() for _, g in pairs]
+    if step.run(*arrays) is None:
+        return False
+    for place in step.places:
+        touch(place, 3)
+    return True
+
+
+def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None) -> NativeStep | None:
+    from .optimizer import Optimizer as Base
+
+    if type(optimizer).updates is not Base.updates or not any(gradients.values()):
+        return None
+    plain = all(isinstance(p, Tensor) and isinstance(g, Tensor) for pairs in gradients.values() for p, g in pairs)
+    if not plain or any(isinstance(v, Operators) for group in optimizer.param_groups for v in _numbers(group)):
+        return None
+    cohorts: list[tuple[int, Any, list[Member]]] = []
+    for i, pairs in gradients.items():
+        group = optimizer.param_groups[i]
+        names, counts = optimizer.slots(group), optimizer.counts(group)
+        for p, _ in pairs:
+            slots = optimizer.state.get(p, {})
+            if not all(isinstance(slots.get(name), Tensor) for name in (*names, *(["step"] if counts else []))):
+                return None  # a first step makes them
+        if pairs:
+            cohorts += [(i, step, members) for step, members in optimizer._cohorts(group, pairs)]
+    places: list[Tensor] = []
+    for i, step, members in cohorts:
+        places += [] if step is None else [step]
+        for member in members:
+            places += [member.parameter, *[member.slots[n] for n in optimizer.slots(optimizer.param_groups[i])]]
+    arrays = [place._data for place in places]
+    if not all(a.flags.c_contiguous and a.flags.writeable and a.size for a in arrays) or _overlap(arrays):
+        return None
+    order = [m.parameter for _, _, members in cohorts for m in members]
+    if [*map(id, order)] != [id(p) for pairs in gradients.values() for p, _ in pairs]:
+        return None
+    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
+    if old is not None and old.facts == facts:
+        return old
+    found = _steps[optimizer] = NativeStep(facts, places, arrays, _maker(weakref.ref(optimizer), cohorts))
+    return found
+
+
+def _numbers(group: Any) -> list[Any]:
+    found = []
+    for key, value in group.items():
+        if key != "params":
+            found += value if isinstance(value, (tuple, list)) else [value]
+    return found
+
+
+def _ranges(arrays: list[np.ndarray]) -> list[tuple[int, int]]:
+    return [(a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays]
+
+
+def _overlap(arrays: list[np.ndarray]) -> bool:
+    ordered = sorted(_ranges(arrays))
+    return any(b < end for (_, end), (b, _) in zip(ordered, ordered[1:], strict=False))
+
+
+def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[..., Program | None]:
+    """A function of the places' cells that gives the program of the step."""
+    slots = [[(i, [name for name in m.slots if name != "step"]) for m in members] for i, _, members in cohorts]
+    counted = [step is not None for _, step, _ in cohorts]
+    kinds = [[(m.parameter._data.shape, m.parameter._data.dtype) for m in members] for _, _, members in cohorts]
+
+    def make(cells: list[Cell]) -> Program | None:
+        optimizer = owner()
+        if optimizer is None:
+            return None
+        graph = Graph()
+        left = iter(cells)
+
+        def variable() -> Symbol:
+            cell = next(left)
+            return Symbol(graph, graph.add(REGISTRY["variable"], (), {"cell": cell}, cell.type, cell.name))
+
+        feeds: list[Any] = []
+        assigns: list[Any] = []
+        for members, shapes, counts in zip(slots, kinds, counted, strict=True):
+            group = optimizer.param_groups[members[0][0]]
+            step = variable() if counts else None
+            given = []
+            for (_, names), kind in zip(members, shapes, strict=True):
+                p = variable()
+                (g,) = placeholders(graph, [kind])
+                feeds.append(g.node)
+                own = optimizer.slots(group)
+                assert set(own) <= set(names)
+                given.append(Member(p, g, {name: variable() for name in own}))
+            for place, value in optimizer.updates(group, step, given, graph):
+                assigns.append(append(graph, REGISTRY["assign"], [place, value], {}).node)
+        found: Program = module("staticgrad.compiler.program").Program(graph, [], feeds, assigns)
+        return found
+
+    return make
