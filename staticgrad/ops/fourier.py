@@ -258,6 +258,13 @@ _family("irfft", _c2r, True, "The inverse of `rfft`: the real signals of half sp
 _family("hfft", _c2r, False, "The transform of signals that are the conjugates of themselves reversed, of which half is given,")
 _family("ihfft", _r2c, True, "The inverse of `hfft`")
 
+
+
+def transform(name: str, x: Any, orthonormal: bool, n: int | None = None) -> Any:
+    """One of these transforms along the last axis."""
+    return FFT[name](x, n, -1, "ortho" if orthonormal else "backward")
+
+
 # frequencies ------------------------------------------------------------------------------------------------------------
 
 
