@@ -40,12 +40,12 @@ complex128 = np.dtype(np.complex128)
 
 DTYPES = (bool_, uint8, int8, int16, int32, int64, float32, float64)
 """The dtypes that kernels compute with."""
-COMPLEX_OF = {float32: complex64, float64: complex128}
+COMPLEX_OF: dict[np.dtype, np.dtype] = {float32: complex64, float64: complex128}
 """The dtype of numbers whose parts have a floating dtype."""
-PART_OF = {complex64: float32, complex128: float64}
+PART_OF: dict[np.dtype, np.dtype] = {complex64: float32, complex128: float64}
 """The dtype of the parts of complex numbers."""
 SUPPORTED = frozenset((*DTYPES, *PART_OF))
-SHORT = dict(
+SHORT: dict[np.dtype, str] = dict(
     zip((*DTYPES, *PART_OF), ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"), strict=True)
 )
 INEXACT = "fc"

@@ -5,7 +5,7 @@ This program imports the package and writes what it finds: names, parameters, an
 mended where it is written, in the package.
 
     operators/interface.pyi          classes that hold the signatures of functions and methods
-    torch_names.pyi, special.pyi     the functions that these modules export
+    torch_names.pyi, special.pyi, fft.pyi    the functions that these modules export
     docs/numerics.md                 in its table, the errors of elementary functions
 
     python -m tools.stubs            write the files
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_overloads
 
+from staticgrad import fft
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import SPECIAL, F, Operators, Symbol
@@ -299,6 +300,7 @@ def files() -> dict[Path, str]:
     return {
         TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(vars(F), {}),
         PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
+        PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

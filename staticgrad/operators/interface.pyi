@@ -121,7 +121,7 @@ class Tensor:
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix."""
+        """The transpose of a matrix, and the conjugate."""
 
     @property
     def T(self) -> Tensor:
@@ -194,7 +194,7 @@ class Tensor:
         """`addr` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def adjoint(self) -> Tensor:
-        """The last two axes swapped."""
+        """The last two axes swapped, and the conjugate."""
 
     def all(
         self,
@@ -252,7 +252,7 @@ class Tensor:
         """The named tuple (min, max) along one axis, or of all elements."""
 
     def angle(self) -> Tensor:
-        """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
+        """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
 
     def any(
         self,
@@ -477,7 +477,7 @@ class Tensor:
     def cauchy_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
-        """Raises DTypeError: there is no complex128."""
+        """This tensor in complex128."""
 
     def ceil(self, *, out: None = None) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
@@ -486,7 +486,7 @@ class Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def cfloat(self, memory_format: Any = None) -> Tensor:
-        """Raises DTypeError: there is no complex64."""
+        """This tensor in complex64."""
 
     def chalf(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no complex32."""
@@ -541,10 +541,10 @@ class Tensor:
         """A copy in memory of its own, row-major; gradients flow through."""
 
     def conj(self) -> Tensor:
-        """`input`: numbers are real."""
+        """The conjugate; of real numbers, `input` itself."""
 
     def conj_physical(self) -> Tensor:
-        """`input`: numbers are real."""
+        """The conjugate; of real numbers, `input` itself."""
 
     def conj_physical_(self) -> Tensor:
         """`conj_physical` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -831,7 +831,7 @@ class Tensor:
         """This tensor in float32."""
 
     def float_power(self, exponent: Any) -> Tensor:
-        """input ** exponent in float64."""
+        """input ** exponent in float64, or complex128."""
 
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -987,6 +987,10 @@ class Tensor:
     def igammac_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`igammac` in place. Raises GradientError for a leaf that requires grad while recording."""
 
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts. Raises DTypeError for real numbers."""
+
     @overload
     def index_add(
         self,
@@ -1098,10 +1102,10 @@ class Tensor:
         """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
 
     def is_complex(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """Whether the dtype is complex."""
 
     def is_conj(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_contiguous(self) -> builtins.bool: ...
 
@@ -1110,7 +1114,7 @@ class Tensor:
 
     @property
     def is_cuda(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is floating."""
@@ -1121,41 +1125,41 @@ class Tensor:
 
     @property
     def is_meta(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_mkldnn(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_mps(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_neg(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element is not 0. Raises ShapeError for any other number of elements."""
 
     def is_pinned(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_quantized(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_same_size(self, other: Any) -> builtins.bool:
         """Whether both have the same shape."""
 
     def is_shared(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_signed(self) -> builtins.bool:
         """Whether the dtype has negative numbers."""
 
     @property
     def is_sparse(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_view(self) -> builtins.bool:
@@ -1163,7 +1167,7 @@ class Tensor:
 
     @property
     def is_xpu(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def isclose(
         self,
@@ -1190,9 +1194,27 @@ class Tensor:
         """Where `input` is plus infinity."""
 
     def isreal(self) -> Tensor:
-        """True everywhere: numbers are real."""
+        """Where the imaginary part is 0; everywhere for real numbers."""
 
-    def item(self) -> builtins.float | builtins.int | builtins.bool:
+    def istft(
+        self,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: Any = None,
+        center: builtins.bool = True,
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        length: builtins.int | None = None,
+        return_complex: builtins.bool = False,
+    ) -> Tensor:
+        """The signal of `stft`'s result, by least squares: real unless `return_complex`. length: of the signal, which zeros
+        fill.
+
+        Raises DTypeError for real numbers, ShapeError, and ArgumentError where windows leave a gap.
+        """
+
+    def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     @property
@@ -1300,7 +1322,7 @@ class Tensor:
         """log(cumsum(exp(x))) along `dim`, without overflow."""
 
     def logdet(self) -> Tensor:
-        """log(det), NaN for a negative determinant."""
+        """log(det), NaN for a negative determinant of real matrices."""
 
     def logical_and(self, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_and, bool."""
@@ -1362,7 +1384,7 @@ class Tensor:
 
     @property
     def mH(self) -> Tensor:
-        """The last two axes swapped."""
+        """The last two axes swapped, and the conjugate."""
 
     @property
     def mT(self) -> Tensor:
@@ -1801,7 +1823,7 @@ class Tensor:
 
     @property
     def real(self) -> Tensor:
-        """This tensor: it is real and dense."""
+        """The real parts; of real numbers, this tensor itself."""
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
@@ -1883,10 +1905,10 @@ class Tensor:
         """Refused: write `x = x.reshape(other.shape), or sg.empty_like(other)`. Raises ArgumentError."""
 
     def resolve_conj(self) -> Tensor:
-        """`input`: numbers are real."""
+        """`input`: a conjugate is computed when it is written."""
 
     def resolve_neg(self) -> Tensor:
-        """`input`: numbers are real."""
+        """`input`: a conjugate is computed when it is written."""
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
@@ -2012,7 +2034,7 @@ class Tensor:
         """Refused: write `x = source.clone()`. Raises ArgumentError."""
 
     def sgn(self) -> Tensor:
-        """`sign`."""
+        """x / |x|, 0 for 0; of real numbers `sign`."""
 
     def sgn_(self) -> Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2136,6 +2158,26 @@ class Tensor:
     ) -> Tensor:
         """The square root of `var`; its derivative where it is 0 is 0."""
 
+    def stft(
+        self,
+        n_fft: builtins.int,
+        hop_length: builtins.int | None = None,
+        win_length: builtins.int | None = None,
+        window: Any = None,
+        center: builtins.bool = True,
+        pad_mode: str = 'reflect',
+        normalized: builtins.bool = False,
+        onesided: builtins.bool | None = None,
+        return_complex: builtins.bool | None = None,
+        align_to_window: builtins.bool | None = None,
+    ) -> Tensor:
+        """The transforms of windows of `n_fft` elements every `hop_length` (n_fft // 4), frequencies before windows.
+
+        input: (length,) or (batch, length); the result (..., n, windows), where n is n_fft // 2 + 1 if it is onesided. window:
+        factors of `win_length` elements. center: the signal gets n_fft // 2 elements more at its ends. Raises ArgumentError,
+        ShapeError.
+        """
+
     @overload
     def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
     @overload
@@ -2171,7 +2213,7 @@ class Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd_v:
-        """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+        """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
@@ -2419,7 +2461,7 @@ class Tensor:
         """
 
     def vdot(self, other: Any) -> Tensor:
-        """The product of two vectors."""
+        """The product of two vectors, of which the first is conjugated."""
 
     def view(self, *shape: ShapeLike) -> Tensor:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
@@ -2503,7 +2545,7 @@ class Functions:
 
     @staticmethod
     def adjoint(input: Any) -> Tensor:
-        """The last two axes swapped."""
+        """The last two axes swapped, and the conjugate."""
 
     @staticmethod
     def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
@@ -2565,7 +2607,7 @@ class Functions:
 
     @staticmethod
     def angle(input: Any) -> Tensor:
-        """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
+        """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
 
     @staticmethod
     def any(
@@ -2868,6 +2910,10 @@ class Functions:
         """The combinations of r elements of a 1-D tensor, one per row."""
 
     @staticmethod
+    def complex(real: Any, imag: Any) -> Tensor:
+        """real + i imag, broadcast. Both are float32, or both float64; raises DTypeError otherwise."""
+
+    @staticmethod
     def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
         """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
 
@@ -2893,11 +2939,11 @@ class Functions:
 
     @staticmethod
     def conj(input: Any) -> Tensor:
-        """`input`: numbers are real."""
+        """The conjugate; of real numbers, `input` itself."""
 
     @staticmethod
     def conj_physical(input: Any) -> Tensor:
-        """`input`: numbers are real."""
+        """The conjugate; of real numbers, `input` itself."""
 
     @staticmethod
     def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3148,7 +3194,7 @@ class Functions:
 
     @staticmethod
     def float_power(input: Any, exponent: Any) -> Tensor:
-        """input ** exponent in float64."""
+        """input ** exponent in float64, or complex128."""
 
     @staticmethod
     def floor(input: TensorLike, *, out: None = None) -> Tensor:
@@ -3347,6 +3393,10 @@ class Functions:
     def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """The regularized upper incomplete gamma function."""
 
+    @staticmethod
+    def imag(input: Any) -> Tensor:
+        """The imaginary parts, a view. Raises DTypeError for real numbers."""
+
     @overload
     @staticmethod
     def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
@@ -3441,7 +3491,26 @@ class Functions:
 
     @staticmethod
     def isreal(input: Any) -> Tensor:
-        """True everywhere: numbers are real."""
+        """Where the imaginary part is 0; everywhere for real numbers."""
+
+    @staticmethod
+    def istft(
+        input: Any,
+        n_fft: int,
+        hop_length: int | None = None,
+        win_length: int | None = None,
+        window: Any = None,
+        center: bool = True,
+        normalized: bool = False,
+        onesided: bool | None = None,
+        length: int | None = None,
+        return_complex: bool = False,
+    ) -> Tensor:
+        """The signal of `stft`'s result, by least squares: real unless `return_complex`. length: of the signal, which zeros
+        fill.
+
+        Raises DTypeError for real numbers, ShapeError, and ArgumentError where windows leave a gap.
+        """
 
     @staticmethod
     def kaiser_window(
@@ -3541,7 +3610,7 @@ class Functions:
 
     @staticmethod
     def logdet(input: Any) -> Tensor:
-        """log(det), NaN for a negative determinant."""
+        """log(det), NaN for a negative determinant of real matrices."""
 
     @staticmethod
     def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3945,6 +4014,10 @@ class Functions:
         """Poisson numbers with the rates in `input`, in its dtype."""
 
     @staticmethod
+    def polar(abs: Any, angle: Any) -> Tensor:
+        """abs (cos(angle) + i sin(angle)). Both are float32, or both float64; raises DTypeError otherwise."""
+
+    @staticmethod
     def polygamma(n: int, input: Any) -> Tensor:
         """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
 
@@ -4046,7 +4119,7 @@ class Functions:
 
     @staticmethod
     def real(input: Any) -> Tensor:
-        """`input`: numbers are real."""
+        """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
     @staticmethod
     def reciprocal(x: TensorLike) -> Tensor:
@@ -4096,11 +4169,11 @@ class Functions:
 
     @staticmethod
     def resolve_conj(input: Any) -> Tensor:
-        """`input`: numbers are real."""
+        """`input`: a conjugate is computed when it is written."""
 
     @staticmethod
     def resolve_neg(input: Any) -> Tensor:
-        """`input`: numbers are real."""
+        """`input`: a conjugate is computed when it is written."""
 
     @staticmethod
     def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
@@ -4231,7 +4304,7 @@ class Functions:
 
     @staticmethod
     def sgn(input: Any) -> Tensor:
-        """`sign`."""
+        """x / |x|, 0 for 0; of real numbers `sign`."""
 
     @staticmethod
     def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
@@ -4362,6 +4435,27 @@ class Functions:
         """`std` and `mean`."""
 
     @staticmethod
+    def stft(
+        input: Any,
+        n_fft: int,
+        hop_length: int | None = None,
+        win_length: int | None = None,
+        window: Any = None,
+        center: bool = True,
+        pad_mode: str = 'reflect',
+        normalized: bool = False,
+        onesided: bool | None = None,
+        return_complex: bool | None = None,
+        align_to_window: bool | None = None,
+    ) -> Tensor:
+        """The transforms of windows of `n_fft` elements every `hop_length` (n_fft // 4), frequencies before windows.
+
+        input: (length,) or (batch, length); the result (..., n, windows), where n is n_fft // 2 + 1 if it is onesided. window:
+        factors of `win_length` elements. center: the signal gets n_fft // 2 elements more at its ends. Raises ArgumentError,
+        ShapeError.
+        """
+
+    @staticmethod
     def stop_gradient(x: TensorLike) -> Tensor:
         """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
 
@@ -4393,7 +4487,7 @@ class Functions:
 
     @staticmethod
     def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
-        """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+        """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
     @staticmethod
     def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
@@ -4684,11 +4778,19 @@ class Functions:
 
     @staticmethod
     def vdot(input: Any, other: Any) -> Tensor:
-        """The product of two vectors."""
+        """The product of two vectors, of which the first is conjugated."""
 
     @staticmethod
     def view_as(input: Any, other: Any) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
+
+    @staticmethod
+    def view_as_complex(input: Any) -> Tensor:
+        """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
+
+    @staticmethod
+    def view_as_real(input: Any) -> Tensor:
+        """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
 
     @staticmethod
     def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:

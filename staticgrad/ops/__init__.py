@@ -36,6 +36,7 @@ from . import (
     repeating,
     selection,
     shaping,
+    short_time,
     slicing,
     softmax,
     special_functions,

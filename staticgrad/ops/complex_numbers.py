@@ -45,7 +45,8 @@ def _joined(re: np.ndarray, im: np.ndarray) -> np.ndarray:
 
 def _sgn(x: np.ndarray) -> np.ndarray:
     size = np.abs(x)
-    return np.divide(x, size, out=np.zeros_like(x), where=(size != 0))
+    result: np.ndarray = np.divide(x, size, out=np.zeros_like(x), where=(size != 0))
+    return result
 
 
 def _sgn_slope(g: Any, out: Any, x: Any) -> Any:
@@ -79,27 +80,27 @@ def _as_real(x: np.ndarray) -> np.ndarray:
     return x[..., None].view(PART_OF[x.dtype])
 
 
-conj_op = define(
+conj_op: OpDef = define(
     OpDef(
         name="conj", infer=lambda x: x, eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
         complex=OWN, batch=aligned, jvp=linear, backward="ConjBackward0", doc="The conjugate of complex numbers.",
     )
 )  # fmt: skip
-real_op = define(
+real_op: OpDef = define(
     OpDef(
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
         written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
     )
 )  # fmt: skip
-imag_op = define(
+imag_op: OpDef = define(
     OpDef(
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
         written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
     )
 )  # fmt: skip
-complex_op = define(
+complex_op: OpDef = define(
     OpDef(
         name="complex", infer=_both, eval=_joined, vjp=(
             lambda g, node, out, re, im: unbroadcast(apply(real_op, g), re),
@@ -108,14 +109,14 @@ complex_op = define(
         complex=OWN, batch=aligned, jvp=linear, doc="Complex numbers of real and imaginary parts, broadcast.",
     )
 )  # fmt: skip
-sgn_op = define(
+sgn_op: OpDef = define(
     OpDef(
         name="sgn", infer=lambda x: x, eval=_sgn, vjp=(lambda g, node, out, x: _sgn_slope(g, out, x),),
         complex=OWN, batch=aligned, jvp=lambda node, out, primals, tangents: _sgn_slope(tangents[0], out, primals[0]),
         doc="x / |x| of complex numbers, 0 for 0.",
     )
 )  # fmt: skip
-view_as_real_op = define(
+view_as_real_op: OpDef = define(
     OpDef(
         name="view_as_real", infer=_pairs, eval=_as_real, vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
         written=lambda x, value: apply(view_as_complex_op, value),

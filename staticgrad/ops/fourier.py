@@ -150,10 +150,10 @@ def _norm(name: str, norm: str | None) -> str:
 
 
 def _points(name: str, n: Any) -> int:
-    n = integer(name, "n", n)
-    if n < 1:
-        raise ArgumentError(f"{name}: Invalid number of data points ({n}) specified")
-    return n
+    count = integer(name, "n", n)
+    if count < 1:
+        raise ArgumentError(f"{name}: Invalid number of data points ({count}) specified")
+    return count
 
 
 def _complex(x: Any) -> Any:
@@ -167,8 +167,8 @@ def _real(name: str, x: Any) -> Any:
     return F.astype(operand(x), to_float(dtype_of(x)))
 
 
-def _axes(name: str, x: Any, s: Any, dim: Any, last: int | None = None) -> tuple[list[int], list[int | None]]:
-    """The axes that are transformed, and their extents; None for those of x."""
+def _axes(name: str, x: Any, s: Any, dim: Any, some: bool = False) -> tuple[list[int], list[int | None]]:
+    """The axes that are transformed, and their extents; None for those of x. some: at least one."""
     n = ndim_of(x)
     if dim is None:
         axes = list(range(n)) if s is None else list(range(n - len(s), n))
@@ -181,7 +181,7 @@ def _axes(name: str, x: Any, s: Any, dim: Any, last: int | None = None) -> tuple
     sizes: list[int | None] = [None] * len(axes) if s is None else [None if d == -1 else _points(name, d) for d in s]
     if len(sizes) != len(axes):
         raise ArgumentError(f"{name}: When given, dim and shape arguments must have the same length")
-    if not axes and last is not None:
+    if not axes and some:
         raise ArgumentError(f"{name} must transform at least one axis")
     return axes, sizes
 
@@ -192,8 +192,9 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int | None]) -> Any:
     return x
 
 
-def _transformed(x: Any, axes: Sequence[int], inverse: bool, norm: str) -> Any:
-    return apply(c2c_op, x, axes=tuple(sorted(axes)), inverse=inverse, norm=norm) if axes else x
+def _transformed(x: Any, axes: Sequence[int], inverse: bool, norm: str) -> Tensor:
+    result: Tensor = x
+    return apply(c2c_op, x, axes=tuple(sorted(axes)), inverse=inverse, norm=norm) if axes else result
 
 
 # transforms along several axes ------------------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ def _c2c(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tenso
 def _r2c(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     """Of real signals: the last axis gives half a spectrum. inverse: `ihfft`, the conjugate of the half of the forward one."""
     x, scale = _real(name, x), _norm(name, norm)
-    axes, sizes = _axes(name, x, s, dim, -1)
+    axes, sizes = _axes(name, x, s, dim, True)
     x = _resized(x, axes, sizes)
     if inverse:
         half = F.conj(apply(r2c_op, x, axis=axes[-1], norm=ADJOINT[scale]))
@@ -219,7 +220,7 @@ def _r2c(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tenso
 def _c2r(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     """To real signals; the last axis holds half a spectrum. forward: `hfft`, the inverse one of the conjugate."""
     x, scale = _complex(x), _norm(name, norm)
-    axes, sizes = _axes(name, x, s, dim, -1)
+    axes, sizes = _axes(name, x, s, dim, True)
     have = 2 * (extent(name, x, axes[-1]) - 1) if sizes[-1] is None else sizes[-1]
     n = _points(name, have)
     x = _transformed(_resized(x, axes, [*sizes[:-1], n // 2 + 1]), axes[:-1], inverse, scale)
@@ -257,6 +258,13 @@ _family("rfft", _r2c, False, "The transform of real signals, without the half th
 _family("irfft", _c2r, True, "The inverse of `rfft`: the real signals of half spectra")
 _family("hfft", _c2r, False, "The transform of signals that are the conjugates of themselves reversed, of which half is given,")
 _family("ihfft", _r2c, True, "The inverse of `hfft`")
+
+
+
+def transform(name: str, x: Any, orthonormal: bool, n: int | None = None) -> Any:
+    """One of these transforms along the last axis."""
+    return FFT[name](x, n, -1, "ortho" if orthonormal else "backward")
+
 
 # frequencies ------------------------------------------------------------------------------------------------------------
 

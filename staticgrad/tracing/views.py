@@ -86,7 +86,7 @@ class TracedView(Alias):
         """Whether elements of its base appear several times in it: NumPy makes such a view read-only."""
         x: Any = self
         while isinstance(x, TracedView) and x.maker is not None:
-            if x.size > x.base.size:
+            if x.size * x.dtype.itemsize > x.base.size * x.base.dtype.itemsize:
                 return True
             x = x.base
         return False

@@ -94,5 +94,6 @@ def logdet(input: Any) -> Tensor:
     """log(det), NaN for a negative determinant of real matrices."""
     sign, value = slogdet(input)
     if sign.dtype.kind == "c":
-        return value + F.log(sign)
+        whole: Tensor = value + F.log(sign)
+        return whole
     return F.where(F.lt(sign, 0), float("nan"), value)
