@@ -77,7 +77,7 @@ from .errors import (
     UnknownExtentError,
     VerifyError,
 )
-from .functions import as_tensor, from_file, from_numpy, frombuffer, is_tensor
+from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
@@ -181,7 +181,7 @@ _MODULES = {
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
-    ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
+    ".ir.text": ("to_dlpack", "to_dlpack", "to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
     ".static": (
@@ -334,24 +334,23 @@ __all__ = [
     "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "autograd",
     "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile", "complex128",
     "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
-    "eager_kernels",
-    "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
-    "fft", "finfo", "float", "float32", "float64", "from_file", "from_json", "from_numpy", "frombuffer", "full", "func",
-    "functional", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session",
-    "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_interop_threads",
-    "get_num_threads", "get_rng_state", "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of",
-    "graph_pass", "group", "identity", "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64",
-    "int8", "is_anomaly_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled",
-    "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load",
-    "logspace", "long", "manual_seed", "nan", "nn", "no_grad", "no_op", "numel", "ones", "optim", "pi", "placeholder",
-    "preserve_format", "promote_types", "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph",
-    "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
-    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
-    "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
-    "set_warn_always", "short", "special", "strided", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text",
-    "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer", "vmap",
-    "wait_for_kernels", "zeros",
+    "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted", "empty_strided",
+    "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file", "from_json",
+    "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device", "get_default_dtype",
+    "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
+    "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "global_variables",
+    "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf",
+    "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex",
+    "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
+    "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
+    "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad",
+    "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "promote_types", "rand", "randint", "randn",
+    "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed",
+    "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
+    "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",
+    "set_printoptions", "set_rng_state", "set_warn_always", "short", "special", "strided", "tensor", "to_dlpack", "to_dot",
+    "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "typename", "uint8",
+    "use_deterministic_algorithms", "utils", "variables_initializer", "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

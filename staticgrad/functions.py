@@ -15,7 +15,7 @@ from .operators import Tensor as AnyTensor
 from .ops.pointwise import astype
 from .types import DTypeLike, as_dtype, get_default_dtype
 
-__all__ = ["as_tensor", "from_file", "from_numpy", "frombuffer", "is_tensor"]
+__all__ = ["as_tensor", "from_dlpack", "from_file", "from_numpy", "frombuffer", "is_tensor", "to_dlpack"]
 
 
 def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
@@ -59,6 +59,18 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     if tensor._data is not array:
         raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{tensor.dtype}')")
     return tensor
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> AnyTensor:
+    """A tensor that shares the memory of another library's (`copy=True`: has its own). Raises DeviceError, DTypeError."""
+    check_device(device)
+    array = np.from_dlpack(ext_tensor)
+    return from_numpy(array.copy() if copy else array)
+
+
+def to_dlpack(tensor: AnyTensor) -> Any:
+    """The capsule by which other libraries share a tensor's memory. Raises GradientError for one that requires gradients."""
+    return tensor.__dlpack__()
 
 
 def frombuffer(

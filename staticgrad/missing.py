@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 REPLACED = {
     **dict.fromkeys(("complex32", "chalf"), "use complex64: tensors here have parts of 32 or 64 bits"),
@@ -37,6 +37,19 @@ FUNCTIONAL_REPLACED = {
 }
 """The same for `torch.nn.functional`."""
 
+OPTIM_REPLACED = {"swap_in_optimizer_params_and_state": "call opt.load_state_dict(state)"}
+"""The same for `torch.optim`."""
+
+PIPES = "a Dataset or IterableDataset, and a DataLoader"
+DATA_REPLACED = dict.fromkeys(("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk"), f"write {PIPES}")
+"""The same for `torch.utils.data`."""
+
+FUNC_REPLACED = {
+    "debug_unwrap": "print(x) shows the value of a tensor under a transform",
+    "rearrange": "use permute and reshape",
+}
+"""The same for `torch.func`."""
+
 PYTORCH = frozenset(
     [
         "Event",
@@ -48,7 +61,6 @@ PYTORCH = frozenset(
         "adaptive_max_pool1d",
         "affine_grid_generator",
         "alpha_dropout",
-        "are_deterministic_algorithms_enabled",
         "arccos",
         "arccosh",
         "arcsin",
@@ -82,9 +94,6 @@ PYTORCH = frozenset(
         "feature_dropout",
         "finfo",
         "frobenius_norm",
-        "from_dlpack",
-        "from_file",
-        "frombuffer",
         "func",
         "futures",
         "get_file_path",
@@ -98,11 +107,9 @@ PYTORCH = frozenset(
         "index_put_",
         "instance_norm",
         "is_autocast_enabled",
-        "is_inference",
         "kl_div",
         "layer_norm",
         "library",
-        "lobpcg",
         "lstm",
         "lstm_cell",
         "margin_ranking_loss",
@@ -117,11 +124,9 @@ PYTORCH = frozenset(
         "native_layer_norm",
         "nested",
         "ops",
-        "ormqr",
         "overrides",
         "package",
         "pairwise_distance",
-        "pca_lowrank",
         "pdist",
         "pixel_shuffle",
         "pixel_unshuffle",
@@ -138,19 +143,14 @@ PYTORCH = frozenset(
         "rrelu",
         "selu",
         "serialization",
-        "set_deterministic_debug_mode",
         "set_float32_matmul_precision",
-        "set_flush_denormal",
-        "set_num_interop_threads",
         "signal",
-        "svd_lowrank",
         "tensordot_",
         "testing",
         "threshold",
         "torch",
         "triplet_margin_loss",
         "types",
-        "use_deterministic_algorithms",
         "utils",
         "vitals_enabled",
     ]
@@ -162,8 +162,19 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     """The end of an error's text about a missing name, from the names that exist and those that have a replacement."""
     if name in replaced:
         return f"; {replaced[name]}"
+    import difflib  # takes a while, and only errors need it
+
     near = difflib.get_close_matches(name, list(names), 1, 0.75)
     nearest = f"; the nearest name is {near[0]!r}" if near else ""
     if name in PYTORCH and replaced is REPLACED:
         return f"; PyTorch has it, this library does not yet{nearest}"
     return nearest
+
+
+def refusing(module: str, names: Iterable[str], replaced: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: an AttributeError that says what to write instead."""
+
+    def __getattr__(name: str) -> Any:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{advice(name, names, replaced)}")
+
+    return __getattr__

@@ -4,11 +4,14 @@ A transform runs its function on tensors of its own kind (`operators/lifted.py`)
 surroundings have values: in eager mode under `grad` and `jvp`, not on mapped values under `vmap`.
 """
 
+from ..missing import FUNC_REPLACED, refusing
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
 from .mapping import vmap
-from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .modules import functional_call, functionalize, replace_all_batch_norm_modules_, stack_module_state
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
     "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
+
+__getattr__ = refusing(__name__, __all__, FUNC_REPLACED)

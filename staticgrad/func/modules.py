@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,14 @@ from ..nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module
 from ..operators import F
 
 State = dict[str, Any]
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """`func` itself: what a trace or a transform records of it has no changes in place. Raises ArgumentError for another word
+    than "mutations" and "mutations_and_views"."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}")
+    return func
 
 
 def functional_call(

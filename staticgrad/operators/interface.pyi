@@ -264,6 +264,9 @@ class Tensor:
     ) -> Tensor:
         """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Replace each element by the number that a Python function makes of it. Slow, and for tensors without a tape."""
+
     def arccos(self, *, out: None = None) -> Tensor:
         """Inverse cosine."""
 
@@ -892,6 +895,9 @@ class Tensor:
 
     def geometric_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
+    def geqrf(self) -> return_types.geqrf:
+        """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
+
     def ger(self, y: TensorLike) -> Tensor:
         """x[i] * y[j] for 1-D operands."""
 
@@ -930,6 +936,9 @@ class Tensor:
 
     def half(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no float16."""
+
+    def hardshrink(self, lambd: builtins.float = 0.5) -> Tensor:
+        """This tensor, with 0 within [-lambd, lambd]."""
 
     def heaviside(self, values: Any) -> Tensor:
         """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
@@ -1119,6 +1128,9 @@ class Tensor:
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is floating."""
 
+    def is_inference(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
     @property
     def is_leaf(self) -> builtins.bool:
         """Made by the user, or by an operation that was not recorded."""
@@ -1150,6 +1162,9 @@ class Tensor:
 
     def is_same_size(self, other: Any) -> builtins.bool:
         """Whether both have the same shape."""
+
+    def is_set_to(self, tensor: Tensor) -> builtins.bool:
+        """Whether another tensor has the same elements of the same memory, in the same order."""
 
     def is_shared(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
@@ -1389,6 +1404,9 @@ class Tensor:
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped."""
+
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replace each element by what a Python function makes of it and that of another tensor of the same shape."""
 
     def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
@@ -1748,6 +1766,12 @@ class Tensor:
     def op(self) -> str:
         """The op's name."""
 
+    def orgqr(self, tau: Any) -> Any:
+        """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+
+    def ormqr(self, tau: Any, other: Any, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+
     def outer(self, y: TensorLike) -> Tensor:
         """x[i] * y[j] for 1-D operands."""
 
@@ -1759,6 +1783,9 @@ class Tensor:
 
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """`linalg.pinv` by an older name."""
+
+    def polygamma(self, n: builtins.int) -> Tensor:
+        """The n-th derivative of `digamma`."""
 
     def polygamma_(self, n: builtins.int) -> Tensor:
         """The n-th derivative of `digamma`, in place."""
@@ -2035,12 +2062,18 @@ class Tensor:
 
     def sgn(self) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
+    def sgn(self, *, out: None = None) -> Tensor:
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
-    def sgn_(self) -> Tensor:
+    def sgn_(self, *, out: None = None) -> Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
     def shape(self) -> tuple[builtins.int, ...]: ...
+
+    def share_memory_(self, *args: Any, **named: Any) -> Any:
+        """Refused: send x.numpy() to the other process, or map a file with sg.from_file(name, shared=True). Raises
+        ArgumentError."""
 
     def short(self, memory_format: Any = None) -> Tensor:
         """This tensor in int16."""
@@ -2052,7 +2085,7 @@ class Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sign(self, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
     def sign_(self, *, out: None = None) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2135,7 +2168,7 @@ class Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def square(self, *, out: None = None) -> Tensor:
-        """x * x."""
+        """x * x; booleans count as integers."""
 
     def square_(self, *, out: None = None) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2177,6 +2210,14 @@ class Tensor:
         factors of `win_length` elements. center: the signal gets n_fft // 2 elements more at its ends. Raises ArgumentError,
         ShapeError.
         """
+    def storage(self, *args: Any, **named: Any) -> Any:
+        """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
+
+    def storage_offset(self) -> builtins.int:
+        """Elements of the memory that this tensor shares before its first one."""
+
+    def storage_type(self, *args: Any, **named: Any) -> Any:
+        """Refused: x.type() names the kind of tensor. Raises ArgumentError."""
 
     @overload
     def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
@@ -2444,6 +2485,9 @@ class Tensor:
 
     def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
         """Refused: write `x = x.unsqueeze(dim)`. Raises ArgumentError."""
+
+    def untyped_storage(self, *args: Any, **named: Any) -> Any:
+        """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
 
     def var(
         self,
@@ -3020,6 +3064,10 @@ class Functions:
         """The determinant of square matrices."""
 
     @staticmethod
+    def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
     def diag(input: Any, diagonal: int = 0) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
 
@@ -3255,6 +3303,10 @@ class Functions:
     @staticmethod
     def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x >= y elementwise, bool."""
+
+    @staticmethod
+    def geqrf(input: Any) -> return_types.geqrf:
+        """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
     @staticmethod
     def ger(x: TensorLike, y: TensorLike) -> Tensor:
@@ -3571,6 +3623,30 @@ class Functions:
     @staticmethod
     def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
         """log|gamma(x)|."""
+
+    @staticmethod
+    def lobpcg(
+        A: Any,
+        k: int | None = None,
+        B: Any = None,
+        X: Any = None,
+        n: int | None = None,
+        iK: Any = None,
+        niter: int | None = None,
+        tol: float | None = None,
+        largest: bool | None = None,
+        method: str | None = None,
+        tracker: Any = None,
+        ortho_iparams: Any = None,
+        ortho_fparams: Any = None,
+        ortho_bparams: Any = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The k largest (or smallest) eigenvalues and their vectors, A v = w B v, of symmetric A and positive definite B.
+
+        LAPACK finds all of them at once, so start values (X), preconditioners (iK) and what else steers PyTorch's iteration
+        change
+        nothing. Raises ArgumentError for a tracker, which there is no iteration to call.
+        """
 
     @staticmethod
     def log(input: TensorLike, *, out: None = None) -> Tensor:
@@ -3994,8 +4070,23 @@ class Functions:
         """Ones of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
+    def orgqr(A: Any, tau: Any) -> Any:
+        """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+
+    @staticmethod
+    def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+
+    @staticmethod
     def outer(x: TensorLike, y: TensorLike) -> Tensor:
         """x[i] * y[j] for 1-D operands."""
+
+    @staticmethod
+    def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+        """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
+        the
+        principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
+        """
 
     @staticmethod
     def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
@@ -4294,6 +4385,10 @@ class Functions:
     def select(*, input: Any, axis: int, index: Any) -> Tensor:
         """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
+    @staticmethod
+    def select_copy(input: Any, *args: Any, _source: str = 'select', **named: Any) -> Tensor:
+        """As the function without `_copy`, in memory of its own."""
+
     @overload
     @staticmethod
     def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
@@ -4305,14 +4400,16 @@ class Functions:
     @staticmethod
     def sgn(input: Any) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
+    def sgn(input: Any, *, out: None = None) -> Tensor:
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
     @staticmethod
     def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
         """1 / (1 + exp(-x))."""
 
     @staticmethod
-    def sign(input: TensorLike, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+    def sign(input: Any, *, out: None = None) -> Tensor:
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
     @staticmethod
     def signbit(input: Any) -> Tensor:
@@ -4329,6 +4426,18 @@ class Functions:
     @staticmethod
     def sinh(input: TensorLike, *, out: None = None) -> Tensor:
         """Hyperbolic sine."""
+
+    @staticmethod
+    def slice_copy(
+        input: Any,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        axis: int = 0,
+    ) -> Tensor:
+        """input[start:end:step] along `dim`, in memory of its own."""
 
     @staticmethod
     def slice_scatter(
@@ -4394,7 +4503,7 @@ class Functions:
 
     @staticmethod
     def square(input: TensorLike, *, out: None = None) -> Tensor:
-        """x * x."""
+        """x * x; booleans count as integers."""
 
     @staticmethod
     def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
@@ -4488,6 +4597,10 @@ class Functions:
     @staticmethod
     def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
         """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
+
+    @staticmethod
+    def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+        """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
 
     @staticmethod
     def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:

@@ -47,20 +47,13 @@ def in_dtype_of_last(evaluate: Rule) -> Rule:
 
 host = functools.partial(elementwise_op, scalar=None)
 """The record of an elementwise op that the host computes, and its public function."""
-LN2, LN10, SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)
+LN2, SQRT_PI = math.log(2), math.sqrt(math.pi)
 
 
 def _over(out: Any, x: Any, limit: float) -> Any:
     """out / x, `limit` where x is 0."""
     zero = F.eq(x, 0)
     return F.where(zero, limit, out / F.where(zero, 1.0, x))
-
-
-host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.", complex=HOLOMORPHIC)
-host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.",
-     complex=HOLOMORPHIC)  # fmt: skip
-host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.",
-     complex=HOLOMORPHIC)  # fmt: skip
 
 
 def _asinh(op: Any, x: Any) -> Any:
@@ -103,8 +96,6 @@ def _atanh(op: Any, x: Any) -> Any:
 
 elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40, error=(1.92, 1.88),
                names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.", complex=HOLOMORPHIC)  # fmt: skip
-host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.",
-     complex=HOLOMORPHIC)  # fmt: skip
 host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
 host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),

@@ -54,7 +54,7 @@ from .tangents import linear
 ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
 TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}
 """The smallest normal numbers."""
-LN2 = math.log(2)
+LN2, LN10 = math.log(2), math.log(10)
 MOST = int(np.iinfo(np.int64).max)
 
 
@@ -175,6 +175,12 @@ exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
 log2 = elementary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), error=(1.72, 1.72), doc="Logarithm to base 2.")
 atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
                   error=(1.41, 1.4), doc="Inverse tangent, in radians.", names=("atan", "arctan"))  # fmt: skip
+elementary("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), error=(0.57, 1.4), doc="Tangent.")
+elementary("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x),
+           error=(0.64, 0.65), doc="Inverse sine.", names=("asin", "arcsin"))  # fmt: skip
+elementary("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x),
+           error=(0.63, 0.64), doc="Inverse cosine.", names=("acos", "arccos"))  # fmt: skip
+elementary("log10", np.log10, lambda g, node, out, x: g / (x * LN10), error=(0.94, 0.92), doc="Logarithm to base 10.")
 sinh = elementary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), error=(1.54, 1.74), doc="Hyperbolic sine.")
 cosh = elementary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), error=(1.28, 1.3), doc="Hyperbolic cosine.")
 tanh = elementary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), error=(1.93, 1.5), doc="Hyperbolic tangent.")

@@ -1,5 +1,6 @@
 """Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
 
+from ..missing import OPTIM_REPLACED, refusing
 from ..module_paths import enter_paths
 from . import adam, adaptive, lr_scheduler, muon, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -37,3 +38,5 @@ enter_paths(__name__, {
     "adadelta": adaptive, "adafactor": muon, "adagrad": adaptive, "adamax": adam, "adamw": adam, "asgd": adaptive,
     "nadam": adam, "radam": adam, "rmsprop": adaptive, "rprop": adaptive,
 })  # fmt: skip
+
+__getattr__ = refusing(__name__, __all__, OPTIM_REPLACED)

@@ -1,5 +1,6 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
+from ...missing import DATA_REPLACED, refusing
 from ...module_paths import enter_paths
 from . import datasets, loader, samplers
 from .collate import default_collate, default_convert
@@ -51,3 +52,5 @@ __all__ = [
 ]
 
 enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "distributed": samplers, "sampler": samplers})
+
+__getattr__ = refusing(__name__, __all__, DATA_REPLACED)

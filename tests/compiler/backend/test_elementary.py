@@ -310,6 +310,10 @@ SPECIAL = [  # name, argument, exact result
     *(("erf", x, y) for x, y in [(-INF, -1), (INF, 1), (0, 0), (-0.0, -0.0), (30, 1), (-30, -1)]),
     *(("sin", x, y) for x, y in [(-INF, NAN), (INF, NAN), (0, 0), (-0.0, -0.0)]),
     *(("sin", x, x) for x in [1e-30, -1e-30, 1e-40, -1e-40, SMALL]),
+    *(("tan", x, y) for x, y in [(-INF, NAN), (INF, NAN), (0, 0), (-0.0, -0.0), (1e-40, 1e-40), (-SMALL, -SMALL)]),
+    *(("asin", x, y) for x, y in [(-INF, NAN), (1.5, NAN), (NAN, NAN), (0, 0), (-0.0, -0.0), (-1e-40, -1e-40), (SMALL, SMALL)]),
+    *(("acos", x, y) for x, y in [(-INF, NAN), (-1.5, NAN), (NAN, NAN), (1, 0)]),
+    *(("log10", x, y) for x, y in [(-1, NAN), (0, -INF), (-0.0, -INF), (INF, INF), *((10.0**k, k) for k in range(11))]),
     *(("cos", x, y) for x, y in [(-INF, NAN), (INF, NAN), (0, 1), (-0.0, 1), (1e-40, 1)]),
     *(("exp2", x, y) for x, y in [(-INF, 0), (INF, INF), (0, 1), (-0.0, 1), (1e4, INF), (-1e4, 0), (10, 1024), (-3, 0.125)]),
     *(("log2", x, y) for x, y in [(0, -INF), (-0.0, -INF), (1, 0), (1024, 10), (2**-20, -20), (INF, INF), (-INF, NAN)]),
@@ -391,7 +395,7 @@ def test_loop_vectorizes(name: str) -> None:
     """The optimized code computes with vectors, and calls nothing but what vectors with a rare argument take."""
     base, bits = name.split("_f")
     dtype, element = (np.float32, "float") if bits == "32" else (np.float64, "double")
-    if base in ("sin", "cos", "pow"):
+    if base in ("sin", "cos", "tan", "pow"):
         element = "double"  # float32 goes through float64
     code = kernel_of(base, dtype).inspect_llvm()
     operation = base if base in ("maximum", "minimum", "copysign") else "fma"
@@ -400,7 +404,7 @@ def test_loop_vectorizes(name: str) -> None:
     calls = {c for c in calls if not c.startswith("llvm.") and not re.search("one|two|three", c)}  # the C entry calls it
     own = f"staticgrad_{name}"
     lanes = {f"{rare.VARIANT}{own}_{n}" for n in rare.LANES}
-    assert calls - lanes == ({own, f"{own}_exact", f"{own}_each"} if base in ("sin", "cos") else set())
+    assert calls - lanes == ({own, f"{own}_exact", f"{own}_each"} if base in ("sin", "cos", "tan") else set())
 
 
 @needs_vectors

@@ -1,7 +1,7 @@
 """Elementary functions for generated kernels, in float32 and float64: `exp_f32`, `exp_f64`, `log_f32`, ...
 
 Numba's wheels carry no vector mathematics library, and a loop around `math.exp` stays scalar. These are straight lines
-of arithmetic without a branch or a call, so LLVM vectorizes the loop that inlines them; `sin` and `cos` call a function
+of arithmetic without a branch or a call, so LLVM vectorizes the loop that inlines them; `sin`, `cos` and `tan` call a function
 beside the loop for vectors with an element beyond 2**45. Their error is below 2 units in the last place (ULP) over every
 finite input, subnormal numbers included; NaN, infinities and signed zeros behave as in C99. The figure in each docstring
 is the largest error met: in float32 over every fifth number at least, in float64 and for `pow` over millions drawn from
@@ -14,9 +14,9 @@ converted to the function's own.
                     fma, copysign
     rare            functions that a vectorized loop calls for rare arguments that take long
     exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
-    logarithm       log, log2, log1p
-    trigonometric   sin, cos
-    inverse_trigonometric  atan
+    logarithm       log, log2, log10, log1p
+    trigonometric   sin, cos, tan
+    inverse_trigonometric  atan, asin, acos
     power           pow
     special         erf, maximum, minimum
 """

@@ -1,4 +1,4 @@
-"""sin and cos: x = n pi/2 + r, and polynomials for sin(r) and cos(r), |r| <= pi/4.
+"""sin, cos and tan: x = n pi/2 + r, and polynomials for sin(r) and cos(r), |r| <= pi/4.
 
 r is what Cody and Waite's reduction leaves of x. Arguments too large for it are rare: for those x times the bits of 2/pi
 that matter is computed in integers (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), beside the loop.
@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from llvmlite import ir
 
+from .exponential import quotient
 from .primitives import (
     DOUBLE,
     INF,
@@ -67,7 +68,13 @@ def short_waves(x: Real) -> tuple[Real, Real, Real]:
 
 
 def long_waves(x: Real) -> tuple[Real, Real, Real]:
-    """(n, sin(r), cos(r)) to float64 accuracy: r is carried as the pair r + r_low."""
+    """(n, sin(r), cos(r)) to float64 accuracy."""
+    n, r, r_low = long_reduced(x)
+    return n, *pair_waves(r, r_low)
+
+
+def long_reduced(x: Real) -> tuple[Real, Real, Real]:
+    """(n, r, r_low): r is carried as a pair."""
     n = rint(x * TWO_OVER_PI)
     a = fma(n, -PI_2_HIGH, x)
     b = n * -PI_2_MIDDLE
@@ -78,21 +85,32 @@ def long_waves(x: Real) -> tuple[Real, Real, Real]:
     rounding = (a - (total - shadow)) + (b - shadow)
     tail = fma(n, -PI_2_LOW, rounding + b_low)
     r = total + tail
-    return n, *pair_waves(r, tail - (r - total))
+    return n, r, tail - (r - total)
 
 
 def pair_waves(r: Real, r_low: Real) -> tuple[Real, Real]:
     """(sin, cos) of r + r_low, to float64 accuracy."""
+    sine, sine_low, cosine, cosine_low = parts_of_waves(r, r_low)
+    return sine + sine_low, cosine + cosine_low
+
+
+def parts_of_waves(r: Real, r_low: Real) -> tuple[Real, Real, Real, Real]:
+    """Two numbers whose sum is the sine of r + r_low, and two for the cosine, the larger ones first."""
     z = r * r
     half = 0.5 * z
-    sine = r + fma(r * z, horner(z, SIN), r_low)
     near = 1.0 - half
-    cosine = near + (((1.0 - near) - half) + fma(z * z, horner(z, COS), -r * r_low))
-    return sine, cosine
+    cosine_low = ((1.0 - near) - half) + fma(z * z, horner(z, COS), -r * r_low)
+    return r, fma(r * z, horner(z, SIN), r_low), near, cosine_low
 
 
 def far_waves(x: Real) -> tuple[Real, Real, Real]:
     """(n, sin(r), cos(r)) to float64 accuracy, for a float64 x >= BOUND; n is modulo 4."""
+    n, r, r_low = far_reduced(x)
+    return n, *pair_waves(r, r_low)
+
+
+def far_reduced(x: Real) -> tuple[Real, Real, Real]:
+    """As `long_reduced`, for a float64 x >= BOUND; n is modulo 4."""
     b = x.builder
     bits = x.pattern()
     mantissa = b.or_(b.and_(bits, I64((1 << 52) - 1)), I64(1 << 52))
@@ -113,7 +131,7 @@ def far_waves(x: Real) -> tuple[Real, Real, Real]:
     turn_low = (second - (turn - first)) + third
     r = turn * PI_2_HIGH
     r_low = fma(turn, PI_2_HIGH, -r) + fma(turn, PI_2_MIDDLE, turn_low * PI_2_HIGH)
-    return Real(b, b.uitofp(n, DOUBLE)), *pair_waves(r, r_low)
+    return Real(b, b.uitofp(n, DOUBLE)), r, r_low
 
 
 def _window(b: ir.IRBuilder, last: ir.Value) -> list[ir.Value]:
@@ -183,3 +201,35 @@ def cos(x: Real) -> Real:
     Error: 0.57 ULP (float32), 0.85 ULP (float64).
     """
     return shifted_sine(x, 1)
+
+
+def ratio(n: Real, r: Real, r_low: Real) -> Real:
+    """tan(r + r_low + n pi/2) to float64 accuracy: both waves are carried as pairs."""
+    r, sine_tail, near, cosine_tail = parts_of_waves(r, r_low)
+    sine, cosine = r + sine_tail, near + cosine_tail
+    sine_low, cosine_low = sine_tail - (sine - r), cosine_tail - (cosine - near)
+    odd = is_odd(n)
+    above, above_low = select(odd, -cosine, sine), select(odd, -cosine_low, sine_low)
+    return quotient(above, above_low, select(odd, sine, cosine), select(odd, sine_low, cosine_low))
+
+
+@elementary
+def tan(x: Real) -> Real:
+    """The tangent of x; NaN at infinities. The quotient of `sin` and `cos`.
+
+    Error: 0.57 ULP (float32), 1.38 ULP (float64).
+    """
+    magnitude = abs(x)
+    single = x.format.bits == 32
+    if single:
+        n, sine, cosine = short_waves(widen(magnitude))
+        odd = is_odd(n)
+        y = narrow(select(odd, -cosine, sine) / select(odd, sine, cosine))
+    else:
+        y = ratio(*long_reduced(magnitude))
+
+    def far(x: Real) -> Real:
+        y = ratio(*far_reduced(widen(x) if single else x))
+        return select(x < INF, narrow(y) if single else y, NAN)
+
+    return flip_sign(replaced(y, magnitude, BOUND, "tan", far), x)
