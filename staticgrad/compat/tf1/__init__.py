@@ -307,6 +307,7 @@ __all__ = [
     "strided_slice",
     "summary",
     "tile",
+    "test",
     "train",
     "trainable_variables",
     "transpose",

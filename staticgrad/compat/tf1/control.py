@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import static
-from ...operators import F, Symbol
+from ...operators import F, Symbol, has_rank
 from ...ops import pytree
+from ...ops.deferred import narrowed
 from ...static.graphs import using
+from ...types import TensorType
 from .graph import control_dependencies
 from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
 from .tensor_array import TensorArray
@@ -58,9 +60,14 @@ def cond(
         raise TypeError("true_fn and false_fn must be callable.")
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
-        found = F.cond(tensor(pred), _body(graph, true_fn), _body(graph, false_fn))
+        found = F.cond(_scalar(tensor(pred)), _body(graph, true_fn), _body(graph, false_fn))
         found = _entered(graph, found, "Merge")
     return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
+
+
+def _scalar(pred: Any) -> Any:
+    """A condition of unknown rank is a scalar: a run with another value raises ShapeError."""
+    return pred if has_rank(pred) else narrowed(pred, TensorType((), pred.dtype))
 
 
 def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "case") -> Any:

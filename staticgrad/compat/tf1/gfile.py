@@ -26,7 +26,7 @@ def _translated(path: Any) -> Iterator[None]:
 
 
 class GFile:
-    """A file: `mode` as in `open`. Reads give text, or bytes in a mode with "b". Raises `tf.errors.NotFoundError` and its kin."""
+    """A file: `mode` as in `open`. Reads give text, or bytes in a mode with "b". Raises `tf.errors`."""
 
     def __init__(self, name: Any, mode: str = "r"):
         self._name, self._mode = os.fspath(name), mode

@@ -122,6 +122,8 @@ class Parts:
 
     def run(self, fetches: Any, feed_dict: Any) -> Any:
         graph: Any = self._session.graph
+        if not self._fetches:
+            raise ArgumentError("Must run 'setup' before performing partial runs!")
         for key, value in dict(feed_dict or {}).items():
             node = element(graph, key)
             if node in self._feeds:

@@ -46,7 +46,7 @@ class Session:
         """The values of `fetches`: tensors, operations (None), variables, names, or nests of them.
 
         feed_dict: values for any tensors of the graph. run_metadata: gets the profile of the plan where options ask for a
-        trace. Raises `tf.errors`, ValueError for a value of another shape than its tensor's, TypeError for a fetch that is none.
+        trace. Raises `tf.errors`, ValueError for a value of another shape than its tensor's, TypeError for another fetch.
         """
         if fetches is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")

@@ -1,3 +1,4 @@
+# ruff: noqa: PT009, PT027  (these are methods of a unittest.TestCase)
 """`tf.test`: test cases with sessions and comparisons of arrays, and numeric gradients."""
 
 from __future__ import annotations
@@ -212,7 +213,8 @@ def compute_gradient(
         weights = np.zeros(m, y.dtype.numpy)
         weights[column] = 1
         if slope is not None:
-            derived[:, column] = session.run(slope.symbol, _symbols({x: start, seed: weights.reshape(y_shape), **feeds})).ravel()
+            given = _symbols({x: start, seed: weights.reshape(y_shape), **feeds})
+            derived[:, column] = session.run(slope.symbol, given).ravel()
     for row in range(n):
         step = np.zeros(n, dtype)
         step[row] = delta

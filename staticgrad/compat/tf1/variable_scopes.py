@@ -91,6 +91,11 @@ def _joined(prefix: str, name: str) -> str:
     return f"{prefix}/{name}" if prefix else name
 
 
+def slot_name(name: str) -> str:
+    """The name of a variable that belongs to another, made in the current variable scope."""
+    return _joined(get_variable_scope().name, name)
+
+
 def unique_scope(graph: Graph, prefix: str) -> str:
     """A name for a scope in the current one, which was not entered since the current one was."""
     base, number, found = get_variable_scope().name, 0, prefix

@@ -15,6 +15,7 @@ from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import under_transforms
+from .branch_effects import assign_results
 from .carries import check_callable, check_scalar, eager_tensors, graph_for, own
 from .subgraph_tracing import Draws, Traced, outputs, symbol
 
@@ -26,8 +27,8 @@ def cond(
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
-    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+    same structure, of the same shapes and dtypes; random numbers they may draw, and in a graph assign to variables. In a graph
+    it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
     what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
     DTypeError when the branches disagree.
 
@@ -60,6 +61,9 @@ def cond(
                 draws.count = 0
                 with draws.inside(None):
                     branches.append(Traced(graph, lambda fn=fn: fn(*operands), [], lambda p: (), "cond", closed=True))
+            variables = list(dict.fromkeys(v for branch in branches for v in branch.assigned))
+            for branch in branches:
+                branch.add_results([branch.assigned.get(v, v) for v in variables])
         finally:
             for branch in branches:
                 branch.withdraw()
@@ -67,7 +71,12 @@ def cond(
     captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
     node = apply(REGISTRY["branch"], chosen_by, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
-    result = unflatten(branches[0].structure, outputs(node, len(then.results)))
+    results = outputs(node, len(then.results))
+    before = list(dict.fromkeys(n for branch in branches for n in branch.before))
+    if variables or before:
+        count = len(results) - len(variables)
+        results = assign_results(graph, variables, results[count:], results[:count], before)
+    result = unflatten(branches[0].structure, results)
     return result
 
 

@@ -22,6 +22,7 @@ from ...operators import Symbol, append, apply, state
 from ...types import TensorType
 from ..pytree import flatten
 from ..random import STREAMS, next_place, stream_op
+from .branch_effects import resolved
 
 COUNTER = TensorType((), np.dtype(np.int64))
 """How many draws of a body's random numbers earlier iterations took."""
@@ -101,8 +102,9 @@ class Draws:
 class Traced:
     """One run of `fn` on parameters of the given types.
 
-    structure, results: its return value; captured: the nodes from outside that the results need. `closed`: the function
-    has no parameters, and everything that it appended is part of it (a branch), else only what depends on them.
+    structure, results: its return value; captured: the nodes from outside that the results need; assigned, before: of a
+    branch, see `branch_effects`. `closed`: the function has no parameters, and everything that it appended is part of it (a
+    branch), else only what depends on them.
     """
 
     def __init__(
@@ -122,6 +124,14 @@ class Traced:
             dtypes = [*likes, *[None] * (len(leaves) - len(likes))]
             self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
             self.results = [s.operand() for s in self.symbols]
+            effects: set[Node] = set()
+            self.assigned: dict[Node, Node] = {}
+            self.before: list[Node] = []
+            if closed and state.tracer is None:
+                self.results, self.assigned, effects, self.before = resolved(
+                    graph, graph.nodes[first:], self.results, lambda n: not _initializes(n)
+                )
+                graph.withdraw(effects)
             added = graph.nodes[first:]
             self._refuse_effects(added, marks)
         except BaseException:
@@ -176,6 +186,12 @@ class Traced:
     def _captured(self, inside: set[Node]) -> list[Node]:
         found = reached(self.results, lambda node: node.inputs if node in inside else ())
         return [node for node in found if node not in inside and node not in self.numbers]
+
+    def add_results(self, nodes: Sequence[Node]) -> None:
+        """Let a branch give further values."""
+        self.results = [*self.results, *nodes]
+        self.read = self._captured(self.written)
+        self.captured = list(dict.fromkeys([*self._captured(self.inside), *self.read]))
 
     def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
         """The body as a function of the captured values (its own and those of sibling bodies), then of the parameters."""

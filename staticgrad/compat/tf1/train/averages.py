@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .... import static
 from ....operators import F
 from ....static.graphs import using
 from ..graph import GraphKeys, get_default_graph
 from ..tensor import Operation, tensor
+from ..variable_scopes import slot_name
 from ..variables import Variable
 
 
@@ -31,29 +34,36 @@ class ExponentialMovingAverage:
         updates = []
         with using(graph):
             for var in chosen:
-                if not isinstance(var, Variable):
-                    raise TypeError(f"ExponentialMovingAverage.apply: only variables have an average, got {var!r}")
                 average = self._averages.get(var)
                 if average is None:
-                    with graph.name_scope(None):
-                        average = self._averages[var] = Variable(
-                            var.initial_value, trainable=False, name=self.average_name(var),
-                            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES],
-                        )  # fmt: skip
+                    average = self._averages[var] = self._made(graph, var)
                 old, new = average.symbol, var.symbol
                 decay = tensor(self.decay, old.dtype)
                 if self.num_updates is not None:
                     n = F.astype(tensor(self.num_updates), old.dtype)
                     decay = F.minimum(decay, F.div(F.add(n, 1), F.add(n, 10)))
-                updates.append(static.assign(old, F.sub(old, F.mul(F.sub(old, new), F.sub(1, decay)))))
+                moved = F.sub(old, F.mul(F.sub(old, new), F.sub(1, decay)))
+                updates.append(static.assign(old, moved))
             return Operation(graph, static.group(*updates, name=graph._scope + self.name).node)
+
+    def _made(self, graph: Any, var: Any) -> Variable:
+        """The average of a variable, which begins as its initial value, or of a tensor, which begins as zeros."""
+        kept = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES]
+        name = slot_name(self.average_name(var))
+        with graph.name_scope(None), static.control_dependencies(None):
+            if isinstance(var, Variable):
+                return Variable(var.initial_value, trainable=False, name=name, collections=kept)
+            if not var.shape.is_fully_defined():
+                raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {var.shape}.")
+            zeros = np.zeros(var.shape.as_list(), var.dtype.numpy)
+            return Variable(zeros, trainable=False, name=name, collections=kept)
 
     def average(self, var: Any) -> Any:
         """The average of a variable; None where there is none."""
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        return f"{var.name.removesuffix(':0')}/{self.name}"
+        return f"{var.op.name}/{self.name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """The variables by the names under which a checkpoint has their averages, for `Saver`."""

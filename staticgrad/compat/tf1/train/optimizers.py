@@ -17,6 +17,7 @@ from ..gradients import gradients
 from ..graph import GraphKeys, get_default_graph
 from ..indexed_slices import IndexedSlices, rows_touched
 from ..tensor import Handle, Operation, tensor
+from ..variable_scopes import slot_name
 from ..variables import Variable
 
 
@@ -90,10 +91,10 @@ class Optimizer:
         graph = pairs[0][1].graph
         graph.check_open()
         updates: list[Any] = []
+        with using(graph), static.control_dependencies(None):  # initial values depend on nothing
+            shared = self._prepare()
+            slots = [{slot: self._slot(v, slot) for slot in self.slot_names} for _, v in pairs]
         with using(graph), graph.name_scope(name or self.name):
-            with graph.name_scope(None):
-                shared = self._prepare()
-                slots = [{slot: self._slot(v, slot) for slot in self.slot_names} for _, v in pairs]
             for (g, v), own in zip(pairs, slots, strict=True):
                 var = v.symbol
                 state = {slot: s.symbol for slot, s in own.items()}
@@ -135,8 +136,9 @@ class Optimizer:
         known = self._slots.setdefault(slot, {})
         if var not in known:
             label = self.name if len(self.slot_names) == 1 else f"{self.name}{SUFFIXES.get(slot, '_' + slot)}"
-            name = f"{var.name.removesuffix(':0')}/{label}"
-            known[var] = Variable(self.initial(var, slot), trainable=False, name=name)
+            name = slot_name(f"{var.op.name}/{label}")
+            with var.graph.name_scope(None):
+                known[var] = Variable(self.initial(var, slot), trainable=False, name=name)
         return known[var]
 
     def _shared_variable(self, name: str, value: float) -> Variable:

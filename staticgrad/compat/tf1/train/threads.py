@@ -76,7 +76,7 @@ class Coordinator:
 
 
 class LooperThread(threading.Thread):
-    """A thread that repeats `run_loop` until its coordinator stops; every `timer_interval_secs`, or without a pause for None."""
+    """A thread that repeats `run_loop` until its coordinator stops: every `timer_interval_secs`, without a pause for None."""
 
     def __init__(self, coord: Coordinator, timer_interval_secs: float | None, target: Any = None, args: Any = None,
                  kwargs: Any = None):  # fmt: skip
@@ -267,7 +267,7 @@ def _batched(
     found = found if isinstance(found, list) else [found]
     if named:
         return dict(zip(tensors, found, strict=True))
-    return found if (isinstance(tensors, (list, tuple)) and len(found) > 1) or isinstance(tensors, list) else found[0]
+    return found if len(found) > 1 else found[0]
 
 
 def _listed(value: Any) -> list[Any]:
