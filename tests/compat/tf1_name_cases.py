@@ -367,5 +367,49 @@ IMAGES = {
     ),
 }
 
-CASES = MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+BINARY = (RNG.random((3, 4)) > 0.5).astype("f4")
+CLASSES = np.array([[1, 3], [0, 0], [2, -1]], "i8")
+AT = [0.3, 0.5, 0.8]
+
+
+def _updated(name, *more, **options):
+    """The value after one update."""
+    return lambda tf, *x: getattr(tf.metrics, name)(*x, *more, **options)[1]
+
+
+METRICS = {
+    **{
+        f"{n} at": (_updated(f"{n}_at_thresholds", AT, weights=[[1.0], [2.0], [0.5]]), (BINARY, UNIT))
+        for n in ("true_positives", "true_negatives", "false_positives", "false_negatives", "precision", "recall")
+    },
+    "sensitivity": (_updated("sensitivity_at_specificity", 0.6, num_thresholds=20), (BINARY, UNIT)),
+    "specificity": (_updated("specificity_at_sensitivity", 0.6, num_thresholds=20), (BINARY, UNIT)),
+    "precision_at_k": (_updated("precision_at_k", 2), (CLASSES, X)),
+    "precision_at_k class": (_updated("precision_at_k", 3, class_id=1, weights=[1.0, 2.0, 1.0]), (CLASSES, X)),
+    "recall_at_k": (_updated("recall_at_k", 2), (CLASSES, X)),
+    "recall_at_top_k": (lambda tf, c: tf.metrics.recall_at_top_k(c, tf.constant([[1, 2], [0, 3], [2, 1]], tf.int64))[1], (CLASSES,)),
+    "average_precision_at_k": (_updated("average_precision_at_k", 3), (CLASSES, X)),
+    "mean_tensor": (_updated("mean_tensor", weights=[[1.0], [2.0], [0.0]]), (X,)),
+    "mean_relative_error": (lambda tf, x, y: tf.metrics.mean_relative_error(x, y, tf.nn.relu(x))[1], (X, Y)),
+    "mean_cosine_distance": (_updated("mean_cosine_distance", 1), (X, Y)),
+    "percentage_below": (_updated("percentage_below", 0.2), (X,)),
+    "mean_per_class_accuracy": (
+        lambda tf, c: tf.metrics.mean_per_class_accuracy(c, tf.constant([3, 1, 1, 1, 5, 0, 3]), 6)[1], (COUNTS,)
+    ),
+    "cosine_distance": (lambda tf, x, y: tf.losses.cosine_distance(x, y, axis=1, weights=[[1.0], [0.0], [2.0]]), (X, Y)),
+    "mean_pairwise_squared_error": (lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y), (X, Y)),
+    "mean_pairwise weights": (
+        lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y, weights=[[1.0], [0.0], [2.0]]), (X, Y)
+    ),
+    "cosine_decay_restarts": (
+        lambda tf, c: [tf.train.cosine_decay_restarts(0.1, c[i], 2, m_mul=0.9, alpha=0.1) for i in range(5)], (COUNTS,)
+    ),
+    "restarts of one length": (lambda tf, c: tf.train.cosine_decay_restarts(0.1, c[2], 3, t_mul=1.0), (COUNTS,)),
+    "linear_cosine_decay": (lambda tf, c: tf.train.linear_cosine_decay(0.1, c[0], 10, 0.7), (COUNTS,)),
+    "noisy_linear_cosine_decay": (
+        lambda tf, c: tf.train.noisy_linear_cosine_decay(0.1, c[0], 10, initial_variance=1e-12), (COUNTS,)
+    ),
+}
+
+CASES = METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
 """By name: (expression of tf and placeholders, their values)."""

@@ -33,6 +33,7 @@ from . import (
     scatter,
     special,
     summary,
+    thresholds,
     train,
 )
 from .arrays import concat as concat
@@ -172,6 +173,8 @@ for _name, _function in {
     setattr(initializers, _name, _function)
 for _name in special.MATH:
     setattr(math, _name, getattr(special, _name))
+for _name in thresholds.PUBLIC:
+    setattr(metrics, _name, getattr(thresholds, _name))
 for _module in (boxes, colors):
     for _name in _module.PUBLIC:
         setattr(image, _name, getattr(_module, _name))
