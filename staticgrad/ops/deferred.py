@@ -310,7 +310,7 @@ draw each of them."""
 EXTENTS = (12, 24)
 """Guesses at unknown extents: divisible by the numbers that programs divide by."""
 VALUES = (1, 2, 0, 3, -1)
-"""Guesses at unknown values of integer tensors."""
+"""Guesses at unknown values of tensors."""
 RANKS = (2, 1, 3, 4, 0)
 """Guesses at an unknown rank."""
 
@@ -365,8 +365,8 @@ class _Guess:
             shape = tuple(self._one(EXTENTS) if d is None else d for d in node.type.shape)
         kind = TensorType(shape, node.type.dtype)
         leaf = self.graph.add(node.op, (), {**node.attrs, "type": kind}, kind, node.name, node.where)
-        if kind.dtype.kind in "iub":
-            least = 0 if kind.dtype.kind != "i" else -1
+        if kind.dtype.kind in "iubf":
+            least = 0 if kind.dtype.kind in "ub" else -1
             values = [max(self._one(VALUES), least) for _ in range(kind.size)]
             self.values.found[leaf] = np.array(values, kind.dtype).reshape(shape)
         return leaf

@@ -82,9 +82,11 @@ def test_names_are_tensorflows(name):
     assert len(actual[0]) == len(expected[0])
     for a, e in zip(actual[0], expected[0], strict=True):
         close(a, e)
-    if expected[2] is not None:
-        assert actual[2] == expected[2]
-        for a, e in zip(actual[1], expected[1], strict=True):
+    if expected[2] is not None:  # some of TensorFlow's functions have no gradient that have one here
+        assert all(a or not e for a, e in zip(actual[2], expected[2], strict=True))
+        mine = iter(actual[1])
+        found = [next(mine) if a else None for a in actual[2]]
+        for a, e in zip([f for f, e in zip(found, expected[2], strict=True) if e], expected[1], strict=True):
             close(a, e)
     assert actual[3] == expected[3]
     assert actual[5] == expected[5]

@@ -297,5 +297,119 @@ LAYERS = {
     "objects": (lambda tf, x: (lambda d, e: [d(x), d(x) + e(x)])(tf.layers.Dense(3), tf.layers.Dense(3)), (X,)),
 }
 
-CASES = SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+SPD = (X @ X.T + 3 * np.eye(3)).astype("f4")
+SQUARES = RNG.standard_normal((2, 3, 3)).astype("f4")
+BAND = RNG.standard_normal((2, 3, 4)).astype("f4")
+MATRICES = {
+    "lu": (lambda tf, a: tf.linalg.lu(a), (SQUARES,)),
+    "lu_reconstruct": (lambda tf, a: tf.linalg.lu_reconstruct(*tf.linalg.lu(a)), (SQUARES,)),
+    "lu_solve": (lambda tf, a, x: tf.linalg.lu_solve(*tf.linalg.lu(a), x[:3]), (SPD, X)),
+    "lu_matrix_inverse": (lambda tf, a: tf.linalg.lu_matrix_inverse(*tf.linalg.lu(a)), (SPD,)),
+    "matrix_rank": (lambda tf, a: tf.linalg.matrix_rank(tf.concat([a, a], 1)), (SQUARES,)),
+    "pinv": (lambda tf, x: tf.linalg.pinv(x), (X,)),
+    "normalize": (lambda tf, x: tf.linalg.normalize(x, axis=1), (X,)),
+    "sqrtm": (lambda tf, a: tf.linalg.sqrtm(a), (SPD,)),
+    "tridiagonal_matmul": (lambda tf, b: tf.linalg.tridiagonal_matmul(b, tf.transpose(b, [0, 2, 1])), (BAND,)),
+    "tridiagonal_solve": (lambda tf, b, x: tf.linalg.tridiagonal_solve(b[0] + [[0.0], [4.0], [0.0]], x[0]), (BAND, X)),
+    "tridiagonal_solve matrix": (
+        lambda tf, a, x: tf.linalg.tridiagonal_solve(a, x, diagonals_format="matrix", partial_pivoting=False), (SPD, X)
+    ),
+    "eigh_tridiagonal": (lambda tf, x: tf.stop_gradient(tf.linalg.eigh_tridiagonal(x[0], x[1, :3])), (X,)),
+    "diag k": (lambda tf, x: tf.linalg.diag(x, k=1, num_cols=6, padding_value=7.0), (X,)),
+    "diag band": (lambda tf, b: tf.linalg.diag(b, k=(-1, 1)), (BAND,)),
+    "diag_part band": (lambda tf, b: tf.linalg.diag_part(b, k=(-1, 2), padding_value=9.0), (BAND,)),
+    "diag_part left": (lambda tf, b: tf.linalg.diag_part(b, k=(-2, 1), align="LEFT_RIGHT"), (BAND,)),
+    "set_diag band": (lambda tf, a, x: tf.linalg.set_diag(a, x[:2, :3], k=(0, 1)), (SPD, X)),
+    "adjoint": (lambda tf, x: tf.linalg.adjoint(matrix=x), (X,)),
+}
+COLORED = RNG.uniform(0.05, 0.95, (2, 13, 12, 3)).astype("f4")
+OTHER = RNG.uniform(0.05, 0.95, (2, 13, 12, 3)).astype("f4")
+BYTES = RNG.integers(0, 255, (2, 5, 4, 3)).astype("u1")
+BOXES = np.array([[0.1, 0.2, 0.8, 0.9], [0.0, 0.0, 1.0, 0.5], [-0.2, 0.3, 0.6, 1.3]], "f4")
+RECTANGLES = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1]], "f4")
+SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5], "f4")
+IMAGES = {
+    **{
+        n: (lambda tf, m, n=n: getattr(tf.image, n)(m), (COLORED,))
+        for n in ("rgb_to_hsv", "hsv_to_rgb", "rgb_to_yiq", "rgb_to_yuv", "yiq_to_rgb", "yuv_to_rgb", "sobel_edges")
+    },
+    "adjust_hue": (lambda tf, m: tf.image.adjust_hue(m, 0.3), (COLORED,)),
+    "adjust_saturation": (lambda tf, m: tf.image.adjust_saturation(m, 1.4), (COLORED,)),
+    "adjust_saturation of bytes": (lambda tf, m: tf.image.adjust_saturation(m, 0.5), (BYTES,)),
+    "ssim": (lambda tf, m, o: tf.image.ssim(m, o, 1.0), (COLORED, OTHER)),
+    "ssim of bytes": (lambda tf, b: tf.image.ssim(b, b[:, ::-1], 255, filter_size=3), (BYTES,)),
+    "ssim_multiscale": (
+        lambda tf, m, o: tf.image.ssim_multiscale(m, 0.7 * m + 0.3 * o, 1.0, power_factors=(0.3, 0.7), filter_size=5),
+        (COLORED, OTHER),
+    ),
+    "crop_and_resize": (lambda tf, m, b: tf.image.crop_and_resize(m, b, [0, 1, 1], [4, 3], extrapolation_value=2.0), (COLORED, BOXES)),
+    "crop_and_resize nearest": (
+        lambda tf, m: tf.image.crop_and_resize(m, BOXES, box_indices=[0, 1, 1], crop_size=[1, 5], method="nearest"), (COLORED,)
+    ),
+    "resize_image_with_pad": (lambda tf, m: tf.image.resize_image_with_pad(m, 20, 9), (COLORED,)),
+    "draw_bounding_boxes": (
+        lambda tf, m: tf.image.draw_bounding_boxes(m, [[[0.1, 0.2, 0.8, 0.9]], [[0.0, 0.0, 1.0, 0.5]]], colors=[[1.0, 0.5, 0.0]]),
+        (COLORED,),
+    ),
+    "extract_patches": (lambda tf, m: tf.image.extract_patches(m, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"), (COLORED,)),
+    "extract_glimpse": (
+        lambda tf, m: tf.image.extract_glimpse(m, [3, 4], [[0.1, -0.2], [0.0, 0.3]], uniform_noise=False), (COLORED,)
+    ),
+    "non_max_suppression": (lambda tf, b, s: tf.image.non_max_suppression(b, s, 3, 0.5), (RECTANGLES, SCORES)),
+    "non_max_suppression_with_scores": (
+        lambda tf, b, s: tf.image.non_max_suppression_with_scores(b, s, 4, 1.0, 0.2, soft_nms_sigma=0.5), (RECTANGLES, SCORES)
+    ),
+    "non_max_suppression_padded": (
+        lambda tf, b, s: tf.image.non_max_suppression_padded(b, s, 5, 0.5, 0.6, pad_to_max_output_size=True), (RECTANGLES, SCORES)
+    ),
+    "non_max_suppression_overlaps": (
+        lambda tf, s: tf.image.non_max_suppression_overlaps(tf.constant(np.eye(5, dtype="f4") + 0.4), s, 3, 0.3), (SCORES,)
+    ),
+}
+
+BINARY = (RNG.random((3, 4)) > 0.5).astype("f4")
+CLASSES = np.array([[1, 3], [0, 0], [2, -1]], "i8")
+AT = [0.3, 0.5, 0.8]
+
+
+def _updated(name, *more, **options):
+    """The value after one update."""
+    return lambda tf, *x: getattr(tf.metrics, name)(*x, *more, **options)[1]
+
+
+METRICS = {
+    **{
+        f"{n} at": (_updated(f"{n}_at_thresholds", AT, weights=[[1.0], [2.0], [0.5]]), (BINARY, UNIT))
+        for n in ("true_positives", "true_negatives", "false_positives", "false_negatives", "precision", "recall")
+    },
+    "sensitivity": (_updated("sensitivity_at_specificity", 0.6, num_thresholds=20), (BINARY, UNIT)),
+    "specificity": (_updated("specificity_at_sensitivity", 0.6, num_thresholds=20), (BINARY, UNIT)),
+    "precision_at_k": (_updated("precision_at_k", 2), (CLASSES, X)),
+    "precision_at_k class": (_updated("precision_at_k", 3, class_id=1, weights=[1.0, 2.0, 1.0]), (CLASSES, X)),
+    "recall_at_k": (_updated("recall_at_k", 2), (CLASSES, X)),
+    "recall_at_top_k": (lambda tf, c: tf.metrics.recall_at_top_k(c, tf.constant([[1, 2], [0, 3], [2, 1]], tf.int64))[1], (CLASSES,)),
+    "average_precision_at_k": (_updated("average_precision_at_k", 3), (CLASSES, X)),
+    "mean_tensor": (_updated("mean_tensor", weights=[[1.0], [2.0], [0.0]]), (X,)),
+    "mean_relative_error": (lambda tf, x, y: tf.metrics.mean_relative_error(x, y, tf.nn.relu(x))[1], (X, Y)),
+    "mean_cosine_distance": (_updated("mean_cosine_distance", 1), (X, Y)),
+    "percentage_below": (_updated("percentage_below", 0.2), (X,)),
+    "mean_per_class_accuracy": (
+        lambda tf, c: tf.metrics.mean_per_class_accuracy(c, tf.constant([3, 1, 1, 1, 5, 0, 3]), 6)[1], (COUNTS,)
+    ),
+    "cosine_distance": (lambda tf, x, y: tf.losses.cosine_distance(x, y, axis=1, weights=[[1.0], [0.0], [2.0]]), (X, Y)),
+    "mean_pairwise_squared_error": (lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y), (X, Y)),
+    "mean_pairwise weights": (
+        lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y, weights=[[1.0], [0.0], [2.0]]), (X, Y)
+    ),
+    "cosine_decay_restarts": (
+        lambda tf, c: [tf.train.cosine_decay_restarts(0.1, c[i], 2, m_mul=0.9, alpha=0.1) for i in range(5)], (COUNTS,)
+    ),
+    "restarts of one length": (lambda tf, c: tf.train.cosine_decay_restarts(0.1, c[2], 3, t_mul=1.0), (COUNTS,)),
+    "linear_cosine_decay": (lambda tf, c: tf.train.linear_cosine_decay(0.1, c[0], 10, 0.7), (COUNTS,)),
+    "noisy_linear_cosine_decay": (
+        lambda tf, c: tf.train.noisy_linear_cosine_decay(0.1, c[0], 10, initial_variance=1e-12), (COUNTS,)
+    ),
+}
+
+CASES = METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
 """By name: (expression of tf and placeholders, their values)."""

@@ -12,9 +12,12 @@ from . import (
     accepted,
     app,
     behavior,
+    boxes,
+    colors,
     custom_gradients,
     data,
     debugging,
+    decompositions,
     draws,
     elements,
     errors,
@@ -36,6 +39,7 @@ from . import (
     special,
     summary,
     test,
+    thresholds,
     train,
     variable_scopes,
 )
@@ -162,9 +166,11 @@ _PUBLIC: dict[Any, Any] = {
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
-globals().update(linalg.TOP)
+globals().update(linalg.TOP | decompositions.TOP)
 globals()["print"] = py_functions.print_
 globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
+for _name in decompositions.LINALG:
+    setattr(linalg, _name, getattr(decompositions, _name))
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
 for _name in ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"):
@@ -176,6 +182,11 @@ for _name, _function in {
     setattr(initializers, _name, _function)
 for _name in special.MATH:
     setattr(math, _name, getattr(special, _name))
+for _name in thresholds.PUBLIC:
+    setattr(metrics, _name, getattr(thresholds, _name))
+for _module in (boxes, colors):
+    for _name in _module.PUBLIC:
+        setattr(image, _name, getattr(_module, _name))
 for _name in ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction"):
     setattr(math, _name, getattr(nn, _name))
 for _name in ("approx_max_k", "approx_min_k"):
@@ -326,5 +337,6 @@ __all__ = [
     "zeros_like",
     *_MATH,
     *linalg.TOP,
+    *decompositions.TOP,
     *[_name for _names in _PUBLIC.values() for _name in _names],
 ]

@@ -20,12 +20,18 @@ def _t(x: Any) -> Any:
 
 
 @operation("matrix_transpose", "Transpose")
-def matrix_transpose(a: Any) -> Any:
+def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
     """The last two axes exchanged."""
     return _t(tensor(a))
 
 
-adjoint = transpose = matrix_transpose
+transpose = matrix_transpose
+
+
+@operation("adjoint", "Transpose")
+def adjoint(matrix: Any) -> Any:
+    """The last two axes exchanged."""
+    return _t(tensor(matrix))
 
 
 @operation("MatrixInverse")
@@ -135,29 +141,99 @@ def trace(x: Any) -> Any:
     return F.sum(F.diagonal(tensor(x), 0, -2, -1), axis=-1)
 
 
-@operation("MatrixDiag")
-def diag(diagonal: Any) -> Any:
-    """Matrices with the last axis on their diagonal."""
-    return F.diag_embed(tensor(diagonal))
+def _band(k: Any) -> tuple[int, int]:
+    """The lowest and the highest diagonal: below the main one they are negative."""
+    low, high = (int(v) for v in np.broadcast_to(np.asarray(k).ravel(), 2))
+    if low > high:
+        raise ValueError(f"k has to be (lower, upper) with lower <= upper, got {k}")
+    return low, high
 
 
-@operation("MatrixDiagPart")
-def diag_part(input: Any) -> Any:
-    """The diagonal of the last two axes."""
-    return F.diagonal(tensor(input), 0, -2, -1)
+def _length(rows: int, columns: int, offset: int) -> int:
+    return min(rows + min(offset, 0), columns - max(offset, 0))
 
 
-@operation("MatrixSetDiag")
-def set_diag(input: Any, diagonal: Any) -> Any:
-    """Matrices with another diagonal."""
+def _starts(offset: int, length: int, longest: int, align: str) -> int:
+    """Where a diagonal begins among `longest` elements. align: "RIGHT_LEFT" for those above and below the main one."""
+    above, below = align.split("_")
+    return longest - length if (above if offset >= 0 else below) == "RIGHT" else 0
+
+
+DIAGONALS = frozenset({"k", "num_rows", "num_cols"})
+
+
+def _places(rows: int, columns: int, low: int, high: int, align: str) -> tuple[np.ndarray, np.ndarray]:
+    """For each element of a matrix, which of the packed diagonals holds it and where; and the mask of those that do."""
+    longest = max(_length(rows, columns, d) for d in range(low, high + 1))
+    row, column = np.indices((rows, columns))
+    offset = column - row
+    inside = (offset >= low) & (offset <= high)
+    starts = np.array([_starts(d, _length(rows, columns, d), longest, align) for d in range(low, high + 1)])
+    at = np.where(inside, offset, low)
+    place = np.where(at >= 0, row, column) + starts[at - low]
+    return np.where(inside, (high - at) * longest + place, 0), inside
+
+
+def _packed(x: Any, low: int, high: int) -> Any:
+    """Diagonals (..., count, longest) in one axis."""
+    return x if low == high else F.reshape(x, (*extents_of(x)[:-2], -1))
+
+
+@operation("MatrixDiag", "MatrixDiagV3", DIAGONALS)
+def diag(
+    diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Any:
+    """Matrices with the last axis on their diagonal k, or the last two on the band k = (lowest, highest)."""
+    x, (low, high) = tensor(diagonal), _band(k)
+    if (low, high, num_rows, num_cols) == (0, 0, -1, -1):
+        return F.diag_embed(x)
+    longest = extents_of(x)[-1]
+    rows, columns = _sizes(longest, low, high, num_rows, num_cols)
+    place, inside = _places(rows, columns, low, high, align)
+    taken = F.take(_packed(x, low, high), static.constant(place), axis=-1)
+    return F.where(static.constant(inside), taken, static.constant(np.asarray(padding_value, x.dtype)))
+
+
+def _sizes(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
+    """The smallest matrix that has such a longest diagonal, as far as its sizes are not given."""
+    least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
+    if rows < 0 and columns < 0:
+        return max(least_rows, least_columns), max(least_rows, least_columns)
+    return (least_rows if rows < 0 else rows), (least_columns if columns < 0 else columns)
+
+
+@operation("MatrixDiagPart", "MatrixDiagPartV3", DIAGONALS)
+def diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """The diagonal k of the last two axes, or those of the band k = (lowest, highest), the highest first, padded."""
+    x, (low, high) = tensor(input), _band(k)
+    if low == high:
+        return F.diagonal(x, low, -2, -1)
+    rows, columns = extents_of(x)[-2:]
+    longest = max(_length(rows, columns, d) for d in range(low, high + 1))
+    index, mask = np.zeros((high - low + 1, longest), np.int64), np.zeros((high - low + 1, longest), bool)
+    for line, offset in enumerate(range(high, low - 1, -1)):
+        length = _length(rows, columns, offset)
+        start = _starts(offset, length, longest, align)
+        i = np.arange(length)
+        index[line, start : start + length] = (i - min(offset, 0)) * columns + i + max(offset, 0)
+        mask[line, start : start + length] = True
+    taken = F.take(F.reshape(x, (*extents_of(x)[:-2], rows * columns)), static.constant(index), axis=-1)
+    return F.where(static.constant(mask), taken, static.constant(np.asarray(padding_value, x.dtype)))
+
+
+@operation("MatrixSetDiag", "MatrixSetDiagV3", DIAGONALS)
+def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """Matrices with another diagonal k, or band k = (lowest, highest)."""
     x, d = pair(input, diagonal, "MatrixSetDiag")
     rows, columns = extents_of(x)[-2:]
-    spread = F.expand_dims(d, -1) if rows <= columns else F.expand_dims(d, -2)
-    return F.where(static.constant(np.eye(rows, columns, dtype=bool)), spread, x)
+    place, inside = _places(rows, columns, *_band(k), align)
+    return F.where(static.constant(inside), F.take(_packed(d, *_band(k)), static.constant(place), axis=-1), x)
 
 
 @operation("matvec")
-def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
+) -> Any:
     """The product of matrices and vectors over the last axis."""
     a, b = pair(a, b, "matvec")
     return F.squeeze(F.matmul(_t(a) if transpose_a or adjoint_a else a, F.expand_dims(b, -1)), -1)

@@ -197,3 +197,56 @@ def sigmoid_cross_entropy(
     labels = _smoothed_binary(labels, label_smoothing) if label_smoothing else labels
     losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
     return compute_weighted_loss(losses, weights, scope or "sigmoid_cross_entropy_loss", **options)
+
+
+@operation("cosine_distance", "Sub")
+def _cosine(predictions: Any, labels: Any, axis: int) -> Any:
+    p, y = _same_shape(predictions, labels)
+    return F.sub(1, F.sum(F.mul(p, y), axis=axis, keepdims=True))
+
+
+def cosine_distance(
+    labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """1 - the product along an axis, of unit vectors."""
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise ValueError("You must specify 'axis'.")
+    losses = _cosine(predictions, labels, axis)
+    return compute_weighted_loss(losses, weights, scope or "cosine_distance_loss", loss_collection, reduction)
+
+
+@operation("mean_pairwise_squared_error", "Sum")
+def _pairwise(predictions: Any, labels: Any, weights: Any) -> Any:
+    """The sum over the batch of twice the mean squared difference of differences of pairs in a row."""
+    p, y = _same_shape(predictions, labels)
+    error = F.sub(p, y)
+    axes = tuple(range(1, error.ndim))
+    weights = tensor(weights, error.dtype)
+    if weights.ndim and weights.ndim < error.ndim:
+        weights = F.expand_dims(weights, tuple(range(weights.ndim, error.ndim)))
+    spread = F.broadcast_like(weights, error)
+    count = F.sum(F.astype(F.ne(spread, 0), error.dtype), axis=axes, keepdims=True) if axes else F.ones_like(error)
+    squares = F.sum(F.square(error), axis=axes, keepdims=True) if axes else F.square(error)
+    first = F.mul(_over(squares, F.sub(count, 1)), 2.0)
+    sums = F.sum(error, axis=axes, keepdims=True) if axes else error
+    second = F.mul(_over(F.square(sums), F.mul(count, F.sub(count, 1))), 2.0)
+    total = F.sum(F.mul(F.sub(first, second), weights))
+    return F.where(F.gt(F.sum(count), 0), total, F.zeros_like(total))
+
+
+def _over(x: Any, y: Any) -> Any:
+    zero = F.eq(y, 0)
+    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
+
+
+def mean_pairwise_squared_error(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Any:  # fmt: skip
+    """The mean squared difference between the differences of pairs of labels and those of predictions, per row."""
+    loss = _pairwise(predictions, labels, weights, name=f"{scope or 'mean_pairwise_squared_error'}/value")
+    add_loss(loss, loss_collection)
+    return loss

@@ -273,6 +273,9 @@ def matmul(
     adjoint_b: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
+    output_type: Any = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
 ) -> Any:
     """The matrix product over the last two axes. Raises ValueError for operands without two axes."""
     a, b = pair(a, b, "MatMul")

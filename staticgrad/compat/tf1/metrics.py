@@ -18,9 +18,9 @@ METRICS = "metric_variables"
 """The collection of the variables of metrics."""
 
 
-def _state(name: str, shape: tuple[int, ...] = ()) -> Any:
+def _state(name: str, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     collections = [GraphKeys.LOCAL_VARIABLES, METRICS]
-    return Variable(np.zeros(shape, np.float32), trainable=False, collections=collections, name=name).symbol
+    return Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name).symbol
 
 
 def _metric(
@@ -29,7 +29,7 @@ def _metric(
     """(value from the state, value after the state grew by `parts`)."""
     graph = get_default_graph()
     with graph.name_scope(name):
-        states = [_state(key, tuple(part.shape)) for key, part in parts.items()]
+        states = [_state(key, tuple(part.shape), part.dtype) for key, part in parts.items()]
         with using(graph):
             value = handles(graph, result(*states))
             grown = [static.assign_add(state, part) for state, part in zip(states, parts.values(), strict=True)]
@@ -59,7 +59,7 @@ def _ratio(total: Any, count: Any) -> Any:
 
 def _averaged(name: str, values: Any, weights: Any, metrics_collections: Any, updates_collections: Any,
               after: Callable[[Any], Any] = lambda x: x) -> Any:  # fmt: skip
-    w = _weights(weights, values)
+    w = F.astype(_weights(weights, values), values.dtype)
     parts = {"total": F.sum(F.mul(values, w)), "count": F.sum(w)}
     return _metric(name, lambda t, c: after(_ratio(t, c)), parts, metrics_collections, updates_collections)
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....operators import F
+from ....ops.random import next_place, normal_op
+from ..graph import get_default_graph
 from ..tensor import operation, tensor
 
 
@@ -83,3 +85,54 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any) -> Any:
 
 
 piecewise_constant_decay = piecewise_constant
+
+
+@operation("SGDRDecay")
+def cosine_decay_restarts(
+    learning_rate: Any, global_step: Any, first_decay_steps: Any, t_mul: Any = 2.0, m_mul: Any = 1.0, alpha: Any = 0.0
+) -> Any:
+    """`cosine_decay` that begins anew after each period; periods grow by t_mul, starts by m_mul. Loshchilov and Hutter, 2017."""
+    rate, step, steps = _progress(global_step, first_decay_steps, learning_rate)
+    growth, share, least = (tensor(v, rate.dtype) for v in (t_mul, m_mul, alpha))
+    done = F.div(step, steps)
+    even = F.eq(growth, 1)
+    safe = F.where(even, F.full_like(growth, 2.0), growth)
+    number = F.floor(F.div(F.log(F.sub(1, F.mul(done, F.sub(1, safe)))), F.log(safe)))
+    begun = F.div(F.sub(1, F.pow(safe, number)), F.sub(1, safe))
+    round_ = F.where(even, F.floor(done), number)
+    part = F.where(even, F.sub(done, F.floor(done)), F.div(F.sub(done, begun), F.pow(safe, number)))
+    cosine = F.mul(F.mul(F.pow(share, round_), 0.5), F.add(F.cos(F.mul(part, math.pi)), 1))
+    return F.mul(rate, F.add(F.mul(F.sub(1, least), cosine), least))
+
+
+def _linear_cosine(rate: Any, step: Any, steps: Any, periods: Any, alpha: Any, beta: Any, noise: Any) -> Any:
+    step = F.minimum(step, steps)
+    line = F.div(F.sub(steps, step), steps)
+    line = line if noise is None else F.add(line, noise)
+    wave = F.mul(F.add(F.cos(F.mul(F.div(step, steps), F.mul(periods, 2 * math.pi))), 1), 0.5)
+    return F.mul(rate, F.add(F.mul(F.add(line, alpha), wave), beta))
+
+
+@operation("LinearCosineDecay")
+def linear_cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, num_periods: Any = 0.5, alpha: Any = 0.0, beta: Any = 0.001
+) -> Any:
+    """rate * ((alpha + line) * cosine + beta). Bello et al., "Neural optimizer search with reinforcement learning", 2017."""
+    rate, step, steps = _progress(global_step, decay_steps, learning_rate)
+    periods, a, b = (tensor(v, rate.dtype) for v in (num_periods, alpha, beta))
+    return _linear_cosine(rate, step, steps, periods, a, b, None)
+
+
+@operation("NoisyLinearCosineDecay")
+def noisy_linear_cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, initial_variance: Any = 1.0, variance_decay: Any = 0.55,
+    num_periods: Any = 0.5, alpha: Any = 0.0, beta: Any = 0.001,
+) -> Any:  # fmt: skip
+    """`linear_cosine_decay` with normal noise of variance initial_variance / (1 + step) ** variance_decay on the line."""
+    rate, step, steps = _progress(global_step, decay_steps, learning_rate)
+    periods, a, b, first, fall = (
+        tensor(v, rate.dtype) for v in (num_periods, alpha, beta, initial_variance, variance_decay)
+    )
+    spread = F.sqrt(F.div(first, F.pow(F.add(F.minimum(step, steps), 1), fall)))
+    draw = next_place(get_default_graph()).draw(normal_op, shape=(), dtype=rate.dtype)
+    return _linear_cosine(rate, step, steps, periods, a, b, F.mul(draw, spread))
