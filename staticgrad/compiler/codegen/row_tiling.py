@@ -109,7 +109,8 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
 
 
 def memory_along_rows(group: Group, layouts: Layouts) -> bool:
-    """Whether all values per row and column that are in memory have neighbors in the next row, not the next column."""
+    """Whether all values per row and column that are read from memory, or else written, have their neighbors in the next row,
+    not the next column."""
     domain, inside = group.domain, set(group.members)
     seen = {
         (operand, operand.type.shape)
@@ -117,8 +118,9 @@ def memory_along_rows(group: Group, layouts: Layouts) -> bool:
         for operand in n.inputs
         if origin(operand) not in inside and not inlined(origin(operand))
     }
-    seen |= {(node, node.type.shape) for node in group.outputs if domain.rank[node] == FULL}
-    whole = [(node, shape) for node, shape in seen if count(shape) == domain.rows * domain.columns]
+    size = domain.rows * (domain.columns or 1)
+    read = [(node, shape) for node, shape in seen if count(shape) == size]
+    whole = read if read else [(node, node.type.shape) for node in group.outputs if domain.rank[node] == FULL]
     found = [split_strides(node, shape, FULL, domain, layouts) for node, shape in whole]
     return bool(found) and all(s is not None and s[2] != 1 and row_run(s[0], s[1])[1] == 1 for s in found)
 

@@ -31,6 +31,8 @@ SCALAR_KERNELS = 8
 """The number of latest kernels of scalar arithmetic that another scalar tries to join."""
 
 CHEAP = 2  # a value of at most this cost is computed in each kernel that reads it
+MOST_AGAIN = 6
+"""Values of a kernel that another one computes again, at most, for one that it would read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ class Growth:
     """The number of members that are results or are read outside."""
     scalar: bool
     """Whether all members are scalar arithmetic."""
+    grain: tuple[int, frozenset[str]]
+    """The size of the largest members, and of these: "along" where one reads memory along the columns, "across" where one
+    reads it along other axes, "folds" where one is reduced."""
 
 
 @dataclass(slots=True)
@@ -141,23 +146,18 @@ class Fuser:
         return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
 
     def _recompute(self, node: Node, group: Group) -> None:
-        """Let the kernels that read a cheap value compute it themselves, where they read its operands anyway."""
-        if (
-            node in self.results
-            or not node.type.shape
-            or not isinstance(node.op.emit, Pointwise)
-            or node.op.emit.cost > CHEAP
-        ):
+        """Let the kernels that read a cheap value compute it themselves, with the values that it is computed from."""
+        if node in self.results or not node.type.shape:
             return
-        operands = [origin(i) for i in node.inputs]
-        if any(o in group.members and o not in group.outputs for o in operands) or node in group.domain.post:
+        needed = self._cheap(node, group)
+        if needed is None:
             return
         readers = {user: self.group_of.get(user) for user in self.users[node]}
         others = {g for g in readers.values() if g is not group}
         if None in others:
             return
         try:
-            grown = [self._with(node, other) for other in others if other is not None]
+            grown = [self._with(needed, other) for other in others if other is not None]
         except FusionFailure:
             return
         for grow in grown:
@@ -169,10 +169,27 @@ class Fuser:
         reason = "cheap: computed again rather than stored"
         self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
 
-    def _with(self, node: Node, group: Group) -> Callable[[], None]:
-        """A function that adds a node to a group. Raises FusionFailure where the group can't compute it."""
-        growth = group.growth
-        if growth is not None:
+    def _cheap(self, node: Node, group: Group) -> list[Node] | None:
+        """A value and those that its group doesn't store from which it is computed; None where they are not cheap: values
+        per row don't count beside those of all elements."""
+        inside, needed, stack, price = set(group.members), dict[Node, None](), [node], 0
+        while stack:
+            value = stack.pop()
+            if not isinstance(value.op.emit, Pointwise) or value in group.domain.post:
+                return None
+            needed[value] = None
+            cost = value.op.emit.cost
+            price += cost if value is node or group.domain.rank[value] != ROW else 0
+            if max(price, cost) > CHEAP or len(needed) > MOST_AGAIN:
+                return None
+            operands = map(origin, value.inputs)
+            stack += [o for o in operands if o in inside and o not in group.outputs and o not in needed and o not in stack]
+        return list(needed)
+
+    def _with(self, nodes: Sequence[Node], group: Group) -> Callable[[], None]:
+        """A function that adds nodes to a group. Raises FusionFailure where the group can't compute them."""
+        growth, node = group.growth, nodes[0]
+        if growth is not None and len(nodes) == 1:
             alone = domain_of([node], self.layouts)
             union = united(alone, growth.shared, self.layouts, self.position)
             before, early = group.domain, growth.tally[EARLY]
@@ -188,12 +205,14 @@ class Fuser:
                 insort(group.members, node, key=self.position.__getitem__)
 
             return grow
-        members = sorted([*group.members, node], key=self.position.__getitem__)
+        members = sorted({*group.members, *nodes}, key=self.position.__getitem__)
+        if len(members) > MAX_MEMBERS:
+            raise FusionFailure(f"more than {MAX_MEMBERS} operations in one kernel")
         domain = classify(members, self.layouts)
         check_scalars(members, domain)
 
         def replace() -> None:
-            group.members, group.domain = members, domain
+            group.members, group.domain, group.growth = members, domain, None
 
         return replace
 
@@ -214,9 +233,15 @@ class Fuser:
         users = len(self.users[node])
         growth = Growth(
             shared, list(_counts(node, rank, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
-            is_scalar_work(node),
+            is_scalar_work(node), self._grain(node),
         )  # fmt: skip
         return Group([node], shared.domain, growth=growth)
+
+    def _grain(self, node: Node) -> tuple[int, frozenset[str]]:
+        facts = facts_of(node, self.layouts)
+        order = self.layouts.order(node.inputs[0] if facts.reduction else node)
+        grain = "" if order == () else "across" if order is not None else "along"
+        return facts.size, frozenset(filter(None, (grain, "folds" if facts.partial is not None else "")))
 
     def _separate_scatters(self) -> None:
         """Make routines of the scatters that are faster alone, or whose operand no kernel computes."""
@@ -336,6 +361,7 @@ class Fuser:
         for node, (rank, post) in union.changed.items():
             old, new = _counts(node, rank, post), _counts(node, union.rank[node], node in union.post)
             tally = [t - x + y for t, x, y in zip(tally, old, new, strict=True)]
+        _check_grains(a.grain, b.grain)
         members = len(small.members) + len(large.members)
         _check_scalars(tally[EARLY], members)
         operands, taken = self._operands(a, b)
@@ -384,6 +410,7 @@ class Fuser:
             b.waiting[node] -= n
         b.tally, b.operands, b.stored = trial.tally, trial.operands, trial.stored
         b.scalar = a.scalar and b.scalar
+        b.grain = _both_grains(a.grain, b.grain)
 
     def _leaves(self, node: Node, group: Group) -> bool:
         """Whether a node outside the group needs this value in memory."""
@@ -409,6 +436,20 @@ def check_scalars(members: Sequence[Node], domain: IterationDomain) -> None:
 def _check_scalars(early: int, members: int) -> None:
     if early and early != members:
         raise FusionFailure("scalar arithmetic is done once, in a kernel of its own")
+
+
+def _both_grains(a: tuple[int, frozenset[str]], b: tuple[int, frozenset[str]]) -> tuple[int, frozenset[str]]:
+    if a[0] == b[0]:
+        return a[0], a[1] | b[1]
+    return a if a[0] > b[0] else b
+
+
+def _check_grains(a: tuple[int, frozenset[str]], b: tuple[int, frozenset[str]]) -> None:
+    """Raises FusionFailure where one kernel would walk memory along its columns and other memory across, and rows several
+    times."""
+    apart = {a[1] - {"folds"}, b[1] - {"folds"}} == {frozenset({"along"}), frozenset({"across"})}
+    if apart and a[0] == b[0] and "folds" in a[1] | b[1]:
+        raise FusionFailure("it reads memory along other axes")
 
 
 COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY = range(5)

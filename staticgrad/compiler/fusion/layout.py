@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...ir import Call, Graph, Index, Layout, Native, Node, Order, Pointwise, View
@@ -44,12 +44,13 @@ class Layouts:
         """For each node, the node whose elements it has in the same order: see `broadcast_rank.origin`."""
         self.facts: dict[Node, Any] = {}
         """See `node_facts.facts_of`."""
+        self.orders: dict[Node, tuple[int, ...] | None] = {}
+        """Of elementwise values, the order of axes in which all their operands lie in memory; () for any, None for row-major or
+        several."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         wanted = set() if results is None else _read_in_order(graph, results)
         users, needed = graph.users(), set(graph.nodes if results is None else results)
-        orders: dict[Node, tuple[int, ...] | None] = {}
-        """Of elementwise values, the order of axes in which their operands lie; () for any."""
         for node in graph.nodes:
             emit = node.op.emit
             self.origin[node] = node
@@ -65,21 +66,23 @@ class Layouts:
             order = order_of(node) if node in wanted else None
             if order is not None and order.fits(node, [self.at[i] for i in node.inputs]):
                 self.at[node] = Layout.ordered(node.type.shape, order.axes)
-            elif isinstance(emit, Pointwise) and node not in needed:
-                axes = orders[node] = self._order(node, orders)
-                if axes:
+            elif isinstance(emit, Pointwise):
+                axes = self.orders[node] = self._order(node)
+                if axes and node not in needed:
                     at = Layout.ordered(node.type.shape, axes)
                     if users[node] and all(_reads_rows(user, at) for user in users[node]):
                         self.at[node] = at
 
-    def _order(self, node: Node, orders: Mapping[Node, tuple[int, ...] | None]) -> tuple[int, ...] | None:
-        """The order of axes that all operands of an elementwise value have in memory; () for any, None for row-major or
-        several."""
+    def order(self, seen: Node) -> tuple[int, ...] | None:
+        """The order of axes in which an operand lies in memory, or in which it is computed; see `orders`."""
+        return self.orders[seen] if seen in self.orders else _axes(self.at[seen])
+
+    def _order(self, node: Node) -> tuple[int, ...] | None:
         found: tuple[int, ...] = ()
         for seen in node.inputs:
             if seen.type.shape != node.type.shape or isinstance(seen.op.emit, Index):
                 continue  # broadcast, or not in memory
-            axes = orders[seen] if seen in orders else _axes(self.at[seen])
+            axes = self.order(seen)
             if axes is None or (found and axes and axes != found):
                 return None
             found = axes if axes else found
