@@ -105,13 +105,30 @@ def batch_norm(
     if training:
         if not is_number(momentum):
             raise ArgumentError(f"batch_norm: momentum has to be a number, got {momentum!r}")
-        mean, var = _of_batch(x, running_mean, running_var, momentum)
-    else:
-        if running_mean is None or running_var is None:
+        if all(x.shape[a] == 1 for a in _folded(x)):
             raise ArgumentError(
-                f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode"
+                f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}"
             )
-        mean, var = (_per_channel(kept(t, x), n) for t in (running_mean, running_var))
+        out, mean, var = _by_batch(x, weight, bias, eps)
+        _move_running(x, running_mean, running_var, momentum, mean, var)
+        return out
+    if running_mean is None or running_var is None:
+        raise ArgumentError(
+            f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode"
+        )
+    return _standardized(x, kept(running_mean, x), kept(running_var, x), weight, bias, eps)
+
+
+@composite
+def _standardized(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias; all but x (c,)."""
+    n = len(x.shape)
+    return _scaled(x, _per_channel(mean, n), _per_channel(var, n), weight, bias, eps)
+
+
+def _scaled(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> Tensor:
+    """The same with mean and variance shaped to broadcast."""
+    n = len(x.shape)
     scale = F.rsqrt(var + eps)
     if weight is not None:
         scale = scale * _per_channel(weight, n)
@@ -119,18 +136,26 @@ def batch_norm(
     return out if bias is None else out + _per_channel(bias, n)
 
 
-def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tuple[Any, Any]:
-    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them, unless it is empty."""
-    axes = tuple(a for a in range(len(x.shape)) if a != 1)
-    if all(x.shape[a] == 1 for a in axes):
-        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
+@composite
+def _by_batch(x: Any, weight: Any, bias: Any, eps: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalized by mean and variance of the batch, and these, shaped to broadcast."""
+    axes = _folded(x)
     mean = F.mean(x, axes, keepdims=True)
     var = F.mean(F.square(x - mean), axes, keepdims=True)
+    return _scaled(x, mean, var, weight, bias, eps), mean, var
+
+
+def _folded(x: Any) -> tuple[int, ...]:
+    """All axes but that of the channels."""
+    return tuple(a for a in range(len(x.shape)) if a != 1)
+
+
+def _move_running(x: Any, running_mean: Any, running_var: Any, momentum: Any, mean: Any, var: Any) -> None:
+    """The running mean and variance move towards those of a batch, unless it is empty."""
+    axes = _folded(x)
     extents = [x.shape[a] for a in axes]
-    if 0 in extents:
-        return mean, var
-    if running_mean is None and running_var is None:
-        return mean, var
+    if 0 in extents or (running_mean is None and running_var is None):
+        return
     count = apply(REGISTRY["samples"], x, axis=axes, dtype=x.dtype)
 
     def move(running: Any, now: Any) -> None:
@@ -142,7 +167,6 @@ def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tup
         move(running_mean, F.reshape(mean, (-1,)))
     if running_var is not None:
         move(running_var, F.reshape(var, (-1,)) * (count / (count - 1)))
-    return mean, var
 
 
 @spelled

@@ -323,17 +323,12 @@ class BackwardEngine:
         if known is None:
             self.cotangents[record] = g
         else:
-            self.cotangents[record] = known + g
-            self.owned.add(record)
+            self.cotangents[record] = self._total(record, known, g)
 
     def _add_at_leaf(self, leaf: Tensor, g: Any) -> None:
         key = id(leaf)
         known = self.found.get(key)
-        if known is None:
-            self.found[key] = (leaf, g)
-        else:
-            self.found[key] = (leaf, self._sum(known[1], g))
-            self.owned.add(key)
+        self.found[key] = (leaf, g if known is None else self._total(key, known[1], g))
 
     def _add_part(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
         """Add a cotangent that is 0 except for a part, in place: the cost of many parts of one tensor is that of the parts.
@@ -352,8 +347,16 @@ class BackwardEngine:
         record.op.vjp_add(known, g, record)
         return True
 
-    def _sum(self, a: Any, b: Any) -> Any:
-        return a + b if self.create else carry(a + b, a, b)
+    def _total(self, key: Any, known: Any, g: Any) -> Any:
+        """The sum of two parts of a cotangent, in the memory of the first if that is an array of this pass."""
+        if (
+            key in self.owned and known.__class__ is np.ndarray and g.__class__ is np.ndarray
+            and known.shape == g.shape and known.dtype is g.dtype and rows_of(known) is None
+        ):  # fmt: skip
+            known += g
+            return known
+        self.owned.add(key)
+        return carry(known + g, known, g) if isinstance(known, np.ndarray) and isinstance(g, np.ndarray) else known + g
 
     def _visit(self, record: Record, g: Any) -> None:
         """Pass a record's cotangent on to its operands."""
@@ -411,11 +414,12 @@ class BackwardEngine:
             cotangent = found.get(position)
             if cotangent is None:
                 left.append(found_edge)
-                continue
-            if maker is not None:
-                self._add_at_record(maker, cotangent)
-            else:
+            elif maker is None:
                 self._add_at_leaf(leaf, cotangent)
+            else:
+                if maker not in self.cotangents:
+                    self.owned.add(maker)
+                self._add_at_record(maker, cotangent)
         return left
 
     def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:

@@ -9,6 +9,7 @@ is written, op by op; so it does when its gradient is to be recorded (`create_gr
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,21 +18,22 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..errors import GradientError
-from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, View
+from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
 from ..operators import Symbol, frontends
-from .backward import grad
+from ..signals import module
+from .backward import Cotangents, grad
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
-from .op_calls import FLOATS, family_of, placeholders
-from .tape import FreedTensor, Record, tick
+from .op_calls import FLOATS, Kinds, family_of, placeholders
+from .tape import FreedTensor, Memory, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, ndarray, new, wrap
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PLAIN = frozenset({int, float, bool, str, type(None), np.dtype})
+PLAIN = frozenset({int, float, bool, str, type(None), type})
 """Classes of arguments that are part of a call's key."""
 
 
@@ -53,12 +55,15 @@ OPEN = PublicTensor
 
 
 class Saved(NamedTuple):
-    """How the backward plan of a call gets its operands after the cotangent: positions of the call's operands, -1 for the
-    result, then what is kept. positions: the operands of which it computes the cotangents."""
+    """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
+    results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
+    computes the cotangents. count: of results, 0 for one that is no tuple."""
 
     key: Hashable
     reads: tuple[int, ...]
     positions: tuple[int, ...]
+    count: int
+    kinds: Kinds
 
 
 saved: dict[Hashable, Saved] = {}
@@ -66,21 +71,62 @@ saved: dict[Hashable, Saved] = {}
 
 
 class CompositeRecord(Record):
-    """A call on the tape. kept: arrays that the backward plan reads; saved: in which places."""
+    """A call on the tape. kept: arrays that the backward plan reads; saved: in which places; parts: the records of its results,
+    where it has several; values: by number, those of these results that the backward plan reads, with their changes."""
 
-    __slots__ = ("kept", "saved")
+    __slots__ = ("kept", "parts", "saved", "values")
 
     kept: Sequence[np.ndarray]
     saved: Saved
+    values: dict[int, tuple[np.ndarray, Memory]]
+    parts: list[weakref.ref[PartRecord]]
+
+    @property
+    def results(self) -> int:
+        """How many there are."""
+        return max(self.saved.count, 1)
+
+    def result(self, number: int) -> Record:
+        """See `Record.result`."""
+        if not self.saved.count:
+            return self
+        found = self.parts[number]()
+        if found is None:
+            raise messages.freed()
+        return found
 
     def free(self) -> None:
         """See `Record.free`."""
         super().free()
-        self.kept = ()
+        self.kept, self.values = (), {}
+
+
+class PartRecord(Record):
+    """One of several results of a call."""
+
+    __slots__ = ("call", "output_nr")
+
+    def __init__(self, call: CompositeRecord, number: int, out: np.ndarray):
+        self.call, self.output_nr = call, number
+        super().__init__(PART, (FreedTensor(out.shape, out.dtype, call),), {}, out)
+
+    def name(self) -> str:
+        return self.call.name()
+
+    @property
+    def node(self) -> Any:
+        return self.call
+
+    def free(self) -> None:
+        """It saved nothing."""
+
+
+def _part_cotangent(g: Any, record: Any, out: Any, call: Any) -> Any:
+    return Cotangents({record.output_nr: g})
 
 
 def composite(function: Function) -> Function:
-    """Let calls on eager tensors be one operation. The function has no effects and its result is one tensor."""
+    """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some."""
     op = OpDef(
         function.__name__, _refused, _refused, lambda i: _refused, vjp_all=_cotangents, emit=Expand(_written)
     )
@@ -135,19 +181,31 @@ def composite(function: Function) -> Function:
             found = ready.in_any_layout(*arrays)
             if found is None:
                 return function(*args, **named)
+        places = saved[whole]
         if not tracked:
-            return wrap(found[0])
+            return wrap(found[0]) if not places.count else tuple([wrap(x) for x in found[: places.count]])
         record = new(CompositeRecord)
         record.op = op
         record.inputs = tuple(tensors)
         record.attrs = {"call": form_of(function, args, named)}
-        record.out, *record.kept = found
-        record.saved = saved[whole]
+        record.saved = places
         record.clock = tick()
         record.memory = record.hooks = record.position = None
         if mode.watched:
             watch(record, mode)
-        return wrap(record.out, record)
+        if not places.count:
+            record.out, *record.kept = found
+            return wrap(record.out, record)
+        record.kept = found[places.count :]
+        record.out = found[0]
+        parts = [PartRecord(record, i, x) for i, x in enumerate(found[: places.count])]
+        record.parts = [weakref.ref(part) for part in parts]
+        record.values = {}
+        outs = [wrap(part.out, part) for part in parts]
+        for i in places.reads:
+            if i < 0:
+                record.values[i + places.count] = parts[i].out, memory_of(outs[i])
+        return tuple(outs)
 
     return call  # type: ignore[return-value]
 
@@ -181,37 +239,55 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
             return None
         graph = Graph()
         operands = placeholders(graph, kinds)
-        feeds = [x.node for x in operands]
-        out = form(*operands)
-        if not isinstance(out, Symbol) or out.dtype not in FLOATS or out.node in feeds:
+        try:
+            out = form(*operands)
+        except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
             return None
+        outs = [*out] if isinstance(out, tuple) else [out]
+        if not all(isinstance(x, Symbol) and x.dtype in FLOATS for x in outs):
+            return None
+        count = len(outs) if isinstance(out, tuple) else 0
         family = (form, family_of(kinds), positions)
         if not positions:
-            return program_of(graph, [out.node], feeds, family)
-        (g,) = placeholders(graph, [(out.shape, out.dtype)])
-        found = gradients([out], [operands[i] for i in positions], [g])
-        computed = [(i, x.node) for i, x in zip(positions, found, strict=True) if x is not None]
-        fetches = [node for _, node in computed]
-        if len(computed) < len(positions) or any(n.op.sparse for n in graph.reaching(fetches)):
+            saved[key] = Saved(None, (), (), count, ())
+            return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
+        seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
+        found = gradients(outs, [operands[i] for i in positions], seeds)
+        if any(x is None for x in found):
             return None
-        read, kept = _boundary(graph, out.node, fetches)
-        values = [(i, x) for i, x in enumerate([out.node, *feeds], -1) if x in read]
+        feeds = [x.node for x in (*operands, *seeds)]
+        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])  # type: ignore[union-attr]
+        feeds, given = feeds[: len(operands)], feeds[len(operands) :]
+        results, fetches = fetches[: len(outs)], fetches[len(outs) :]
+        if any(n.op.sparse for n in graph.reaching(fetches)) or {*results} & {*feeds}:
+            return None
+        read, kept = _boundary(graph, results, fetches)
+        values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
         behind = ("backward of", key)
         program = functools.partial(
-            program_of, graph, fetches, [g.node, *[x for _, x in values], *kept], ("backward of", family)
+            program_of, graph, fetches, [*given, *[x for _, x in values], *kept], ("backward of", family)
         )
         if requests.made(behind, program).plan is None:
             return None
-        saved[key] = Saved(behind, tuple([i for i, _ in values]), positions)
-        return program_of(graph, [out.node, *kept], feeds, family)
+        n, shapes = len(feeds), [(x.shape, x.dtype) for x in outs]
+        saved[key] = Saved(behind, tuple([i if i < n else i - n - len(results) for i, _ in values]), positions, count, shapes)
+        return program_of(graph, [*results, *kept], feeds, family)
 
     return make
 
 
-def _boundary(graph: Graph, out: Node, gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
-    """What the gradients read of a function's computation: operands and its result, and values to keep. Values that cost
+def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph, list[Node], list[Node]]:
+    """The graph of function and gradient: a loop also computes what the loop of its gradient reads."""
+    ready = module("staticgrad.compiler.passes.functionalize").functionalize(graph, fetches, feeds)
+    merged, moved = module("staticgrad.compiler.passes.subgraphs").merge(ready.graph, [*ready.feeds, *ready.fetches])
+    return merged, [moved[n] for n in ready.feeds], [moved[n] for n in ready.fetches]
+
+
+def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
+    """What the gradients read of a function's computation: its operands and results, and values to keep. Values that cost
     little are computed again instead."""
-    forward = set(graph.reaching([out]))
+    forward = set(graph.reaching(outs))
+    forward |= {n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] in forward}
     backward = [node for node in graph.reaching(gradients) if node not in forward]
     read: set[Node] = set()
     kept: dict[Node, None] = {}
@@ -220,7 +296,7 @@ def _boundary(graph: Graph, out: Node, gradients: Sequence[Node]) -> tuple[set[N
     seen = set(stack)
     while stack:
         node = stack.pop()
-        if node is out or node.op.leaf == "placeholder":
+        if node in outs or node.op.leaf == "placeholder":
             read.add(node)
         elif _costs_little(node):
             more = [i for i in node.inputs if i not in seen]
@@ -246,7 +322,7 @@ def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> 
     if isinstance(record, CompositeRecord):
         if record.freed:
             raise messages.freed()
-        if g.__class__ is ndarray:
+        if g.__class__ is ndarray or (g.__class__ is Cotangents and all(x.__class__ is ndarray for x in g.values())):
             found = _by_plan(g, record, operands)
             if found is not None:
                 return found
@@ -259,8 +335,10 @@ def _by_plan(g: np.ndarray, record: CompositeRecord, operands: Sequence[Any]) ->
     if call is None or call.plan is None:
         return None
     arrays: list[Any] = [g]
+    if places.count:
+        arrays = [_seed(g, record, i) for i in range(places.count)]
     for i in places.reads:
-        value = operands[i] if i >= 0 else modes.now.engine._saved_out(record)
+        value = operands[i] if i >= 0 else _result(record, i + max(places.count, 1))
         if isinstance(value, FreedTensor):
             value = value._data
             if isinstance(value, FreedTensor):
@@ -278,11 +356,30 @@ def _by_plan(g: np.ndarray, record: CompositeRecord, operands: Sequence[Any]) ->
     return cotangents
 
 
+def _result(record: CompositeRecord, number: int) -> Any:
+    """The value of a result, or what stands for one that was changed since."""
+    if not record.saved.count:
+        return modes.now.engine._saved_out(record)
+    value, memory = record.values[number]
+    if memory.changed <= record.clock:
+        return value
+    return Overwritten(messages.output_text(record.name()), value, places=places_of_change(record, memory))
+
+
+def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
+    found = g.get(number)
+    if found is not None:
+        return found
+    shape, dtype = record.saved.kinds[number]
+    return np.zeros(shape, dtype)
+
+
 def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written. Of tensors they are recorded."""
     mode = modes.now
     around = mode.kernels, mode.arrays, mode.grad
-    create = not isinstance(g, ndarray)
+    given = dict(g) if isinstance(g, Cotangents) else {0: g}
+    create = not all(isinstance(x, ndarray) for x in given.values())
     tensors = []
     for x, wants in zip(operands, wanted, strict=True):
         if isinstance(x, FreedTensor):
@@ -296,11 +393,13 @@ def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Seque
     try:
         out = record.attrs["call"](*tensors)
         targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
-        found = iter(grad(out, targets, g if create else wrap(g), create_graph=create, allow_unused=True))
+        outs = out if isinstance(out, tuple) else (out,)
+        seeds = [x if create else wrap(x) for x in given.values()]
+        found = iter(grad([outs[i] for i in given], targets, seeds, create_graph=create, allow_unused=True))
     finally:
         mode.kernels, mode.arrays, mode.grad = around
     cotangents = [next(found) if wants else None for wants in wanted]
     return cotangents if create else [x if x is None else x._data for x in cotangents]
 
 
-__all__ = ["composite"]
+PART = OpDef("composite_result", _refused, _refused, vjp=(_part_cotangent,))

@@ -105,9 +105,15 @@ class Requests:
 
     def _work(self) -> None:
         while (job := self.queue.get()) is not None:
-            self.made(*job)
-            with self.lock:
-                self.waiting.discard(job[0])
+            try:
+                self.made(*job)
+            except BaseException:
+                self.known[job[0]] = NONE
+                self.thread = None  # this one ends with the error; the next request begins another one
+                raise
+            finally:
+                with self.lock:
+                    self.waiting.discard(job[0])
 
     def made(self, key: Hashable, make: Make) -> Call:
         """The call of a key, made now unless it is there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
@@ -23,6 +24,7 @@ def _weighted(name: str, loss: Tensor, weight: TensorLike | None, reduction: str
 
 
 @spelled
+@composite
 def mse_loss(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: TensorLike | None = None,
@@ -41,6 +43,7 @@ def mse_loss(
 
 
 @spelled
+@composite
 def l1_loss(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: TensorLike | None = None,
@@ -55,6 +58,7 @@ def l1_loss(
 
 
 @spelled
+@composite
 def smooth_l1_loss(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
@@ -76,6 +80,7 @@ def smooth_l1_loss(
 
 
 @spelled
+@composite
 def huber_loss(
     input: TensorLike, target: TensorLike, reduction: str = "mean", delta: float = 1.0, weight: TensorLike | None = None
 ) -> Tensor:
@@ -102,6 +107,7 @@ def huber_loss(
 
 
 @spelled
+@composite
 def kl_div(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
@@ -132,6 +138,7 @@ def _extent_of(x: Tensor) -> Tensor | int:
 
 
 @spelled
+@composite
 def poisson_nll_loss(
     input: TensorLike, target: TensorLike, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
@@ -151,6 +158,7 @@ def poisson_nll_loss(
 
 
 @spelled
+@composite
 def gaussian_nll_loss(
     input: TensorLike, target: TensorLike, var: TensorLike | float, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
@@ -186,6 +194,7 @@ def _differing(shape: Shape, other: Shape) -> list[int | None]:
 
 
 @spelled
+@composite
 def soft_margin_loss(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -198,6 +207,7 @@ def soft_margin_loss(
 
 
 @spelled
+@composite
 def hinge_embedding_loss(
     input: TensorLike, target: TensorLike, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -211,6 +221,7 @@ def hinge_embedding_loss(
 
 
 @spelled
+@composite
 def margin_ranking_loss(
     input1: TensorLike, input2: TensorLike, target: TensorLike, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import functional
 from ..eager import zeros
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
@@ -152,24 +153,14 @@ class RNNBase(Module):
         return x, tuple(F.stack([state[i] for state in last]) for i in range(self.states))
 
     def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool, present: Any) -> tuple[Any, Any]:
-        weight, bias = getattr(self, "weight_hh" + end).T, getattr(self, "bias_hh" + end, None)
-        project = getattr(self, "weight_hr" + end).T if self.proj_size else None
-        projected = functional.linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
-
-        def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
-            after = self.cell(inputs, state, weight, bias)
-            if project is not None:
-                after = (F.matmul(after[0], project), *after[1:])
-            return after, after[0]
-
-        def step_where_present(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
-            there = inputs[1]
-            after = tuple(F.where(there, new, old) for new, old in zip(step(state, inputs[0])[0], state, strict=True))
-            return after, after[0]
-
-        if present is None:
-            return scan(step, begin, projected, reverse=reverse)
-        return scan(step_where_present, begin, (projected, present), reverse=reverse)
+        names = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
+        weights = tuple(getattr(self, name + end, None) for name in names)
+        kind = type(self)
+        if present is None and kind.cell.__module__ == __name__:
+            nonlinearity = getattr(self, "nonlinearity", "")
+            ys, *state = _recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
+            return tuple(state), ys
+        return _layer_of(self, reverse, x, weights, begin, present)
 
     def _first(self, x: Any, hx: Any, batched: bool) -> tuple[Any, ...]:
         """The first state's parts, (layers * directions, n, hidden_size) each. Raises ShapeError."""
@@ -203,6 +194,49 @@ class RNNBase(Module):
             value = getattr(self, label)
             text += f", {label}={value}" if value != default else ""
         return text
+
+
+def _layer_of(
+    layer: Any, reverse: bool, x: Any, weights: tuple[Any, ...], begin: tuple[Any, ...], present: Any
+) -> tuple[Any, Any]:
+    """(last state, outputs) of one layer in one direction. weights: those that it doesn't have are None."""
+    weight_ih, weight_hh, bias_ih, bias, weight_hr = weights
+    weight, project = weight_hh.T, None if weight_hr is None else weight_hr.T
+    projected = functional.linear(x, weight_ih, bias_ih)
+
+    def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
+        after = layer.cell(inputs, state, weight, bias)
+        if project is not None:
+            after = (F.matmul(after[0], project), *after[1:])
+        return after, after[0]
+
+    def step_where_present(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
+        there = inputs[1]
+        after = tuple(F.where(there, new, old) for new, old in zip(step(state, inputs[0])[0], state, strict=True))
+        return after, after[0]
+
+    if present is None:
+        return scan(step, begin, projected, reverse=reverse)
+    return scan(step_where_present, begin, (projected, present), reverse=reverse)
+
+
+@composite
+def _recurrence(kind: Any, size: int, nonlinearity: str, reverse: bool, x: Any, *operands: Any) -> tuple[Any, ...]:
+    """(outputs, *last state) of a layer of this class."""
+    layer = _Cell(kind, size, nonlinearity)
+    state, ys = _layer_of(layer, reverse, x, operands[:5], operands[5:], None)
+    return (ys, *state)
+
+
+class _Cell:
+    """What the cell of a layer reads of it, apart from its parameters."""
+
+    def __init__(self, kind: Any, size: int, nonlinearity: str):
+        self.kind, self.hidden_size, self.nonlinearity = kind, size, nonlinearity
+
+    def cell(self, *args: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.kind.cell(self, *args)
+        return found
 
 
 def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> AnyTensor:

@@ -39,7 +39,8 @@ class NativeStep:
         self.facts, self.places, self.arrays = facts, places, arrays
         self.changes = -1
         """`Structure.changes` when the structure was last compared."""
-        self.members: tuple[Any, ...] = ()
+        self.members: tuple[int, ...] = ()
+        """Ids of the parameters that have gradients."""
         self.cells = [Cell(f"place {i}", type_of(a)) for i, a in enumerate(arrays)]
         self.run: Any = None
         self.key = object()
@@ -72,7 +73,7 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
     mode = modes.now
     if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == Structure.changes:
         return False
-    members = tuple([p for pairs in gradients.values() for p, _ in pairs])
+    members = tuple([id(p) for pairs in gradients.values() for p, _ in pairs])
     step = _steps.get(optimizer)
     if step is None or step.changes != Structure.changes or step.members != members:
         step = _prepared(optimizer, gradients, step)
