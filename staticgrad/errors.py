@@ -186,6 +186,14 @@ class AxisError(ArgumentError, IndexError):
     """
 
 
+class DataDependentError(ArgumentError):
+    """The shape of a result depends on values, which a graph doesn't have.
+
+        broken:  y = x[x > 0]               # in a graph
+        fixed:   y = sg.where(x > 0, x, 0)
+    """
+
+
 class DeviceError(StaticgradError, AssertionError, RuntimeError):
     """A device that there is not: all tensors are in the CPU's memory.
 

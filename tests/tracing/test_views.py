@@ -11,6 +11,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import raised
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 PROGRAMS: list[Callable[..., Any]] = []
 
 
@@ -287,13 +289,13 @@ def test_nothing_comes_from_places_outside_of_a_mask(place):
     "use",
     [
         lambda y, m: y[m],
-        lambda y, m: y[m].sum(),
+        lambda y, m: y[m].max(),
         lambda y, m: y[m].shape,
         lambda y, m: sg.exp(y[m]),
         lambda y, m: len(y[m]),
         lambda y, m: y[m] > 1,
         lambda y, m: y[m] + y,
-        lambda y, m: y[m] + y[y > 1],
+        lambda y, m: y[m] + y[y > 2],
         lambda y, m: y[m] + sg.ones(9),
         lambda y, m: y[m] * sg.tensor(2.0, dtype=sg.float64),
         lambda y, m: y.__setitem__(y > 2, y[m] * 2),
