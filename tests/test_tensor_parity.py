@@ -16,7 +16,10 @@ import staticgrad as sg
 from staticgrad.errors import StaticgradError
 from tests.helpers import assert_close
 
-pytestmark = pytest.mark.filterwarnings("ignore:indexing a 0-dim tensor with:FutureWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:indexing a 0-dim tensor with:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:Casting complex values to real:UserWarning"),
+]
 
 FORMER = {"creator", "volatile"}
 """They warn; tests/autograd/test_former_names.py has them."""
@@ -31,6 +34,7 @@ VALUES = {
     "number": np.array(2.5, np.float32),
     "long": np.array([2, 0, 1]),
     "result": MATRIX[:, :1],
+    "complex": (MATRIX + 1j * MATRIX[:, ::-1]).astype(np.complex64),
 }
 """Kind -> its value; "result" is one that requires grad."""
 
@@ -51,14 +55,14 @@ OTHER_ARGUMENTS = {
     "addbmm", "addbmm_", "addmm", "addmm_", "addmv", "addmv_", "addr_", "as_strided_scatter", "baddbmm", "baddbmm_", "bfloat16",
     "bmm", "cdouble", "cfloat", "chalf", "cholesky", "cholesky_solve", "cuda", "det", "dsplit", "geometric_", "half",
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
-    "inverse", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put", "put_",
+    "inverse", "istft", "stft", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put", "put_",
     "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
     "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter", "set_",
     "slogdet", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "triangular_solve", "unflatten", "unfold",
     "unsqueeze_",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
-PLAIN = {"matrix", "vector", "number", "long"}
+PLAIN = {"matrix", "vector", "number", "long", "complex"}
 
 
 def called(x: Any, name: str, arguments: Arguments | None, kind: str) -> Any:

@@ -341,6 +341,8 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
         unknown = [word for word in named if word not in defaults]
         if len(args) > len(defaults) or unknown:
             raise TypeError(f"{name}() takes {', '.join(defaults)} and generator, got {', '.join(unknown) or len(args)}")
+        if self.dtype in PART_OF and name != "normal_":
+            raise DTypeError(f"{name} is not implemented for complex numbers", f"use x.real.{name}(...) and x.imag.{name}(...)")
         given = {**defaults, **dict(zip(defaults, args, strict=False)), **named}
         check_change(self)
         with no_grad():

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..devices import CPU, Device, check_device, is_device
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
+from ..types import SHORT_NAMES, TENSOR_NAMES, complex64, complex128, int8, uint8
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
 
 NAMES = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
+NAMES |= {complex64: "torch.ComplexFloatTensor", complex128: "torch.ComplexDoubleTensor"}
 
 
 def to(

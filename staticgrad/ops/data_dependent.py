@@ -228,10 +228,16 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     return apply(histc_op, input, bins=int(bins), low=low, high=high)
 
 
+def _check_ordered(name: str, x: np.ndarray) -> None:
+    if x.dtype.kind == "c":
+        raise DTypeError(f"{name}: not implemented for {x.dtype}, which has no order", "count x.real and x.imag, or abs(x)")
+
+
 @torch_function()
 def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> return_types.histogram:
     """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
     (x,) = known("histogram", input)
+    _check_ordered("histogram", x)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
     given = None if weight is None else known("histogram", weight)[0].reshape(-1)
     if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
@@ -258,6 +264,7 @@ def histogramdd(
     after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
     """
     (x,) = known("histogramdd", input)
+    _check_ordered("histogramdd", x)
     if x.ndim < 2:
         raise ArgumentError("torch.histogramdd: input tensor should have at least 2 dimensions", f"got {shape_text(x.shape)}")
     points = x.reshape(-1, x.shape[-1])

@@ -27,7 +27,7 @@ def simplify(
 
     def better(node: Node, new: Graph) -> Node | None:
         """The replacement by the first rule that matches."""
-        candidates = by_op.get(node.op.name, everywhere)
+        candidates = by_op.get(node.op.name, everywhere) if node.op.plain is node.op else everywhere
         if not candidates:
             return None
         operands = [Symbol(new, i) for i in node.inputs]

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from ...errors import ArgumentError
-from ...ir import REGISTRY, Graph, Node, OpDef
+from ...ir import REGISTRY, Graph, Node, OpDef, OverComplex
 from ...operators import frontends
 from ...types import TupleType
 from .specialize import rebuild
@@ -33,7 +33,7 @@ def check_numerics(numerics: str) -> str:
 
 @cache
 def _on_host(op: OpDef) -> OpDef:
-    return replace(op, emit=None)
+    return replace(op, emit=None, complex=OverComplex("own"))  # a node's record fits its dtypes already
 
 
 def _infer_replay(*types: Any, program: Any, kind: TupleType) -> TupleType:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RewriteRule:
-    """`ops`: the names of the ops it applies to (empty: all); `identity`: the equation that it states.
+    """`ops`: the names of the ops over real numbers that it applies to (empty: all); `identity`: the equation that it states.
 
     `apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
     replace it, or None.
