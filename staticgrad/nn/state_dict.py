@@ -33,8 +33,6 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-    __str__ = __repr__
-
 
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies, without the tape. Raises TraceError inside a compiled function."""
