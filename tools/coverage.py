@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staticgrad as sg
+from staticgrad.nn import functional as NN
 from staticgrad.operators import F, Symbol
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,6 +97,24 @@ SAMPLES: list[Sequence[Any]] = [
 ]  # fmt: skip
 """Operands that are tried in turn: arrays become tensors, and what else there is stays as it is."""
 
+SHARES = rng.uniform(0.2, 0.9, (2, 4, 3))
+"""Where fractional windows begin, which is drawn otherwise."""
+
+
+def _unpooled(axes: int) -> Program:
+    """max_unpool after max_pool."""
+
+    def program(x: Any) -> Any:
+        pooled, places = getattr(NN, f"max_pool{axes}d")(x, 2, return_indices=True)
+        return getattr(NN, f"max_unpool{axes}d")(pooled, places, 2)
+
+    return program
+
+
+def _fractional(name: str) -> Program:
+    return lambda x, shares: getattr(NN, name)(x, 2, output_size=2, _random_samples=shares)
+
+
 SYMMETRIC = "symmetric"
 """Before operands: the function is run on their symmetric part, which is all that it reads or should read."""
 GIVEN: dict[str, Sequence[Any]] = {
@@ -151,25 +170,51 @@ GIVEN: dict[str, Sequence[Any]] = {
     "conv2d": (IMAGE, rng.uniform(-0.5, 0.5, (8, 4, 3, 3))),
     "conv_transpose2d": (IMAGE, rng.uniform(-0.5, 0.5, (4, 2, 3, 3))),
     "conv_transpose1d": (CUBE, rng.uniform(-0.5, 0.5, (3, 2, 2))),
+    "affine_grid": (rng.uniform(-0.5, 0.5, (2, 2, 3)), (2, 1, 3, 4)),
+    "bilinear": (X, Y[:, :3], rng.uniform(-0.5, 0.5, (2, 4, 3))),
+    "ctc_loss": (
+        lambda scores, targets: NN.ctc_loss(sg.log_softmax(scores, 2), targets, (4, 4), (2, 1)),
+        rng.uniform(-0.5, 0.5, (4, 2, 5)), np.array([[1, 2], [3, 3]]),
+    ),
+    "embedding_bag": (N - 1, Y.T.copy()),
+    "fold": (rng.uniform(-0.5, 0.5, (2, 12, 9)), (4, 4), 2),
+    "fractional_max_pool2d": (_fractional("fractional_max_pool2d"), IMAGE, SHARES[:, :, :2].copy()),
+    "fractional_max_pool2d_with_indices": (_fractional("fractional_max_pool2d_with_indices"), IMAGE, SHARES[:, :, :2].copy()),
+    "fractional_max_pool3d": (_fractional("fractional_max_pool3d"), IMAGE.reshape(2, 4, 3, 4, 3), SHARES),
+    "fractional_max_pool3d_with_indices": (
+        _fractional("fractional_max_pool3d_with_indices"), IMAGE.reshape(2, 4, 3, 4, 3), SHARES
+    ),
+    "grid_sample": (IMAGE, rng.uniform(-0.8, 0.8, (2, 2, 2, 2))),
+    "lp_pool2d": (IMAGE, 2, 2),
+    "lp_pool3d": (IMAGE.reshape(2, 4, 3, 4, 3), 2, 2),
+    "max_unpool1d": (_unpooled(1), IMAGE[0]),
+    "max_unpool2d": (_unpooled(2), IMAGE),
+    "max_unpool3d": (_unpooled(3), IMAGE.reshape(2, 1, 6, 6, 4)),
+    "multilabel_margin_loss": (X, N.argsort(1)),
+    "ldl_solve": (lambda a, b: sg.linalg.ldl_solve(*sg.linalg.ldl_factor(a), b), S, X),
+    "lobpcg": (SYMMETRIC, S),
+    "ormqr": (lambda a, tau, b: sg.ormqr(a, tau, b), X.T.copy(), V, Y.T.copy()),
+    "orgqr": (X.T.copy(), V),
 }
 """Operands of functions that would take some of those above in another sense; a function before them is run instead."""
 
 NOT_RUN = frozenset({
-    "allclose", "alpha_dropout", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "bernoulli",
-    "binomial", "broadcast_shapes", "can_cast", "compile", "cond", "detach", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "equal", "eye",
-    "feature_alpha_dropout", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full", "get_default_device",
-    "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads",
-    "get_num_threads", "get_rng_state", "gumbel_softmax", "inference_mode", "initial_seed", "is_complex", "is_conj",
-    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
-    "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
-    "is_warn_always_enabled", "linspace", "load", "logspace", "manual_seed", "multinomial", "no_grad", "nonzero_static",
-    "normal", "numel", "ones", "poisson", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "range", "result_type", "rrelu", "rrelu_", "save", "scalar_tensor", "seed",
-    "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
-    "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",
-    "set_printoptions", "set_rng_state", "set_warn_always", "tensor", "to_dlpack", "tril_indices", "triu_indices",
-    "typename", "use_deterministic_algorithms", "vmap", "while_loop", "zeros",
+    "allclose", "alpha_dropout", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
+    "bartlett_window", "bernoulli", "binomial", "blackman_window", "broadcast_shapes", "can_cast", "compile", "cond",
+    "detach", "dropout", "dropout1d", "dropout2d", "dropout3d", "empty", "empty_like", "empty_permuted", "empty_strided",
+    "enable_grad", "equal", "eye", "feature_alpha_dropout", "from_dlpack", "from_file", "from_numpy", "frombuffer",
+    "full", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+    "get_num_interop_threads", "get_num_threads", "get_rng_state", "gumbel_softmax", "hamming_window", "hann_window",
+    "inference_mode", "initial_seed", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled",
+    "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_warn_always_enabled", "kaiser_window", "linspace", "load",
+    "logspace", "manual_seed", "multinomial", "no_grad", "nonzero_static", "normal", "numel", "ones", "pca_lowrank",
+    "poisson", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
+    "range", "result_type", "rrelu", "rrelu_", "save", "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
+    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
+    "set_warn_always", "svd_lowrank", "tensor", "to_dlpack", "tril_indices", "triu_indices", "typename",
+    "use_deterministic_algorithms", "vmap", "while_loop", "zeros",
 })  # fmt: skip
 """Functions of no tensors, with random results, or that are no computations."""
 

@@ -146,8 +146,8 @@ class LKJCholesky(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         logs = F.log(F.diagonal(self._checked(value), 0, -2, -1)[..., 1:])
-        order = np.arange(2, self.dim + 1, dtype=self.concentration.dtype)
-        order = 2 * F.expand_dims(self.concentration - 1, len(self.batch_shape)) + self.dim - order
+        places = np.arange(2, self.dim + 1, dtype=self.concentration.dtype)
+        order = 2 * F.expand_dims(self.concentration - 1, len(self.batch_shape)) + self.dim - places
         less = self.dim - 1
         alpha = self.concentration + 0.5 * less
         constant = 0.5 * less * math.log(math.pi) + F.mvlgamma(alpha - 0.5, less) - F.lgamma(alpha) * less

@@ -16,8 +16,8 @@ from .tensor import Tensor
 def _changed(x: Tensor, name: str, values: list[Any]) -> Tensor:
     if x.requires_grad:
         raise GradientError(f"{name}() can't be called on a tensor that requires gradients", f"write x.detach().{name}(...)")
-    result: Tensor = x.copy_(np.array(values, x.dtype).reshape(x.shape))
-    return result
+    x.copy_(np.array(values, x.dtype).reshape(x.shape))
+    return x
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:

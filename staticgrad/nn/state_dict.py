@@ -28,6 +28,11 @@ class IncompatibleKeys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
 
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies, without the tape. Raises TraceError inside a compiled function."""

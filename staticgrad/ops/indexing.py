@@ -92,9 +92,9 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *
         )
     if ndim_of(index) != 1:
         raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
-    if len(source.shape) != len(x.shape) and len(x.shape) > 1:
+    if ndim_of(source) != ndim_of(x) > 1:
         raise ShapeError(
-            f"index_add: source needs x's shape but for axis {axis}, got {shape_text(source.shape)} for {shape_text(x.shape)}"
+            f"index_add: source needs as many axes as x, got {ndim_of(source)} and {ndim_of(x)}"
         )
     if isinstance(alpha, Operators) or alpha != 1:
         source = F.astype(F.mul(source, alpha), x.dtype)

@@ -7,12 +7,13 @@ to combine them otherwise the host gathers what meets at a place.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ir import OpDef, define
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
@@ -97,6 +98,8 @@ def _last(places: Any, size: int) -> Any:
 
 
 def _last_eval(places: np.ndarray, size: int) -> np.ndarray:
+    if places.size and not 0 <= places.min() <= places.max() < size:
+        raise _misplaced(size, int(places[(places < 0) | (places >= size)][0]))
     out = np.full(size, -1, np.int64)
     np.maximum.at(out, places, np.arange(len(places)))
     return out
@@ -107,10 +110,28 @@ def _last_infer(places: TensorType, size: int) -> TensorType:
     return TensorType((size,), int64)
 
 
+def _misplaced(size: int, place: int) -> IndexRangeError:
+    return IndexRangeError(f"place {place} is out of range for {size} places")
+
+
+def _last_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    n, size = node.inputs[0].type.size, node.attrs["size"]
+    return [Routine("repeated_entries", "last_of", 1, (n, size), n + size, name="last_writer", chunked=False)]
+
+
 last_op = define(
-    OpDef("last_writer", _last_infer, _last_eval, attrs={"size": at.integer(0)}, promote=None,
-          batch=last_writers, indexes=None, doc="For each place, the number of the last value written to it; -1 for none.")
-)  # fmt: skip
+    OpDef(
+        name="last_writer",
+        infer=_last_infer,
+        eval=_last_eval,
+        attrs={"size": at.integer(0)},
+        range=lambda types, attrs, places: (-1, max(types[0].size - 1, 0)),
+        batch=last_writers,
+        emit=Native(_last_plan, check=lambda node, place: _misplaced(node.attrs["size"], place)),
+        promote=lambda operands: [int64],
+        doc="For each place, the number of the last value written to it; -1 for none.",
+    )
+)
 
 
 def written(x: Any, places: Any, values: Any) -> Any:

@@ -180,7 +180,7 @@ elementary("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x),
            error=(0.64, 0.65), doc="Inverse sine.", names=("asin", "arcsin"))  # fmt: skip
 elementary("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x),
            error=(0.63, 0.64), doc="Inverse cosine.", names=("acos", "arccos"))  # fmt: skip
-elementary("log10", np.log10, lambda g, node, out, x: g / (x * LN10), error=(0.94, 0.92), doc="Logarithm to base 10.")
+elementary("log10", np.log10, lambda g, node, out, x: g / (x * LN10), error=(0.95, 0.92), doc="Logarithm to base 10.")
 sinh = elementary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), error=(1.54, 1.74), doc="Hyperbolic sine.")
 cosh = elementary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), error=(1.28, 1.3), doc="Hyperbolic cosine.")
 tanh = elementary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), error=(1.93, 1.5), doc="Hyperbolic tangent.")

@@ -103,7 +103,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         back = integer("roll", "a shift", step) % whole if whole else 0
         if back:
             input = F.concatenate([cut(input, axis, whole - back, None), cut(input, axis, None, whole - back)], axis)
-    result = input
+    result: Tensor = input
     return result
 
 

@@ -123,8 +123,9 @@ def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None =
 @spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
-    if len(getattr(value, "shape", ())):
-        text = f"masked_fill only supports a 0-dimensional value tensor, but got {shape_text(value.shape)}"
+    shape = getattr(value, "shape", ())
+    if shape:
+        text = f"masked_fill only supports a 0-dimensional value tensor, but got {shape_text(shape)}"
         raise ShapeError(text, "use sg.where(mask, value, x)")
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)

@@ -149,7 +149,7 @@ def _check_weights(word: str, w: Any, n: int) -> None:
     if (word == "fweights") != (dtype_of(w).kind in "iu"):
         kinds = "an integral" if word == "fweights" else "a floating point"
         raise DTypeError(f"cov(): expected {word} to have {kinds} dtype but got {word} with {dtype_of(w)} dtype")
-    value = w.detach().numpy() if isinstance(w, frontends.tensor_class) else w
+    value: Any = w.detach().numpy() if isinstance(w, frontends.tensor_class) else w  # type: ignore[attr-defined]
     if isinstance(value, np.ndarray) and (value < 0).any():
         raise ArgumentError(f"cov(): {word} cannot be negative")
 

@@ -56,7 +56,8 @@ class Muon(Optimizer):
         return ("momentum_buffer",)
 
     def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
-        momentum, rows, columns = hyper("momentum"), *p.shape
+        momentum: Any = hyper("momentum")
+        rows, columns = p.shape
         b = slots["momentum_buffer"] + (1 - momentum) * (g - slots["momentum_buffer"])
         along = g + momentum * (b - g) if group["nesterov"] else b
         step = _orthogonal(along, group["ns_coefficients"], group["ns_steps"], group["eps"])

@@ -351,7 +351,6 @@ def composed(Case: Any) -> list[Any]:
             ((real(4, 3), integer(2, 3, low=0, high=4), real(2, 3)),),
             ulps=0,
             refused="scatter: the extent of axis 1 is unknown",
-            host=True,
         ),
         Case(
             "index_fill",

@@ -1,4 +1,4 @@
-"""Ready parametrizations: weight norm and spectral norm."""
+"""Ready parametrizations: weight norm, spectral norm, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...errors import ArgumentError
 from ...operators import F
 from ...types import normalize_axis
 from ..module import Module
+from .orthogonality import Orthogonal, orthogonal
 from .parametrize import is_parametrized, register_parametrization
 
 
@@ -120,4 +121,4 @@ def spectral_norm(
     return register_parametrization(module, name, SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
-__all__ = ["SpectralNorm", "WeightNorm", "spectral_norm", "weight_norm"]
+__all__ = ["Orthogonal", "SpectralNorm", "WeightNorm", "orthogonal", "spectral_norm", "weight_norm"]

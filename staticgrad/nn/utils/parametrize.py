@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...eager import Tensor, no_grad
@@ -43,7 +43,7 @@ class ParametrizationList(ModuleList):
         for module in reversed(modules):
             inverse = getattr(module, "right_inverse", None)
             if inverse is not None:
-                with no_grad():
+                with no_grad(), suppress(NotImplementedError):  # the value is the original then
                     values = inverse(values)
         self.several = isinstance(values, (tuple, list))
         names = [f"original{i}" for i in range(len(values))] if self.several else ["original"]

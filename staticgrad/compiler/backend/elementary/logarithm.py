@@ -89,7 +89,7 @@ def log2(x: Real) -> Real:
 def log10(x: Real) -> Real:
     """The logarithm to base 10; -inf at 0, NaN below.
 
-    k log10(2) + log(m) / ln10, with both products as pairs. Error: 0.93 ULP (float32), 0.90 ULP (float64).
+    k log10(2) + log(m) / ln10, with both products as pairs. Error: 0.95 ULP (float32), 0.90 ULP (float64).
     """
     k, m = split_any_exponent(x)
     f = m - 1.0
