@@ -25,6 +25,7 @@ from . import (
     logging,
     losses,
     math,
+    meta_graph,
     metrics,
     nn,
     py_functions,
@@ -77,6 +78,7 @@ from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while
 from .control import tuple_ as tuple
 from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import bool_ as bool
+from .dtypes import string as string
 from .graph import (
     Graph,
     GraphKeys,
@@ -146,7 +148,7 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    queues: queues.PUBLIC, debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
+    meta_graph: meta_graph.PUBLIC, queues: queues.PUBLIC, debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
     custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
     variable_scopes: variable_scopes.PUBLIC,

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
+from ..meta_graph import export_meta_graph
 from ..variables import Variable
-from . import supervised, threads
+from . import checkpoints, supervised, threads
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -37,7 +38,7 @@ from .regularized import (
 )
 from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
 
-for _module in (supervised, threads):
+for _module in (checkpoints, supervised, threads):
     globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "cosine_decay",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
@@ -68,6 +70,7 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    *checkpoints.PUBLIC,
     *supervised.PUBLIC,
     *threads.PUBLIC,
 ]
