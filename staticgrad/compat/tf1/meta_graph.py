@@ -31,16 +31,26 @@ class GraphDef:
     """A graph as text. node: its operations."""
 
     def __init__(self, text: str = "", node: Sequence[NodeDef] = ()):
-        self._text, self.node = text, list(node)
+        self._text, self.node, self._why = text, list(node), ""
 
     @classmethod
     def of(cls, graph: Graph) -> GraphDef:
-        """Raises ValueError for a graph with parts that text can't hold."""
+        """The operations of a graph. Where it has parts that text can't hold, writing or importing it raises ValueError."""
         nodes = [NodeDef(op.name, op.type, [t.op.name for t in op.inputs]) for op in graph.get_operations()]
-        return cls(json.dumps(_document(graph, {})), nodes)
+        made = cls("", nodes)
+        try:
+            made._text = json.dumps(_document(graph, {}))
+        except ValueError as error:
+            made._why = str(error)
+        return made
+
+    def _written(self) -> str:
+        if self._why:
+            raise ValueError(self._why)
+        return self._text
 
     def SerializeToString(self, **options: Any) -> bytes:
-        return json.dumps({"graph": self._text, "nodes": [[n.name, n.op, n.input] for n in self.node]}).encode()
+        return json.dumps({"graph": self._written(), "nodes": [[n.name, n.op, n.input] for n in self.node]}).encode()
 
     def ParseFromString(self, serialized: bytes) -> int:
         """Read what `SerializeToString` wrote. Raises ValueError for anything else."""
@@ -62,7 +72,7 @@ class GraphDef:
 
     @property
     def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._text)
+        found: dict[str, Any] = json.loads(self._written())
         return found
 
 

@@ -11,7 +11,7 @@ from ... import static
 from ...operators import Symbol
 from ...static.graphs import using
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .tensor import Handle, Operation, operation, symbols, tensor
+from .tensor import MOVED, Handle, Operation, operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -60,6 +60,10 @@ class Variable(Handle):
 
     @property
     def symbol(self) -> Symbol:
+        if MOVED.levels:
+            found = MOVED.find(self.graph, self.node)
+            if found is not None:
+                return found
         return self.graph.variable_of[self.node]
 
     @property

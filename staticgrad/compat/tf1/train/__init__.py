@@ -9,6 +9,7 @@ import numpy as np
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
 from ..meta_graph import export_meta_graph
+from ..summary import summary_iterator as summary_iterator
 from ..variables import Variable
 from . import checkpoints, supervised, threads
 from .averages import ExponentialMovingAverage
