@@ -159,6 +159,9 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
     moved: dict[Node, Node] = dict(zip(made.parameters, inputs, strict=True))
     last = made.results[attrs["index"]]
     for each in postorder([last], lambda n: n.inputs, moved):
+        if each.op.equals is not None:  # as in the first pass of the compiler, which has seen no node of the definition
+            moved[each] = moved[each.inputs[each.op.equals]]
+            continue
         given = tuple(moved[i] for i in each.inputs)
         if isinstance(each.op.emit, Deferred):
             moved[each] = written(graph, each, given, values)

@@ -23,6 +23,7 @@ from . import (
     errors,
     flags,
     gathering,
+    gfile,
     image,
     indexed_slices,
     initializers,
@@ -31,12 +32,14 @@ from . import (
     logging,
     losses,
     math,
+    meta_graph,
     metrics,
     nn,
     py_functions,
     queues,
     scatter,
     special,
+    state,
     summary,
     test,
     thresholds,
@@ -84,6 +87,7 @@ from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while
 from .control import tuple_ as tuple
 from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import bool_ as bool
+from .dtypes import string as string
 from .graph import (
     Graph,
     GraphKeys,
@@ -158,7 +162,8 @@ _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
     accepted: accepted.PUBLIC, draws: draws.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC,
-    queues: queues.PUBLIC, debugging: debugging.PUBLIC, py_functions: py_functions.PUBLIC,
+    state: state.PUBLIC, meta_graph: meta_graph.PUBLIC, queues: queues.PUBLIC, debugging: debugging.PUBLIC,
+    py_functions: py_functions.PUBLIC,
     custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
     variable_scopes: variable_scopes.PUBLIC,
@@ -167,7 +172,9 @@ _PUBLIC: dict[Any, Any] = {
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
 globals().update(linalg.TOP | decompositions.TOP)
-globals()["print"] = py_functions.print_
+globals().update(print=py_functions.print_, get_logger=logging.get_logger)
+OpError = errors.OpError
+__version__ = state.VERSION
 globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
 for _name in decompositions.LINALG:
     setattr(linalg, _name, getattr(decompositions, _name))
@@ -199,6 +206,8 @@ setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 def __getattr__(name: str) -> Any:
     import difflib
 
+    if name in summary.RECORDS:
+        return getattr(summary, name)
     close = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], n=3)
     advice = f"; there is {' or '.join(close)}" if close else ""
     raise AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {name!r} yet{advice}")
@@ -319,6 +328,8 @@ __all__ = [
     "summary",
     "tile",
     "test",
+    "gfile",
+    "debugging",
     "train",
     "trainable_variables",
     "transpose",

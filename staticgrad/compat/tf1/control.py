@@ -6,21 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import static
+from ...errors import UnknownExtentError
 from ...operators import F, Symbol, has_rank
 from ...ops import pytree
 from ...ops.deferred import narrowed
 from ...static.graphs import using
 from ...types import TensorType
-from .graph import control_dependencies
-from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
+from .graph import control_dependencies, get_default_graph
+from .tensor import Handle, Operation, graph_of, handles, operation, put_off_function, symbols, tensor
 from .tensor_array import TensorArray
 
 
-def _body(graph: Any, fn: Callable[..., Any]) -> Callable[..., Any]:
+def _built(graph: Any, build: Callable[[], Any]) -> Any:
+    """A loop or branch; where an operand has no known rank, it is built in the run."""
+    try:
+        return build()
+    except UnknownExtentError:
+        return put_off_function(graph, build)
+
+
+def _body(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the dialect as one on symbols, whose plain results are constants."""
 
     def call(*args: Any) -> Any:
-        return _tensors(fn(*handles(graph, args)))
+        return _tensors(fn(*handles(get_default_graph(), args)))
 
     return call
 
@@ -60,7 +69,7 @@ def cond(
         raise TypeError("true_fn and false_fn must be callable.")
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
-        found = F.cond(_scalar(tensor(pred)), _body(graph, true_fn), _body(graph, false_fn))
+        found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), _body(true_fn), _body(false_fn)))
         found = _entered(graph, found, "Merge")
     return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
 
@@ -109,12 +118,12 @@ def while_loop(
     given = _buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
-        found = F.while_loop(
-            _body(graph, cond),
-            _same_length(_body(graph, body), len(given)),
+        found = _built(graph, lambda: F.while_loop(
+            _body(cond),
+            _same_length(_body(body), len(given)),
             tuple(_tensors(symbols(v)) for v in given),
             max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
-        )
+        ))  # fmt: skip
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit")
@@ -178,18 +187,24 @@ def scan(
     """fn(accumulated, item) along the leading axis, and every accumulated value; the first item begins without initializer."""
     graph = graph_of([elems, initializer])
     with using(graph), graph.name_scope(name or "scan"):
-        items = _tensors(symbols(elems))
-        body = _body(graph, fn)
-        if initializer is None:
-            if isinstance(items, (list, tuple, dict)):
-                raise ValueError("scan: several elems need an initializer")
-            first = items[-1] if reverse else items[0]
-            _, rest = F.scan(_doubled(body), first, items[:-1] if reverse else items[1:], reverse=reverse)
-            edge = F.expand_dims(first, 0)
-            out = F.concatenate([rest, edge] if reverse else [edge, rest], axis=0)
-        else:
-            _, out = F.scan(_doubled(body), _tensors(symbols(initializer)), items, reverse=reverse)
-    return handles(graph, out)
+        out = _built(graph, lambda: _scanned(_body(fn), elems, initializer, reverse))
+        out = _entered(graph, out, "TensorArrayStack")
+    return out
+
+
+def _scanned(body: Callable[..., Any], elems: Any, initializer: Any, reverse: bool) -> Any:
+    """Every accumulated value."""
+    items = _tensors(symbols(elems))
+    if initializer is None:
+        if isinstance(items, (list, tuple, dict)):
+            raise ValueError("scan: several elems need an initializer")
+        first = items[-1] if reverse else items[0]
+        _, rest = F.scan(_doubled(body), first, items[:-1] if reverse else items[1:], reverse=reverse)
+        edge = F.expand_dims(first, 0)
+        out = F.concatenate([rest, edge] if reverse else [edge, rest], axis=0)
+    else:
+        _, out = F.scan(_doubled(body), _tensors(symbols(initializer)), items, reverse=reverse)
+    return out
 
 
 def _doubled(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,9 +228,9 @@ def map_fn(
     """fn of each item along the leading axis, stacked."""
     graph = graph_of([elems])
     with using(graph), graph.name_scope(name or "map"):
-        body = _body(graph, fn)
-        _, out = F.scan(lambda carry, item: (carry, body(item)), (), _tensors(symbols(elems)))
-    return handles(graph, out)
+        body = _body(fn)
+        out = _built(graph, lambda: F.scan(lambda carry, item: (carry, body(item)), (), _tensors(symbols(elems)))[1])
+        return _entered(graph, out, "TensorArrayStack")
 
 
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:

@@ -5,6 +5,7 @@ A function given to `map` or `filter` builds a graph of its own, which is compil
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as AnyIterator
 from itertools import islice
@@ -20,7 +21,7 @@ from ...static.graphs import SourceRun, using
 from ...static.inputs import placeholder_of
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
-from .errors import OutOfRangeError
+from .errors import InvalidArgumentError, OutOfRangeError
 from .graph import Graph, get_default_graph
 from .host import callable_of
 from .shapes import TensorShape
@@ -347,6 +348,19 @@ class Iterator:
         shapes = [TensorShape(None)] * len(dtypes) if output_shapes is None else _shapes_of(output_shapes, blank)
         return Iterator(Spec(structure, [(k, s) for (k, _), s in zip(blank.kinds, shapes, strict=True)]))
 
+    @staticmethod
+    def from_string_handle(string_handle: Any, output_types: Any, output_shapes: Any = None,
+                           output_classes: Any = None) -> FedIterator:  # fmt: skip
+        """The iterator whose `string_handle()` is fed in a run."""
+        return FedIterator(string_handle, Iterator.from_structure(output_types, output_shapes)._spec)
+
+    def string_handle(self, name: str | None = None) -> Any:
+        """A tensor whose value stands for this iterator, for `from_string_handle`."""
+        HANDLES[id(self)] = self
+        graph = get_default_graph()
+        with using(graph), static.control_dependencies(None):
+            return graph.handle(static.constant(np.int64(id(self)), name=name or "IteratorToStringHandle").node)
+
     @property
     def output_types(self) -> Any:
         return self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds)
@@ -392,6 +406,10 @@ class Iterator:
                 graph.sources[made[-1].node] = part(i)
         return self._spec.nest(handles(graph, made))
 
+    def pull(self) -> list[np.ndarray]:
+        """The arrays of the next element. Raises OutOfRangeError after the last."""
+        return self._pull(False)
+
     def _pull(self, look: bool) -> list[np.ndarray]:
         if not self._ahead:
             if self._elements is None:
@@ -409,6 +427,31 @@ class Iterator:
 
 
 
+
+
+HANDLES: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()
+"""Iterators by the values of their handles."""
+
+
+class FedIterator:
+    """The iterator whose handle is fed."""
+
+    def __init__(self, handle: Any, spec: Spec):
+        self._handle, self._spec = handle, spec
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element of that iterator as tensors."""
+        graph = self._handle.graph
+
+        def pull(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            found = HANDLES.get(int(arrays[0]))
+            if found is None:
+                raise InvalidArgumentError("the value is no handle of an iterator: feed what `string_handle()` gives")
+            return found.pull()
+
+        kinds = list(self._spec.types())
+        made = graph.host_call([self._handle.symbol], pull, kinds, name or "IteratorGetNext", "IteratorGetNext")
+        return self._spec.nest(made)
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:

@@ -82,6 +82,10 @@ ALIASES = {"float": float32, "double": float64, "half": "float16"}
 REFUSED = ("float16", "bfloat16", "complex64", "complex128", "string", "uint16", "uint32", "uint64", "qint8", "resource")
 
 
+string = DType("string", np.int64)
+"""Of the handles of `tf.data` iterators, which are numbers here; no other text is a tensor."""
+
+
 def as_dtype(value: Any) -> DType:
     """The dtype for one of TensorFlow's, NumPy's or Python's, or a name (`"float"` is float32). Raises TypeError."""
     if isinstance(value, DType):

@@ -242,7 +242,7 @@ class Graph(static.Graph):
 
     def get_operations(self) -> list[Any]:
         """The operations that the program wrote, in order; not the parts that they are made of."""
-        return [MAKERS["operation"](self, node) for node in self.nodes if node in self._types]
+        return [MAKERS["operation"](self, node) for node in self.nodes if node in self._types and node not in self.output_of]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation of an object or a name. Raises KeyError, TypeError, ValueError."""

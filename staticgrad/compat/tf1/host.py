@@ -75,11 +75,14 @@ def _call(session: static.Session, call: HostCall, feeds: dict[Any, Any], whole:
         feeds[node] = Feed(node).accept(value)
 
 
-def run(session: static.Session, fetches: Any, feed_dict: Any = None) -> Any:
-    """`session.run`, with calls of Python before the last plan and summaries serialized after it."""
+def run(session: static.Session, fetches: Any, feed_dict: Any = None, last: list[Any] | None = None) -> Any:
+    """`session.run`, with calls of Python before the last plan and summaries serialized after it. last: gets the fetches and
+    the feeds of that plan."""
     graph: Any = session.graph
     calls, serialized = getattr(graph, "host_calls", None), getattr(graph, "serialized", None)
     if not calls and not serialized:
+        if last is not None:
+            last += [fetches, feed_dict]
         return session.run(fetches, feed_dict)
     leaves: list[Any] = []
     structure = flatten(fetches, leaves)
@@ -95,6 +98,8 @@ def run(session: static.Session, fetches: Any, feed_dict: Any = None) -> Any:
         whole = _needed(graph, [t for t in targets if isinstance(t, Node)], fed)
         for call in dict.fromkeys(calls[n] for n in whole if n in calls and n not in fed):
             _call(session, call, feeds, whole)
+    if last is not None:
+        last += [wanted, feeds]
     found = session.run(wanted, feeds)
     return unflatten(
         structure, [serialized[n](value) if n in serialized else value for value, n in zip(found, nodes, strict=True)]

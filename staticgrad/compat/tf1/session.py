@@ -53,9 +53,10 @@ class Session:
         if self._watch.size != len(self._session.graph.nodes):
             self._watch.look()
         try:
-            found = host.run(self._session, fetches, feed_dict)
+            last: list[Any] = []
+            found = host.run(self._session, fetches, feed_dict, last)
             if run_metadata is not None and getattr(options, "trace_level", 0):
-                run_metadata.profile = self._session.plan(fetches, feed_dict).profile()
+                run_metadata.profile = self._session.plan(*last).profile()
         except StaticgradError as error:
             raise as_tensorflow(error) from None
         return found

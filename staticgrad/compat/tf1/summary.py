@@ -5,9 +5,10 @@ Records and files are the `tensorboard` package's own: `pip install tensorboard`
 
 from __future__ import annotations
 
+import importlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def _package() -> Any:
     return protocol
 
 
-class Summary(Handle):
+class Serialized(Handle):
     """An operation whose value in a run is a serialized summary, for `FileWriter.add_summary`."""
 
     __slots__ = ()
@@ -40,7 +41,9 @@ class Summary(Handle):
         graph._handles[self.node] = self
 
 
-def _entered(inputs: Sequence[Any], value: Callable[[Any, Sequence[np.ndarray]], None], name: str, collections: Any) -> Summary:
+def _entered(
+    inputs: Sequence[Any], value: Callable[[Any, Sequence[np.ndarray]], None], name: str, collections: Any
+) -> Serialized:
     """A summary of one value, in the collection of summaries. value(record, arrays) fills the record."""
     graph = get_default_graph()
     graph.check_open()
@@ -53,12 +56,12 @@ def _entered(inputs: Sequence[Any], value: Callable[[Any, Sequence[np.ndarray]],
         return bytes(record.SerializeToString())
 
     with using(graph):
-        made = Summary(graph, inputs, build, f"{name}_summary")
+        made = Serialized(graph, inputs, build, f"{name}_summary")
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
 
-def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Summary:
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Serialized:
     """A number per step."""
 
     def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
@@ -67,7 +70,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
     return _entered([tensor], value, f"{family}/{name}" if family else name, collections)
 
 
-def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Summary:
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Serialized:
     """The distribution of the elements."""
 
     def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
@@ -84,7 +87,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     return _entered([values], value, f"{family}/{name}" if family else name, collections)
 
 
-def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Summary:
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Serialized:
     """Images (n, height, width, 1, 3 or 4 channels): uint8, or floats that are scaled so that the largest is 255."""
 
     def build(graph: Graph, tag: str) -> Callable[[Sequence[np.ndarray]], bytes]:
@@ -101,7 +104,7 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
     graph = get_default_graph()
     tag = graph.scoped(f"{family}/{name}" if family else name)
     with using(graph):
-        made = Summary(graph, [tensor], build(graph, tag), f"{name}_summary")
+        made = Serialized(graph, [tensor], build(graph, tag), f"{name}_summary")
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
@@ -134,7 +137,7 @@ def png(picture: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-def text(name: str, tensor: str, collections: Any = None) -> Summary:
+def text(name: str, tensor: str, collections: Any = None) -> Serialized:
     """A text, which Python knows: tensors of strings don't exist here."""
     if not isinstance(tensor, str):
         raise TypeError("summary.text: tensors of strings are not supported; give the text itself")
@@ -148,7 +151,7 @@ def text(name: str, tensor: str, collections: Any = None) -> Summary:
     return _entered([], value, name, collections)
 
 
-def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Summary:
+def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Serialized:
     """One summary of several."""
     items = list(inputs)
     graph = items[0].graph if items else get_default_graph()
@@ -160,17 +163,44 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Summ
         return b"".join(make([next(rest) for _ in range(n)]) for make, n in zip(builders, counts, strict=True))
 
     with using(graph):
-        made = Summary(graph, [], build, name or "Merge/MergeSummary")
+        made = Serialized(graph, [], build, name or "Merge/MergeSummary")
     graph.operands[made.node] = [operand for s in items for operand in graph.operands[s.node]]
     for collection in collections or []:
         graph.add_to_collection(collection, made)
     return made
 
 
-def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Summary | None:
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Serialized | None:
     """One summary of all in a collection; None where there is none."""
     items = get_default_graph().get_collection(key, scope)
     return merge(items, name=name) if items else None
+
+
+class FileWriterCache:
+    """One writer per folder."""
+
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+
+    @classmethod
+    def get(cls, logdir: str) -> FileWriter:
+        if logdir not in cls._writers:
+            cls._writers[logdir] = FileWriter(logdir)
+        return cls._writers[logdir]
+
+    @classmethod
+    def clear(cls) -> None:
+        """Close all writers."""
+        for writer in cls._writers.values():
+            writer.close()
+        cls._writers.clear()
+
+
+def summary_iterator(path: str) -> Iterator[Any]:
+    """The events of an event file."""
+    _package()
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    return iter(LegacyEventFileLoader(path).Load())
 
 
 class FileWriter:
@@ -230,15 +260,30 @@ class FileWriter:
         self.close()
 
 
+RECORDS = {
+    "Event": "event", "SessionLog": "event", "LogMessage": "event", "TaggedRunMetadata": "event", "Summary": "summary",
+    "HistogramProto": "summary", "SummaryMetadata": "summary", "SummaryDescription": "summary",
+}  # fmt: skip
+"""TensorBoard's records, and the modules of the `tensorboard` package that have them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in RECORDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _package()
+    return getattr(importlib.import_module(f"tensorboard.compat.proto.{RECORDS[name]}_pb2"), name)
+
+
 def graph_record(graph: Graph) -> Any:
     """The graph as TensorBoard's record: the operations that the program wrote."""
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     record = GraphDef()
-    shown = {op.node: op for op in graph.get_operations()}
-    for node, op in shown.items():
+    shown = {node: op for op in graph.get_operations() for node in ([t.node for t in op.outputs] or [op.node])}
+    for op in dict.fromkeys(shown.values()):
+        node = next(n for n, other in shown.items() if other == op)
         entry = record.node.add(name=op.name, op=op.type)
-        entry.input.extend(graph.name_of(i) for i in _shown_operands(node, shown))
+        entry.input.extend(dict.fromkeys(shown[i].name for i in _shown_operands(node, shown)))
         entry.input.extend(f"^{graph.name_of(i)}" for i in node.after if i in shown)
     return record
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,34 @@ def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
         return run(chosen, fetch, feed_dict)
     except StaticgradError as error:
         raise as_tensorflow(error) from None
+
+
+class Moved(threading.local):
+    """While a function of the program is called for a graph of its own (see `put_off_function`): its tensors from outside, as
+    symbols of that graph."""
+
+    def __init__(self) -> None:
+        self.levels: list[tuple[Graph, dict[Node, Symbol]]] = []
+
+    def find(self, graph: Graph, node: Node) -> Symbol | None:
+        """Raises NeedsOperand for a tensor from outside that is not known yet; None for one of the inner graph."""
+        for outer, moved in reversed(self.levels):
+            if graph is outer:
+                if node not in moved:
+                    raise NeedsOperand(node)
+                return moved[node]
+        return None
+
+
+class NeedsOperand(Exception):
+    """A function that is put off uses a tensor from outside."""
+
+    def __init__(self, node: Node):
+        super().__init__(node)
+        self.node = node
+
+
+MOVED = Moved()
 
 
 class Operation:
@@ -143,7 +172,8 @@ class Handle:
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self.node.type.shape if has_rank(self.symbol) else None)
+        symbol = self.symbol
+        return TensorShape(symbol.node.type.shape if has_rank(symbol) else None)
 
     def get_shape(self) -> TensorShape:
         return self.shape
@@ -183,6 +213,10 @@ class Tensor(Handle):
 
     @property
     def symbol(self) -> Symbol:
+        if MOVED.levels:
+            found = MOVED.find(self.graph, self.node)
+            if found is not None:
+                return found
         return Symbol(self.graph, self.node)
 
     def __bool__(self) -> bool:
@@ -253,7 +287,7 @@ def graph_of(values: Iterable[Any]) -> Graph:
         if isinstance(value, Symbol) and isinstance(value.graph, Graph):
             return value.graph
         if isinstance(value, (Handle, Operation)):
-            return value.graph
+            return value.graph if not any(value.graph is outer for outer, _ in MOVED.levels) else get_default_graph()
         if isinstance(value, (list, tuple)):
             stack += value[::-1]
         elif isinstance(value, dict):
@@ -427,6 +461,27 @@ def put_off(graph: Graph, write: Callable[..., Any], given: tuple[Any, Any], typ
         kinds = [kinds]
     found = defer(graph, Definition(definition, Graph), [leaves[i] for i in places], kinds)
     return pytree.unflatten(made[0], found)
+
+
+def put_off_function(graph: Graph, build: Callable[[], Any]) -> Any:
+    """The results of `build()`, a function of the program with tensors of the graph, called when their ranks are known."""
+    nodes: list[Node] = []
+    made: list[Any] = [pytree.LEAF]
+
+    def definition(operands: list[Symbol]) -> list[Any]:
+        MOVED.levels.append((graph, dict(zip(nodes, operands, strict=True))))
+        try:
+            results, made[0] = pytree.flatten(build(), pytree.ordered)
+        finally:
+            MOVED.levels.pop()
+        return results
+
+    while True:
+        try:
+            found = defer(graph, Definition(definition, Graph), [Symbol(graph, n) for n in nodes])
+            return pytree.unflatten(made[0], found)
+        except NeedsOperand as error:
+            nodes.append(error.node)
 
 
 def _nest(value: Any) -> Any:

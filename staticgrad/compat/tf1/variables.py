@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import static
 from ...operators import Symbol
 from ...static.graphs import using
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .tensor import Handle, Operation, operation, symbols, tensor
+from .tensor import MOVED, Handle, Operation, operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -58,6 +60,10 @@ class Variable(Handle):
 
     @property
     def symbol(self) -> Symbol:
+        if MOVED.levels:
+            found = MOVED.find(self.graph, self.node)
+            if found is not None:
+                return found
         return self.graph.variable_of[self.node]
 
     @property
@@ -85,6 +91,15 @@ class Variable(Handle):
             made = self.graph.variable_of[self.node].read_value().node
         self.graph.adopt(made, "read", "Identity")
         return self.graph.handle(made)
+
+    def begin_with(self, value: np.ndarray) -> None:
+        """From now on the initializer gives the variable this value."""
+        variable = self.graph.variable_of[self.node]
+        with using(self.graph), static.control_dependencies(None):
+            start = static.constant(value, self.dtype.numpy)
+            made = static.assign(variable, start)
+            variable.cell.initial = start.node
+            variable.initializer = static.group(made, name=f"{self.op.name}/init_from_checkpoint")
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set its value in `session`, the default one unless given."""

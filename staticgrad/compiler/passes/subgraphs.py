@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ir import Graph, Node, Region, Result, Subgraph
+from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import StackType, TensorType
@@ -22,7 +22,8 @@ SMALL = 64
 
 
 def has_subgraphs(graph: Graph) -> bool:
-    return any(isinstance(node.op.emit, Region) for node in graph.nodes)
+    """Whether there are loops or branches, or nodes that may be written as such when shapes are known."""
+    return any(isinstance(node.op.emit, (Region, Deferred)) for node in graph.nodes)
 
 
 # one loop for several --------------------------------------------------------------------------------------------------

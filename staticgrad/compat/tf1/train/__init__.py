@@ -8,8 +8,10 @@ import numpy as np
 
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
+from ..meta_graph import export_meta_graph
+from ..summary import summary_iterator as summary_iterator
 from ..variables import Variable
-from . import supervised, threads
+from . import checkpoints, supervised, threads
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -40,7 +42,7 @@ from .regularized import (
 )
 from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
 
-for _module in (supervised, threads):
+for _module in (checkpoints, supervised, threads):
     globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
@@ -74,6 +77,7 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    *checkpoints.PUBLIC,
     *supervised.PUBLIC,
     *threads.PUBLIC,
 ]

@@ -21,6 +21,8 @@ from ....errors import StaticgradError
 from ....files import replacing
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import GraphKeys, get_default_graph
+from ..logging import info
+from ..meta_graph import export_meta_graph
 from ..variables import Variable
 
 SUFFIX = ".safetensors"
@@ -59,6 +61,8 @@ class Saver:
         self._keep = max_to_keep or 0
         self._hours, self._next = keep_checkpoint_every_n_hours, time.time() + keep_checkpoint_every_n_hours * 3600
         self._kept: list[tuple[str, float]] = []
+        self._meta: tuple[int, bytes] | None = None
+        """The number of nodes of the graph, and its meta graph."""
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -89,12 +93,46 @@ class Saver:
         sums = {name: str(zlib.crc32(np.ascontiguousarray(value).tobytes())) for name, value in values.items()}
         safetensors.save_file({name: np.asarray(value) for name, value in values.items()}, path + SUFFIX, sums)
         self._kept = [(known, at) for known, at in self._kept if known != path] + [(path, time.time())]
-        self._delete_old()
+        if write_meta_graph:
+            self._write_meta(f"{path}.{meta_graph_suffix}")
+        self._delete_old(meta_graph_suffix)
         if write_state:
             _write_state(folder, path, self.last_checkpoints, latest_filename)
         return path
 
-    def _delete_old(self) -> None:
+    def _write_meta(self, path: str) -> None:
+        """The graph beside the checkpoint, where text can hold it; a log entry says why not."""
+        graph = next((v.graph for v in self._variables.values()), get_default_graph())
+        known = len(graph.nodes)
+        if self._meta is None or self._meta[0] != known:
+            try:
+                names = {key: v.op.name for key, v in self._variables.items()}
+                self._meta = known, export_meta_graph(graph=graph, saver_def=names).SerializeToString()
+            except ValueError as error:
+                info("%s is not written: %s", os.path.basename(path), error)
+                self._meta = known, b""
+        if self._meta[1]:
+            with replacing(path) as file:
+                file.write(self._meta[1])
+
+    def export_meta_graph(self, filename: str | None = None, **options: Any) -> Any:
+        """See `tf.train.export_meta_graph`; the names that this saver gives are part of it."""
+        graph = next((v.graph for v in self._variables.values()), get_default_graph())
+        return export_meta_graph(filename, saver_def={key: v.op.name for key, v in self._variables.items()}, graph=graph)
+
+    def as_saver_def(self) -> dict[str, str]:
+        """The names in a checkpoint, and of the variables."""
+        return {key: v.op.name for key, v in self._variables.items()}
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Take checkpoints for those that this saver wrote, so that it deletes them in time."""
+        self._kept = [(path, 0.0) for path in last_checkpoints]
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """`set_last_checkpoints` of those that exist."""
+        self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
+
+    def _delete_old(self, suffix: str) -> None:
         while self._keep and len(self._kept) > self._keep:
             path, at = self._kept.pop(0)
             if at > self._next:
@@ -102,6 +140,8 @@ class Saver:
                 continue
             with suppress(FileNotFoundError):
                 os.remove(path + SUFFIX)
+            with suppress(FileNotFoundError):
+                os.remove(f"{path}.{suffix}")
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables their values of a checkpoint. The file is checked first: no variable changes when it is damaged
@@ -111,7 +151,7 @@ class Saver:
         path = os.fspath(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
-        found = _checked(path)
+        found = arrays_of(path)
         for name, variable in self._variables.items():
             if name not in found:
                 raise NotFoundError(f"Key {name} not found in checkpoint", f"{path} has {', '.join(sorted(found))}")
@@ -125,8 +165,10 @@ class Saver:
             variable.load(found[name], sess)
 
 
-def _checked(path: str) -> dict[str, np.ndarray]:
-    """The arrays of a checkpoint. Raises InvalidArgumentError for a damaged file."""
+def arrays_of(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a checkpoint, also of one of TensorFlow's where that is installed. InvalidArgumentError: it is damaged."""
+    if not os.path.isfile(path + SUFFIX):
+        return _tensorflows(path)
     try:
         found = {name: tensor.numpy() for name, tensor in safetensors.load_file(path + SUFFIX).items()}
         sums = safetensors.metadata(path + SUFFIX)
@@ -138,8 +180,25 @@ def _checked(path: str) -> dict[str, np.ndarray]:
     return found
 
 
+def _tensorflows(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a checkpoint that TensorFlow wrote (`.index`, `.data-...`), read by that package."""
+    try:
+        from tensorflow.python.training import py_checkpoint_reader
+    except ImportError:
+        raise InvalidArgumentError(
+            f"{path} is a checkpoint of TensorFlow's", "reading it takes the tensorflow package: pip install tensorflow-cpu"
+        ) from None
+    try:
+        reader = py_checkpoint_reader.NewCheckpointReader(path)
+        return {name: np.asarray(reader.get_tensor(name)) for name in reader.get_variable_to_shape_map()}
+    except Exception as error:
+        raise InvalidArgumentError(f"Unable to open table file {path}: Data loss", str(error)) from None
+
+
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    return os.path.isfile(os.fspath(checkpoint_prefix) + SUFFIX)
+    """Whether there is a checkpoint of this name: ours, or one of TensorFlow's."""
+    path = os.fspath(checkpoint_prefix)
+    return os.path.isfile(path + SUFFIX) or os.path.isfile(path + ".index")
 
 
 def _write_state(folder: str, latest: str, paths: list[str], filename: str | None) -> None:

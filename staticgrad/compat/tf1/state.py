@@ -1,0 +1,212 @@
+"""Questions about the variables of a session, and names of TensorFlow that are accepted or alias others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import static
+from ...static.graphs import using
+from ...types import TensorType, bool_, float64
+from .arrays import identity
+from .control import cond, no_op
+from .errors import FailedPreconditionError
+from .graph import GraphKeys, get_default_graph, name_scope
+from .summary import Serialized
+from .tensor import Operation
+from .variables import global_variables, local_variables, local_variables_initializer
+
+
+def _has_value(session: static.Session, variable: Any) -> bool:
+    return variable.node.attrs["cell"] in session._values.store
+
+
+def is_variable_initialized(variable: Any) -> Any:
+    """Whether the variable has a value in the session of the run."""
+
+    def call(arrays: Sequence[np.ndarray], session: static.Session) -> list[np.ndarray]:
+        return [np.asarray(_has_value(session, variable))]
+
+    kind = TensorType((), bool_)
+    (made,) = variable.graph.host_call([], call, [kind], "IsVariableInitialized", "IsVariableInitialized", with_session=True)
+    return made
+
+
+def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:
+    """The names, as bytes, of variables without a value: of all global and local ones unless given."""
+    graph = get_default_graph()
+    chosen = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    flags = [is_variable_initialized(v) for v in chosen]
+
+    def build(arrays: Sequence[np.ndarray]) -> Any:
+        return np.array([v.op.name.encode() for v, has in zip(chosen, arrays, strict=True) if not has], object)
+
+    with using(graph):
+        return Serialized(graph, [f.symbol for f in flags], build, name)
+
+
+def assert_variables_initialized(var_list: Any = None) -> Operation:
+    """An operation that raises `tf.errors.FailedPreconditionError` for a variable without a value."""
+    chosen = global_variables() if var_list is None else list(var_list)
+
+    def act(arrays: Sequence[np.ndarray], session: static.Session) -> None:
+        for v in chosen:
+            if not _has_value(session, v):
+                raise FailedPreconditionError(f"Attempting to use uninitialized value {v.op.name}", where=v.node.where)
+
+    made: Operation = get_default_graph().host_action([], act, "assert_variables_initialized", with_session=True)
+    return made
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+initialize_local_variables = local_variables_initializer
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """Does nothing: there are no tables."""
+    return no_op(name)
+
+
+initialize_all_tables = tables_initializer
+
+
+class VariableSynchronization:
+    """Accepted: one process has no replicas."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation:
+    """Accepted: one process has no replicas."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """Refused: a custom getter of `variable_scope` makes variables in another way."""
+    raise NotImplementedError("variable_creator_scope: use the custom_getter of tf.variable_scope instead")
+    yield
+
+
+def _partitioner(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """Accepted: a variable is one array."""
+    return lambda shape, dtype=None, **options: [1] * len(shape)
+
+
+fixed_size_partitioner = variable_axis_size_partitioner = min_max_variable_partitioner = _partitioner
+
+
+@contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """`name_scope` with its arguments in another order."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
+def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case") -> Any:
+    """The result of the function of this number; of `default`, or the last one, for a number that none has."""
+    pairs = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if pairs and callable(pairs[0]):
+        pairs = list(enumerate(pairs))
+    if not pairs:
+        raise ValueError("switch_case: branch_fns has to have an entry")
+    pairs.sort(key=lambda pair: pair[0])
+    result = pairs.pop()[1] if default is None else default
+    from .math import equal
+
+    for number, fn in reversed(pairs):
+        result = _chosen(equal(branch_index, number), fn, result, name)
+    return result()
+
+
+def _chosen(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:
+    return lambda: cond(pred, fn, otherwise, name=name)
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """The same values as tensors of their own."""
+    return [identity(x, name=name or "IdentityN") for x in input]
+
+
+guarantee_const = identity
+
+
+def timestamp(name: str | None = None) -> Any:
+    """The seconds since 1970 at the run."""
+    import time
+
+    def call(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [np.asarray(time.time())]
+
+    (made,) = get_default_graph().host_call([], call, [TensorType((), float64)], name or "Timestamp", "Timestamp")
+    return made
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """x, which has this shape as far as it is known: ValueError where it is known to have another, InvalidArgumentError in
+    the run."""
+    made: Any = identity(x, name=name or "EnsureShape")
+    made.set_shape(shape)
+    return made
+
+
+class CriticalSection:
+    """Accepted: runs of a session take turns."""
+
+    def __init__(self, name: str | None = None, shared_name: str | None = None, critical_section_def: Any = None,
+                 import_scope: str | None = None):  # fmt: skip
+        self.name = name
+
+    def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
+        return fn()
+
+
+class DeviceSpec(NamedTuple):
+    """Accepted: everything runs on the CPU."""
+
+    job: str | None = None
+    replica: int | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+
+    def to_string(self) -> str:
+        parts = [(key, value) for key, value in zip(("job", "replica", "task"), self[:3], strict=True) if value is not None]
+        text = "".join(f"/{key}:{value}" for key, value in parts)
+        if self.device_type is None:
+            return text
+        return f"{text}/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
+
+
+def enable_tensor_equality() -> None:
+    """Refused: tensors compare by identity, as in TensorFlow 1."""
+    raise NotImplementedError("enable_tensor_equality: use tf.equal; tensors compare by identity, as in TensorFlow 1")
+
+
+def control_flow_v2_enabled() -> bool:
+    return False
+
+
+VERSION = __version__ = "1.15.0"
+"""The version of TensorFlow whose meanings these are."""
+GIT_VERSION = COMPILER_VERSION = CXX_VERSION = ""
+GRAPH_DEF_VERSION = GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+CXX11_ABI_FLAG = MONOLITHIC_BUILD = 0
+
+PUBLIC = (
+    "COMPILER_VERSION", "CXX11_ABI_FLAG", "CXX_VERSION", "CriticalSection", "DeviceSpec", "GIT_VERSION", "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "VERSION", "VariableAggregation",
+    "VariableSynchronization", "assert_variables_initialized", "control_flow_v2_enabled", "enable_tensor_equality",
+    "ensure_shape", "fixed_size_partitioner", "guarantee_const", "identity_n", "initialize_all_tables",
+    "initialize_local_variables", "is_variable_initialized", "min_max_variable_partitioner", "moving_average_variables",
+    "op_scope", "report_uninitialized_variables", "switch_case", "tables_initializer", "timestamp",
+    "variable_axis_size_partitioner", "variable_creator_scope",
+)  # fmt: skip
+"""Names at the top of the dialect."""
