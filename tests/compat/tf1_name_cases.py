@@ -411,5 +411,77 @@ METRICS = {
     ),
 }
 
-CASES = METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+PLACES = [[0, 1], [0, 3], [2, 0], [2, 2]]
+
+
+def _sp(tf, x, places=PLACES, shape=(3, 4)):
+    return tf.SparseTensor(places, x[0], list(shape))
+
+
+def _flat(*tensors):
+    """The parts of sparse tensors."""
+    return [part for t in tensors for part in ((t.indices, t.values, t.dense_shape) if hasattr(t, "dense_shape") else (t,))]
+
+
+LOGITS = RNG.standard_normal((6, 2, 5)).astype("f4")
+SPARSE = {
+    "to_dense": (lambda tf, x: tf.sparse.to_dense(_sp(tf, x)), (X,)),
+    "to_dense default": (lambda tf, x: tf.sparse_tensor_to_dense(_sp(tf, x), default_value=7.0), (X,)),
+    "sparse_to_dense": (lambda tf, x: tf.sparse_to_dense(PLACES, [3, 4], x[0], 2.0), (X,)),
+    "sparse matmul": (lambda tf, x, y: tf.sparse_tensor_dense_matmul(_sp(tf, x), tf.transpose(y)), (X, Y)),
+    "sparse matmul adjoint": (lambda tf, x, y: tf.sparse.sparse_dense_matmul(_sp(tf, x), y, adjoint_a=True), (X, Y)),
+    "sparse sum": (lambda tf, x: tf.sparse_reduce_sum(_sp(tf, x), 1), (X,)),
+    "sparse max": (lambda tf, x: tf.sparse.reduce_max(_sp(tf, x), axis=1, keepdims=True), (X,)),
+    "sparse softmax": (lambda tf, x: _flat(tf.sparse.softmax(_sp(tf, x))), (X,)),
+    "sparse transpose": (lambda tf, x: _flat(tf.sparse_transpose(_sp(tf, x))), (X,)),
+    "sparse reorder": (lambda tf, x: _flat(tf.sparse_reorder(_sp(tf, x, PLACES[::-1]))), (X,)),
+    "sparse reshape": (lambda tf, x: _flat(tf.sparse_reshape(_sp(tf, x), [2, -1])), (X,)),
+    "sparse concat": (lambda tf, x: _flat(tf.sparse_concat(1, [_sp(tf, x), _sp(tf, x)])), (X,)),
+    "sparse retain": (lambda tf, x: _flat(tf.sparse_retain(_sp(tf, x), [True, False, True, True])), (X,)),
+    "sparse slice": (lambda tf, x: _flat(tf.sparse_slice(_sp(tf, x), [0, 1], [3, 2])), (X,)),
+    "sparse split": (lambda tf, x: _flat(*tf.sparse_split(sp_input=_sp(tf, x), num_split=3, axis=1)), (X,)),
+    "sparse expand_dims": (lambda tf, x: _flat(tf.sparse.expand_dims(_sp(tf, x), 1)), (X,)),
+    "sparse add dense": (lambda tf, x, y: tf.sparse_add(_sp(tf, x), y), (X, Y)),
+    "sparse add": (
+        lambda tf, x: tf.sparse.to_dense(tf.sparse_add(_sp(tf, x), _sp(tf, x, [[0, 1], [1, 1], [1, 2], [2, 3]]))), (P,)
+    ),
+    "sparse maximum": (
+        lambda tf, x: tf.stop_gradient(tf.sparse.to_dense(tf.sparse_maximum(_sp(tf, x), _sp(tf, -x, [[0, 1], [1, 1], [1, 2], [2, 3]])))), (P,)
+    ),
+    "sparse times": (lambda tf, x, y: _flat(_sp(tf, x) * y), (X, Y)),
+    "sparse fill_empty_rows": (
+        lambda tf, x: _flat(tf.sparse_fill_empty_rows(_sp(tf, x), 5.0)[0]) + [tf.sparse_fill_empty_rows(_sp(tf, x), 5.0)[1]], (X,)
+    ),
+    "sparse from_dense": (lambda tf, x: _flat(tf.sparse.from_dense(tf.nn.relu(x))), (X,)),
+    "sparse eye": (lambda tf: _flat(tf.sparse.eye(2, 3)), ()),
+    "sparse to_indicator": (
+        lambda tf: tf.sparse_to_indicator(tf.SparseTensor(PLACES, tf.constant([3, 1, 0, 4], tf.int64), [3, 4]), 6), ()
+    ),
+    "sparse_segment_sum": (lambda tf, x: tf.sparse_segment_sum(x, [0, 2, 1], tf.constant([0, 0, 1])), (X,)),
+    "sparse_segment_sqrt_n": (lambda tf, x: tf.sparse_segment_sqrt_n(x, [0, 2, 1], tf.constant([0, 0, 1])), (X,)),
+    **{
+        f"embeddings {combiner}": (
+            lambda tf, x, y, c=combiner: tf.nn.embedding_lookup_sparse(
+                x, tf.SparseTensor(PLACES, tf.constant([2, 0, 1, 2], tf.int64), [3, 4]), _sp(tf, y), combiner=c
+            ),
+            (X, P),
+        )
+        for combiner in ("sum", "mean", "sqrtn")
+    },
+    "safe embeddings": (
+        lambda tf, x: tf.nn.safe_embedding_lookup_sparse(
+            x, tf.SparseTensor(PLACES, tf.constant([2, -1, 1, 2], tf.int64), [3, 4])
+        ),
+        (X,),
+    ),
+    "ctc_loss": (
+        lambda tf, g: tf.nn.ctc_loss(tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 1, 3]), [2, 3]), g, [6, 4]), (LOGITS,)
+    ),
+    "ctc_loss_v2": (
+        lambda tf, g: tf.nn.ctc_loss_v2(tf.constant([[1, 2, 2], [3, 1, 0]]), g, [3, 2], [6, 5], blank_index=0), (LOGITS,)
+    ),
+    "collapse_repeated": (lambda tf: tf.nn.collapse_repeated(tf.constant([[1, 1, 2, 2, 1], [1, 1, 1, 2, 3]]), [4, 5]), ()),
+}
+
+CASES = SPARSE | METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
 """By name: (expression of tf and placeholders, their values)."""

@@ -36,6 +36,8 @@ from . import (
     thresholds,
     train,
 )
+from . import sparse as _sparse
+from .nn import sparse_labels as _sparse_labels
 from .arrays import concat as concat
 from .arrays import (
     constant,
@@ -141,6 +143,7 @@ from .variables import (
 
 newaxis = None
 random = draws.NAMES
+sparse = _sparse.NAMES
 __version__ = accepted.VERSION
 sigmoid, tanh = nn.sigmoid, nn.tanh
 
@@ -159,7 +162,7 @@ _PUBLIC: dict[Any, Any] = {
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
-globals().update(linalg.TOP | decompositions.TOP)
+globals().update(linalg.TOP | decompositions.TOP | _sparse.TOP)
 for _name in decompositions.LINALG:
     setattr(linalg, _name, getattr(decompositions, _name))
 for _name in gathering.PUBLIC:
@@ -173,6 +176,8 @@ for _name, _function in {
     setattr(initializers, _name, _function)
 for _name in special.MATH:
     setattr(math, _name, getattr(special, _name))
+for _name in _sparse_labels.PUBLIC:
+    setattr(nn, _name, getattr(_sparse_labels, _name))
 for _name in thresholds.PUBLIC:
     setattr(metrics, _name, getattr(thresholds, _name))
 for _module in (boxes, colors):
@@ -333,5 +338,6 @@ __all__ = [
     *_MATH,
     *linalg.TOP,
     *decompositions.TOP,
+    *_sparse.TOP,
     *[_name for _names in _PUBLIC.values() for _name in _names],
 ]
