@@ -14,6 +14,7 @@ from . import (
     behavior,
     boxes,
     colors,
+    contrib,
     data,
     decompositions,
     draws,
