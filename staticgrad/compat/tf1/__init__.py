@@ -9,16 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
-    accepted,
     app,
     behavior,
-    boxes,
-    colors,
-    contrib,
     data,
-    decompositions,
-    draws,
-    elements,
     errors,
     flags,
     gathering,
@@ -30,15 +23,12 @@ from . import (
     losses,
     math,
     metrics,
+    namespaces,
     nn,
     scatter,
-    special,
     summary,
-    thresholds,
     train,
 )
-from . import sparse as _sparse
-from .nn import sparse_labels as _sparse_labels
 from .arrays import concat as concat
 from .arrays import (
     constant,
@@ -99,11 +89,9 @@ from .initializers import (
     glorot_normal_initializer,
     glorot_uniform_initializer,
     ones_initializer,
-    orthogonal_initializer,
     random_normal_initializer,
     random_uniform_initializer,
     truncated_normal_initializer,
-    uniform_unit_scaling_initializer,
     variance_scaling_initializer,
     zeros_initializer,
 )
@@ -143,9 +131,6 @@ from .variables import (
 )
 
 newaxis = None
-random = draws.NAMES
-sparse = _sparse.NAMES
-__version__ = accepted.VERSION
 sigmoid, tanh = nn.sigmoid, nn.tanh
 
 _MATH = (
@@ -157,38 +142,14 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    accepted: accepted.PUBLIC, draws: draws.PUBLIC,
-    behavior: behavior.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+    behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
 }  # fmt: skip
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
-globals().update(linalg.TOP | decompositions.TOP | _sparse.TOP)
-for _name in decompositions.LINALG:
-    setattr(linalg, _name, getattr(decompositions, _name))
+globals().update(linalg.TOP | namespaces.TOP)
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
-for _name in ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"):
-    setattr(nn, _name, getattr(draws, _name))
-for _name, _function in {
-    "global_variables": global_variables_initializer, "local_variables": local_variables_initializer,
-    "tables_initializer": accepted.tables_initializer, "variables": variables_initializer,
-}.items():  # fmt: skip
-    setattr(initializers, _name, _function)
-for _name in special.MATH:
-    setattr(math, _name, getattr(special, _name))
-for _name in _sparse_labels.PUBLIC:
-    setattr(nn, _name, getattr(_sparse_labels, _name))
-for _name in thresholds.PUBLIC:
-    setattr(metrics, _name, getattr(thresholds, _name))
-for _module in (boxes, colors):
-    for _name in _module.PUBLIC:
-        setattr(image, _name, getattr(_module, _name))
-for _name in ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction"):
-    setattr(math, _name, getattr(nn, _name))
-for _name in ("approx_max_k", "approx_min_k"):
-    setattr(nn, _name, getattr(special, _name))
-setattr(nn, "space_to_batch", elements.space_to_batch)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
@@ -290,12 +251,10 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_initializer",
-    "orthogonal_initializer",
     "ones_like",
     "pad",
     "placeholder",
     "placeholder_with_default",
-    "random",
     "random_normal",
     "random_normal_initializer",
     "random_uniform",
@@ -326,7 +285,6 @@ __all__ = [
     "truncated_normal_initializer",
     "tuple",
     "uint8",
-    "uniform_unit_scaling_initializer",
     "unstack",
     "variable_scope",
     "variables_initializer",
@@ -338,7 +296,6 @@ __all__ = [
     "zeros_like",
     *_MATH,
     *linalg.TOP,
-    *decompositions.TOP,
-    *_sparse.TOP,
+    *namespaces.TOP,
     *[_name for _names in _PUBLIC.values() for _name in _names],
 ]

@@ -1,4 +1,4 @@
-"""`tf.sparse`: tensors as positions and values. Each function is a few gathers and scatters of dense tensors.
+"""`tf.sparse`: functions of sparse tensors. Each is a few gathers and scatters of dense tensors.
 
 How many elements a result has depends on positions, so where a function drops or joins elements the positions have to be known,
 or fed.
@@ -8,196 +8,36 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ... import static
 from ...operators import F
-from ...static.graphs import using
 from . import arrays
 from .dtypes import as_dtype
 from .elements import get_static_value
-from .gathering import FOLDS, _positions
-from .graph import get_default_graph
-from .shapes import TensorShape
-from .tensor import Handle, extents_of, handles, known, operation, symbols, tensor
-
-
-class SparseTensorValue(NamedTuple):
-    """Arrays: positions (count, rank) int64, values (count,), shape (rank,) int64."""
-
-    indices: Any
-    values: Any
-    dense_shape: Any
-
-
-class SparseTensor:
-    """Positions (count, rank) int64 in row-major order, values (count,), and the shape (rank,) int64 of the whole."""
-
-    def __init__(self, indices: Any, values: Any, dense_shape: Any):
-        graph = get_default_graph()
-        with using(graph):
-            self._indices = handles(graph, tensor(symbols(indices), np.int64))
-            self._values = handles(graph, tensor(symbols(values)))
-            self._dense_shape = handles(graph, tensor(symbols(dense_shape), np.int64))
-
-    @classmethod
-    def from_value(cls, value: Any) -> SparseTensor:
-        return value if isinstance(value, cls) else cls(value.indices, value.values, value.dense_shape)
-
-    @property
-    def indices(self) -> Any:
-        return self._indices
-
-    @property
-    def values(self) -> Any:
-        return self._values
-
-    @property
-    def dense_shape(self) -> Any:
-        return self._dense_shape
-
-    @property
-    def op(self) -> Any:
-        return self._values.op
-
-    @property
-    def graph(self) -> Any:
-        return self._values.graph
-
-    @property
-    def dtype(self) -> Any:
-        return self._values.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        found = get_static_value(self._dense_shape)
-        rank = self._dense_shape.shape.as_list()[0]
-        return TensorShape([None] * rank if found is None else [int(n) for n in found])
-
-    def get_shape(self) -> TensorShape:
-        return self.shape
-
-    def fetched_as(self) -> SparseTensorValue:
-        """What a run fetches for it, and is fed."""
-        return SparseTensorValue(self._indices, self._values, self._dense_shape)
-
-    def with_values(self, new_values: Any) -> SparseTensor:
-        return SparseTensor(self._indices, new_values, self._dense_shape)
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        from .tensor import evaluate
-
-        return evaluate(self, feed_dict, session)
-
-    def __neg__(self) -> SparseTensor:
-        return self.with_values(-self._values)
-
-    def __mul__(self, other: Any) -> SparseTensor:
-        return _scaled(self, other, False)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> SparseTensor:
-        return _scaled(self, other, True)
-
-    def __repr__(self) -> str:
-        return (
-            f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
-        )
-
-
-Given = SparseTensor | SparseTensorValue
-
-
-def of(x: Any) -> SparseTensor:
-    """Raises TypeError for what is not sparse."""
-    if not isinstance(x, (SparseTensor, SparseTensorValue)):
-        raise TypeError(f"Input must be a SparseTensor, got {type(x).__name__}")
-    return SparseTensor.from_value(x)
-
-
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that is fed a `SparseTensorValue`, or a triple of arrays. The rank has to be known."""
-    wanted = TensorShape(shape)
-    rank = wanted.ndims
-    if rank is None:
-        raise ValueError("sparse_placeholder: give a shape, of which extents may be None: the rank has to be known")
-    prefix = f"{name}/" if name else ""
-    indices = arrays.placeholder(np.int64, [None, rank], f"{prefix}indices")
-    values = arrays.placeholder(as_dtype(dtype), [None], f"{prefix}values")
-    if wanted.is_fully_defined():
-        whole = arrays.constant(np.array(wanted.as_list(), np.int64))
-        sizes = arrays.placeholder_with_default(whole, [rank], name=f"{prefix}shape")
-    else:
-        sizes = arrays.placeholder(np.int64, [rank], f"{prefix}shape")
-    return SparseTensor(indices, values, sizes)
-
-
-def _sizes(shape: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in known(shape))
-
-
-PARTS = frozenset({"shape"})
-
-
-# dense and sparse -----------------------------------------------------------------------------------------------------
-
-
-@operation("SparseToDense", sizes=PARTS)
-def _dense(indices: Any, values: Any, shape: Any, default: Any) -> Any:
-    sizes = _sizes(shape)
-    values = tensor(values)
-    flat = static.constant(np.zeros(math.prod(sizes), values.dtype))
-    places = _positions(tensor(indices), sizes)
-    if default is None:
-        return F.reshape(F.index_add(flat, 0, places, values), sizes)
-    start = F.broadcast_to(F.reshape(tensor(default, values.dtype), (1,)), (math.prod(sizes),))
-    return F.reshape(F.index_copy(start, 0, places, values), sizes)
-
-
-def to_dense(sp_input: Given, default_value: Any = None, validate_indices: bool = True, name: str | None = None) -> Any:
-    """The dense tensor, with `default_value` (0) elsewhere."""
-    x = of(sp_input)
-    return _dense(x.indices, x.values, x.dense_shape, default_value, name=name)
-
-
-def sparse_to_dense(
-    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0, validate_indices: bool = True,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """A dense tensor of `default_value` with values at positions (count, rank), or (count,) in one axis."""
-    return _scattered(sparse_indices, output_shape, sparse_values, default_value, name=name)
-
-
-@operation("SparseToDense", sizes=frozenset({"shape"}))
-def _scattered(indices: Any, shape: Any, values: Any, default: Any) -> Any:
-    sizes = tuple(int(n) for n in np.atleast_1d(shape))
-    places = tensor(indices)
-    places = F.reshape(places, (-1, 1)) if places.ndim < 2 else places
-    values = tensor(values)
-    flat = _positions(places, sizes)
-    start = F.broadcast_to(F.reshape(tensor(default, values.dtype), (1,)), (math.prod(sizes),))
-    return F.reshape(F.index_copy(start, 0, flat, F.broadcast_to(values, flat.shape)), sizes)
-
-
-def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements that are not 0."""
-    from .gathering import where_true
-
-    from .gathering import gather_nd, where_true
-
-    dense = arrays.convert_to_tensor(tensor)
-    places = where_true(_there(dense))
-    return SparseTensor(places, gather_nd(dense, places, name=name), arrays.shape(dense, out_type=np.int64))
-
-
-@operation("NotEqual")
-def _there(x: Any) -> Any:
-    x = tensor(x)
-    return F.ne(x, 0)
-
+from .gathering import FOLDS, SEGMENTS, _positions, boolean_mask, gather_nd, where_true
+from .math import add as dense_add  # type: ignore[attr-defined]
+from .math import logical_or, reduce_all  # type: ignore[attr-defined]
+from .math import maximum as dense_maximum  # type: ignore[attr-defined]
+from .math import minimum as dense_minimum  # type: ignore[attr-defined]
+from .math import reduce_max as dense_max  # type: ignore[attr-defined]
+from .math import reduce_sum as dense_sum  # type: ignore[attr-defined]
+from .sparse_tensor import (
+    PARTS,
+    Given,
+    SparseTensor,
+    SparseTensorValue,
+    _sizes,
+    _there,
+    from_dense,
+    of,
+    placeholder,
+    sparse_to_dense,
+    to_dense,
+)
+from .tensor import Handle, extents_of, operation, tensor
 
 # products and reductions ----------------------------------------------------------------------------------------------
 
@@ -212,9 +52,7 @@ def _product(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool, adj
     return F.index_add(static.constant(np.zeros((rows, extents_of(b)[1]), b.dtype)), 0, to, parts)
 
 
-def sparse_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
-) -> Any:
+def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None) -> Any:
     """The product of a sparse matrix and a dense one; of a dense and a sparse one, too."""
     if isinstance(b, (SparseTensor, SparseTensorValue)):
         turned = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
@@ -228,8 +66,6 @@ def reduce_sum(
     name: str | None = None,
 ) -> Any:  # fmt: skip
     """The dense sum over the axes."""
-    from .math import reduce_sum as dense_sum  # type: ignore[attr-defined]
-
     axes = axis if reduction_axes is None else reduction_axes
     return dense_sum(to_dense(sp_input), axes, bool(keepdims or keep_dims), name=name or "SparseReduceSum")
 
@@ -277,21 +113,6 @@ def softmax(sp_input: Given, name: str | None = None) -> SparseTensor:
     """The softmax over the elements of each row that are there."""
     x = of(sp_input)
     return x.with_values(_softmax(x.indices, x.values, x.dense_shape, name=name))
-
-
-def _scaled(x: SparseTensor, other: Any, inverse: bool) -> SparseTensor:
-    return x.with_values(_times(x.indices, x.values, x.dense_shape, other, inverse))
-
-
-@operation("SparseDenseCwiseMul", sizes=PARTS)
-def _times(indices: Any, values: Any, shape: Any, other: Any, inverse: bool) -> Any:
-    values = tensor(values)
-    dense = tensor(other, values.dtype)
-    if dense.ndim:
-        sizes = _sizes(shape)
-        flat = F.reshape(F.broadcast_to(dense, sizes), (-1,))
-        dense = F.take(flat, _positions(tensor(indices), sizes), axis=0)
-    return F.div(values, dense) if inverse else F.mul(values, dense)
 
 
 # positions ------------------------------------------------------------------------------------------------------------
@@ -369,32 +190,24 @@ def concat(
         start = step if start is None else start + step
     sizes = parts[0].dense_shape
     if expand_nonconcat_dim or expand_nonconcat_dims:
-        from .math import maximum  # type: ignore[attr-defined]
-
         for part in parts[1:]:
-            sizes = maximum(sizes, part.dense_shape)
+            sizes = dense_maximum(sizes, part.dense_shape)
     sizes = sizes * (1 - unit) + start
-    return _sorted(
-        name or "SparseConcat", arrays.concat(indices, 0), arrays.concat([p.values for p in parts], 0), sizes
-    )
+    return _sorted(name or "SparseConcat", arrays.concat(indices, 0), arrays.concat([p.values for p in parts], 0), sizes)
 
 
 def retain(sp_input: Given, to_retain: Any, name: str | None = None) -> SparseTensor:
     """The elements where a boolean vector holds."""
-    from .gathering import boolean_mask
-
     x = of(sp_input)
     return SparseTensor(boolean_mask(x.indices, to_retain), boolean_mask(x.values, to_retain, name=name), x.dense_shape)
 
 
 def slice_(sp_input: Given, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The part of extents `size` from `start` on."""
-    from .math import minimum, reduce_all  # type: ignore[attr-defined]
-
     x = of(sp_input)
     first = arrays.constant(np.asarray(start, np.int64)) if not isinstance(start, Handle) else start
     extent = arrays.constant(np.asarray(size, np.int64)) if not isinstance(size, Handle) else size
-    ends = minimum(first + extent, x.dense_shape)
+    ends = dense_minimum(first + extent, x.dense_shape)
     inside = reduce_all(_within(x.indices, first, ends), 1)
     kept = retain(x, inside, name=name)
     return SparseTensor(kept.indices - first, kept.values, ends - first)
@@ -427,8 +240,6 @@ def split(
 
 def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None, name: str | None = None) -> Any:
     """The sum: of two sparse tensors a sparse one, without elements that are not larger than `threshold`; else a dense one."""
-    from .math import add as dense_add  # type: ignore[attr-defined]
-
     sparse = [isinstance(x, (SparseTensor, SparseTensorValue)) for x in (a, b)]
     if not any(sparse):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
@@ -440,9 +251,6 @@ def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None, name: str | N
 
 def _joined(a: SparseTensor, b: SparseTensor, combine: Any, limit: Any) -> SparseTensor:
     """Two sparse tensors elementwise, with the places of both."""
-    from .gathering import gather_nd, where_true
-    from .math import logical_or  # type: ignore[attr-defined]
-
     there = logical_or(*(_there(to_dense(x.with_values(arrays.ones_like(x.values)))) for x in (a, b)))
     out = combine(to_dense(a), to_dense(b))
     if limit is not None and not (isinstance(limit, (int, float)) and limit == 0):
@@ -459,16 +267,12 @@ def _large(there: Any, x: Any, limit: Any) -> Any:
 
 def maximum(sp_a: Given, sp_b: Given, name: str | None = None) -> SparseTensor:
     """The larger elements, where either is; what is not there is 0."""
-    from .math import maximum as dense  # type: ignore[attr-defined]
-
-    return _joined(of(sp_a), of(sp_b), lambda x, y: dense(x, y, name=name), None)
+    return _joined(of(sp_a), of(sp_b), lambda x, y: dense_maximum(x, y, name=name), None)
 
 
 def minimum(sp_a: Given, sp_b: Given, name: str | None = None) -> SparseTensor:
     """The smaller elements, where either is; what is not there is 0."""
-    from .math import minimum as dense  # type: ignore[attr-defined]
-
-    return _joined(of(sp_a), of(sp_b), lambda x, y: dense(x, y, name=name), None)
+    return _joined(of(sp_a), of(sp_b), lambda x, y: dense_minimum(x, y, name=name), None)
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = np.float32, name: str | None = None) -> SparseTensor:
@@ -483,8 +287,6 @@ def fill_empty_rows(sp_input: Given, default_value: Any, name: str | None = None
     """(with `default_value` in the first column of rows that have no element, which rows these are)."""
     x = of(sp_input)
     empty = _empty(x.indices, x.dense_shape, name=name)
-    from .gathering import where_true
-
     rows = where_true(empty)
     rank = x.dense_shape.shape.as_list()[0]
     gaps = arrays.pad(rows, [[0, 0], [0, rank - 1]])
@@ -506,8 +308,6 @@ def reset_shape(sp_input: Given, new_shape: Any = None) -> SparseTensor:
     """The elements in a larger shape, or the smallest that holds them."""
     x = of(sp_input)
     if new_shape is None:
-        from .math import reduce_max as dense_max  # type: ignore[attr-defined]
-
         return SparseTensor(x.indices, x.values, dense_max(x.indices, 0) + 1)
     return SparseTensor(x.indices, x.values, arrays.convert_to_tensor(np.asarray(new_shape, np.int64))
                         if not isinstance(new_shape, Handle) else new_shape)  # fmt: skip
@@ -553,13 +353,11 @@ def _segments(name: str) -> Any:
         data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None,
         sparse_gradient: bool = False,
     ) -> Any:  # fmt: skip
-        from . import gathering
-
         rows = arrays.gather(data, indices)
         if num_segments is not None or label == "sqrt_n":
             count = num_segments if num_segments is not None else _last(segment_ids)
-            return gathering.SEGMENTS[f"unsorted_segment_{label}"](rows, segment_ids, count, name=name)
-        return gathering.SEGMENTS[f"segment_{label}"](rows, segment_ids, name=name)
+            return SEGMENTS[f"unsorted_segment_{label}"](rows, segment_ids, count, name=name)
+        return SEGMENTS[f"segment_{label}"](rows, segment_ids, name=name)
 
     label = name
     call.__name__ = f"sparse_segment_{name}"
@@ -568,8 +366,6 @@ def _segments(name: str) -> Any:
 
 
 def _last(segment_ids: Any) -> Any:
-    from .math import reduce_max as dense_max  # type: ignore[attr-defined]
-
     return dense_max(arrays.convert_to_tensor(segment_ids)) + 1
 
 

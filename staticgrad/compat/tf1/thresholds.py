@@ -22,9 +22,7 @@ def _counts(labels: Any, predictions: Any, thresholds: Sequence[float], weights:
     above = F.gt(p, static.constant(np.asarray(thresholds, np.float32)[:, None]))
     whole = None if weights is None else _weights(weights, _float(labels))
     w = _weights(None if whole is None else F.reshape(whole, (1, -1)), p)
-    return {
-        key: F.sum(F.mul(F.astype(F.broadcast_like(HITS[key](y, above), above), np.float32), w), axis=1) for key in keys
-    }
+    return {key: F.sum(F.mul(F.astype(F.broadcast_like(HITS[key](y, above), above), np.float32), w), axis=1) for key in keys}
 
 
 def _at_thresholds(name: str, keys: Sequence[str], value: Callable[..., Any]) -> Callable[..., Any]:

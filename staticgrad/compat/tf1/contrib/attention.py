@@ -36,8 +36,8 @@ class AttentionMechanism:
     scope_name = "attention"
 
     def __init__(
-        self, num_units: int, memory: Any, memory_sequence_length: Any = None, probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: float | None = None, name: str | None = None,
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None,
+        probability_fn: Callable[[Any], Any] | None = None, score_mask_value: float | None = None, name: str | None = None,
     ):  # fmt: skip
         self._num_units, self._name = num_units, name or self.scope_name
         self._lengths = memory_sequence_length

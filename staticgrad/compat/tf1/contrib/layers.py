@@ -45,7 +45,8 @@ def _regularizer(name: str, value: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 l1_regularizer = _regularizer(
-    "l1_regularizer", lambda w: math.reduce_sum(math.abs(w))  # type: ignore[attr-defined]
+    "l1_regularizer",
+    lambda w: math.reduce_sum(math.abs(w)),  # type: ignore[attr-defined]
 )
 l2_regularizer = _regularizer("l2_regularizer", nn.l2_loss)
 
@@ -319,4 +320,3 @@ def _optimizers() -> dict[str, Any]:
 
 OPTIMIZERS = _optimizers()
 """Of `optimize_loss`, by name."""
-

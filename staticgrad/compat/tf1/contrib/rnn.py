@@ -72,9 +72,7 @@ def _zeros() -> Any:
 class EmbeddingWrapper(RNNCell):
     """A cell whose inputs are ids, looked up in a table `embedding` (classes, size)."""
 
-    def __init__(
-        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
-    ):
+    def __init__(self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None):
         super().__init__(_reuse=reuse)
         self._cell, self._sizes, self._initializer = cell, [embedding_classes, embedding_size], initializer
 

@@ -26,8 +26,8 @@ class BasicDecoderOutput(NamedTuple):
 
 
 class Decoder:
-    """`initialize()` gives (finished, first inputs, first state), `step(time, inputs, state)` (outputs, next state, next inputs,
-    finished)."""
+    """`initialize()` gives (finished, first inputs, first state), and `step(time, inputs, state)` (outputs, next state, next
+    inputs, finished)."""
 
     tracks_own_finished = False
     helper: Any = None

@@ -1,7 +1,7 @@
 """`tf.layers`: layers as objects, and as functions that make and call one."""
 
-from . import convolution as _convolution
 from ..layer import Layer
+from . import convolution as _convolution
 from .convolution import (
     AveragePooling1D,
     AveragePooling2D,

@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import arrays, nn
 from ..initializers import zeros_initializer
-from ..shapes import TensorShape
 from ..layer import Layer, as_function, known
+from ..shapes import TensorShape
 
 CONVOLUTIONS = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}

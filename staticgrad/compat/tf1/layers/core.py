@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import arrays, nn
 from ..initializers import zeros_initializer
+from ..layer import Layer, as_function, by_training, known
 from ..math import matmul, tensordot
 from ..random import dropout as random_dropout
-from ..layer import Layer, as_function, by_training, known
 
 
 class Dense(Layer):

@@ -7,9 +7,9 @@ from typing import Any
 
 from .. import arrays, nn
 from ..initializers import ones_initializer, zeros_initializer
+from ..layer import Layer, as_function, by_training, known
 from ..tensor import operation, tensor
 from ..variables import assign
-from ..layer import Layer, as_function, by_training, known
 
 
 @operation("AssignMovingAvg")
