@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -80,3 +80,31 @@ def _only(values: list[Any]) -> Any:
 
 def _values(values: list[Any]) -> Any:
     return values
+
+
+class FedInParts:
+    """A step whose feeds are the parts of tensors of several parts, called with one value for each of these tensors."""
+
+    def __init__(self, step: Any, whole: Sequence[bool]):
+        self.step, self.whole = step, whole
+
+    def _values(self, values: Iterable[Any]) -> list[Any]:
+        found: list[Any] = []
+        for value, whole in zip(values, self.whole, strict=True):
+            found += [value] if whole else list(value)
+        return found
+
+    def __call__(self, values: Iterable[Any]) -> Any:
+        return self.step(self._values(values))
+
+    def plan(self, values: Iterable[Any]) -> Any:
+        return self.step.plan(self._values(values))
+
+
+def in_parts(keys: Sequence[Any]) -> tuple[tuple[Any, ...], list[bool]] | None:
+    """The keys of a feed dict with the parts of tensors of several parts, and which keys are tensors of one; None where all
+    are."""
+    whole = [not hasattr(type(key), "fetched_as") for key in keys]
+    if all(whole):
+        return None
+    return tuple(part for key, one in zip(keys, whole, strict=True) for part in ((key,) if one else key.fetched_as())), whole

@@ -15,7 +15,7 @@ from ..ir import Graph, Node
 from ..operators import Tensor, TensorLike, default_graph
 from .defaults import defaults
 from .feeds import Feed
-from .fetches import flatten, is_flat
+from .fetches import FedInParts, flatten, in_parts, is_flat
 from .graphs import element, using
 from .prepared_run import Runner, Step, Values
 from .run_many import run_steps
@@ -160,6 +160,9 @@ class Session:
 
     def _step(self, fetches: Any, keys: tuple[Any, ...], feed_dict: Any) -> Step:
         """The step of a structure, from the cache or made."""
+        parts = in_parts(keys) if keys else None
+        if parts is not None:
+            return FedInParts(self._step(fetches, parts[0], None), parts[1])  # type: ignore[return-value]
         leaves: list[Any] = []
         structure = flatten(fetches, leaves)
         nested = (structure, tuple(leaves), keys)

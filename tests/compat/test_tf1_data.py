@@ -181,3 +181,36 @@ def test_a_fed_tensor_is_refused_in_a_one_shot_iterator():
 def test_components_of_different_lengths():
     with pytest.raises(ValueError, match="not compatible"):
         elements(sgtf, sgtf.data.Dataset.from_tensor_slices((X, Y[:3])))
+
+
+ORDERS = {
+    "interleave": lambda tf, d: d.range(1, 6).interleave(lambda x: d.from_tensors(x).repeat(6), cycle_length=2, block_length=4),
+    "interleave of three": lambda tf, d: d.range(4).interleave(lambda x: d.range(x, x + 3), cycle_length=3),
+    "window": lambda tf, d: d.range(7).window(3).flat_map(lambda w: w.batch(3)),
+    "window overlapping": lambda tf, d: d.range(8).window(3, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(3)),
+    "window with gaps": lambda tf, d: d.range(9).window(2, shift=4).flat_map(lambda w: w.batch(2)),
+    "window of pairs": lambda tf, d: d.from_tensor_slices((X, Y)).window(2).flat_map(lambda a, b: d.zip((a.batch(2), b.batch(2)))),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_are_tensorflows(name):
+    tf = pytest.importorskip("tensorflow").compat.v1
+    made = []
+    for each in (sgtf, tf):
+        with each.Graph().as_default():
+            made.append(elements(each, ORDERS[name](each, each.data.Dataset)))
+    assert len(made[0]) == len(made[1])
+    for a, b in zip(*made, strict=True):
+        for p, q in zip(a if isinstance(a, tuple) else [a], b if isinstance(b, tuple) else [b], strict=True):
+            np.testing.assert_array_equal(p, q)
+
+
+def test_windows_and_reductions():
+    d = sgtf.data.Dataset
+    found = elements(sgtf, ORDERS["window overlapping"](sgtf, d))
+    np.testing.assert_array_equal(found, [[0, 2, 4], [1, 3, 5], [2, 4, 6], [3, 5, 7]])
+    total = d.range(5).reduce(np.int64(0), lambda state, x: state + x)
+    with sgtf.Session() as session:
+        assert session.run(total) == 10

@@ -60,6 +60,7 @@ def judged(tf, expression, values, shapes=None):
             slopes = tf.gradients(squares, floating) if squares and floating else []
         except LookupError:  # TensorFlow has no gradient
             slopes = None
+        slopes = slopes and [tf.convert_to_tensor(g) if hasattr(g, "indices") else g for g in slopes]
         found = None if slopes is None else [g is not None for g in slopes]
         with tf.Session() as session:
             session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])

@@ -312,7 +312,8 @@ MATRICES = {
     "tridiagonal_matmul": (lambda tf, b: tf.linalg.tridiagonal_matmul(b, tf.transpose(b, [0, 2, 1])), (BAND,)),
     "tridiagonal_solve": (lambda tf, b, x: tf.linalg.tridiagonal_solve(b[0] + [[0.0], [4.0], [0.0]], x[0]), (BAND, X)),
     "tridiagonal_solve matrix": (
-        lambda tf, a, x: tf.linalg.tridiagonal_solve(a, x, diagonals_format="matrix", partial_pivoting=False), (SPD, X)
+        lambda tf, a, x: tf.linalg.tridiagonal_solve(a, x, diagonals_format="matrix", partial_pivoting=False),
+        (SPD, X),
     ),
     "eigh_tridiagonal": (lambda tf, x: tf.stop_gradient(tf.linalg.eigh_tridiagonal(x[0], x[1, :3])), (X,)),
     "diag k": (lambda tf, x: tf.linalg.diag(x, k=1, num_cols=6, padding_value=7.0), (X,)),
@@ -342,28 +343,41 @@ IMAGES = {
         lambda tf, m, o: tf.image.ssim_multiscale(m, 0.7 * m + 0.3 * o, 1.0, power_factors=(0.3, 0.7), filter_size=5),
         (COLORED, OTHER),
     ),
-    "crop_and_resize": (lambda tf, m, b: tf.image.crop_and_resize(m, b, [0, 1, 1], [4, 3], extrapolation_value=2.0), (COLORED, BOXES)),
+    "crop_and_resize": (
+        lambda tf, m, b: tf.image.crop_and_resize(m, b, [0, 1, 1], [4, 3], extrapolation_value=2.0),
+        (COLORED, BOXES),
+    ),
     "crop_and_resize nearest": (
-        lambda tf, m: tf.image.crop_and_resize(m, BOXES, box_indices=[0, 1, 1], crop_size=[1, 5], method="nearest"), (COLORED,)
+        lambda tf, m: tf.image.crop_and_resize(m, BOXES, box_indices=[0, 1, 1], crop_size=[1, 5], method="nearest"),
+        (COLORED,),
     ),
     "resize_image_with_pad": (lambda tf, m: tf.image.resize_image_with_pad(m, 20, 9), (COLORED,)),
     "draw_bounding_boxes": (
-        lambda tf, m: tf.image.draw_bounding_boxes(m, [[[0.1, 0.2, 0.8, 0.9]], [[0.0, 0.0, 1.0, 0.5]]], colors=[[1.0, 0.5, 0.0]]),
+        lambda tf, m: tf.image.draw_bounding_boxes(
+            m, [[[0.1, 0.2, 0.8, 0.9]], [[0.0, 0.0, 1.0, 0.5]]], colors=[[1.0, 0.5, 0.0]]
+        ),
         (COLORED,),
     ),
-    "extract_patches": (lambda tf, m: tf.image.extract_patches(m, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"), (COLORED,)),
+    "extract_patches": (
+        lambda tf, m: tf.image.extract_patches(m, [1, 3, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+        (COLORED,),
+    ),
     "extract_glimpse": (
-        lambda tf, m: tf.image.extract_glimpse(m, [3, 4], [[0.1, -0.2], [0.0, 0.3]], uniform_noise=False), (COLORED,)
+        lambda tf, m: tf.image.extract_glimpse(m, [3, 4], [[0.1, -0.2], [0.0, 0.3]], uniform_noise=False),
+        (COLORED,),
     ),
     "non_max_suppression": (lambda tf, b, s: tf.image.non_max_suppression(b, s, 3, 0.5), (RECTANGLES, SCORES)),
     "non_max_suppression_with_scores": (
-        lambda tf, b, s: tf.image.non_max_suppression_with_scores(b, s, 4, 1.0, 0.2, soft_nms_sigma=0.5), (RECTANGLES, SCORES)
+        lambda tf, b, s: tf.image.non_max_suppression_with_scores(b, s, 4, 1.0, 0.2, soft_nms_sigma=0.5),
+        (RECTANGLES, SCORES),
     ),
     "non_max_suppression_padded": (
-        lambda tf, b, s: tf.image.non_max_suppression_padded(b, s, 5, 0.5, 0.6, pad_to_max_output_size=True), (RECTANGLES, SCORES)
+        lambda tf, b, s: tf.image.non_max_suppression_padded(b, s, 5, 0.5, 0.6, pad_to_max_output_size=True),
+        (RECTANGLES, SCORES),
     ),
     "non_max_suppression_overlaps": (
-        lambda tf, s: tf.image.non_max_suppression_overlaps(tf.constant(np.eye(5, dtype="f4") + 0.4), s, 3, 0.3), (SCORES,)
+        lambda tf, s: tf.image.non_max_suppression_overlaps(tf.constant(np.eye(5, dtype="f4") + 0.4), s, 3, 0.3),
+        (SCORES,),
     ),
 }
 
@@ -387,29 +401,116 @@ METRICS = {
     "precision_at_k": (_updated("precision_at_k", 2), (CLASSES, X)),
     "precision_at_k class": (_updated("precision_at_k", 3, class_id=1, weights=[1.0, 2.0, 1.0]), (CLASSES, X)),
     "recall_at_k": (_updated("recall_at_k", 2), (CLASSES, X)),
-    "recall_at_top_k": (lambda tf, c: tf.metrics.recall_at_top_k(c, tf.constant([[1, 2], [0, 3], [2, 1]], tf.int64))[1], (CLASSES,)),
+    "recall_at_top_k": (
+        lambda tf, c: tf.metrics.recall_at_top_k(c, tf.constant([[1, 2], [0, 3], [2, 1]], tf.int64))[1],
+        (CLASSES,),
+    ),
     "average_precision_at_k": (_updated("average_precision_at_k", 3), (CLASSES, X)),
     "mean_tensor": (_updated("mean_tensor", weights=[[1.0], [2.0], [0.0]]), (X,)),
     "mean_relative_error": (lambda tf, x, y: tf.metrics.mean_relative_error(x, y, tf.nn.relu(x))[1], (X, Y)),
     "mean_cosine_distance": (_updated("mean_cosine_distance", 1), (X, Y)),
     "percentage_below": (_updated("percentage_below", 0.2), (X,)),
     "mean_per_class_accuracy": (
-        lambda tf, c: tf.metrics.mean_per_class_accuracy(c, tf.constant([3, 1, 1, 1, 5, 0, 3]), 6)[1], (COUNTS,)
+        lambda tf, c: tf.metrics.mean_per_class_accuracy(c, tf.constant([3, 1, 1, 1, 5, 0, 3]), 6)[1],
+        (COUNTS,),
     ),
     "cosine_distance": (lambda tf, x, y: tf.losses.cosine_distance(x, y, axis=1, weights=[[1.0], [0.0], [2.0]]), (X, Y)),
     "mean_pairwise_squared_error": (lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y), (X, Y)),
     "mean_pairwise weights": (
-        lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y, weights=[[1.0], [0.0], [2.0]]), (X, Y)
+        lambda tf, x, y: tf.losses.mean_pairwise_squared_error(x, y, weights=[[1.0], [0.0], [2.0]]),
+        (X, Y),
     ),
     "cosine_decay_restarts": (
-        lambda tf, c: [tf.train.cosine_decay_restarts(0.1, c[i], 2, m_mul=0.9, alpha=0.1) for i in range(5)], (COUNTS,)
+        lambda tf, c: [tf.train.cosine_decay_restarts(0.1, c[i], 2, m_mul=0.9, alpha=0.1) for i in range(5)],
+        (COUNTS,),
     ),
     "restarts of one length": (lambda tf, c: tf.train.cosine_decay_restarts(0.1, c[2], 3, t_mul=1.0), (COUNTS,)),
     "linear_cosine_decay": (lambda tf, c: tf.train.linear_cosine_decay(0.1, c[0], 10, 0.7), (COUNTS,)),
     "noisy_linear_cosine_decay": (
-        lambda tf, c: tf.train.noisy_linear_cosine_decay(0.1, c[0], 10, initial_variance=1e-12), (COUNTS,)
+        lambda tf, c: tf.train.noisy_linear_cosine_decay(0.1, c[0], 10, initial_variance=1e-12),
+        (COUNTS,),
     ),
 }
 
-CASES = METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+PLACES = [[0, 1], [0, 3], [2, 0], [2, 2]]
+
+
+def _sp(tf, x, places=PLACES, shape=(3, 4)):
+    return tf.SparseTensor(places, x[0], list(shape))
+
+
+def _flat(*tensors):
+    """The parts of sparse tensors."""
+    return [part for t in tensors for part in ((t.indices, t.values, t.dense_shape) if hasattr(t, "dense_shape") else (t,))]
+
+
+LOGITS = RNG.standard_normal((6, 2, 5)).astype("f4")
+SPARSE = {
+    "to_dense": (lambda tf, x: tf.sparse.to_dense(_sp(tf, x)), (X,)),
+    "to_dense default": (lambda tf, x: tf.sparse_tensor_to_dense(_sp(tf, x), default_value=7.0), (X,)),
+    "sparse_to_dense": (lambda tf, x: tf.sparse_to_dense(PLACES, [3, 4], x[0], 2.0), (X,)),
+    "sparse matmul": (lambda tf, x, y: tf.sparse_tensor_dense_matmul(_sp(tf, x), tf.transpose(y)), (X, Y)),
+    "sparse matmul adjoint": (lambda tf, x, y: tf.sparse.sparse_dense_matmul(_sp(tf, x), y, adjoint_a=True), (X, Y)),
+    "sparse sum": (lambda tf, x: tf.sparse_reduce_sum(_sp(tf, x), 1), (X,)),
+    "sparse max": (lambda tf, x: tf.sparse.reduce_max(_sp(tf, x), axis=1, keepdims=True), (X,)),
+    "sparse softmax": (lambda tf, x: _flat(tf.sparse.softmax(_sp(tf, x))), (X,)),
+    "sparse transpose": (lambda tf, x: _flat(tf.sparse_transpose(_sp(tf, x))), (X,)),
+    "sparse reorder": (lambda tf, x: _flat(tf.sparse_reorder(_sp(tf, x, PLACES[::-1]))), (X,)),
+    "sparse reshape": (lambda tf, x: _flat(tf.sparse_reshape(_sp(tf, x), [2, -1])), (X,)),
+    "sparse concat": (lambda tf, x: _flat(tf.sparse_concat(1, [_sp(tf, x), _sp(tf, x)])), (X,)),
+    "sparse retain": (lambda tf, x: _flat(tf.sparse_retain(_sp(tf, x), [True, False, True, True])), (X,)),
+    "sparse slice": (lambda tf, x: _flat(tf.sparse_slice(_sp(tf, x), [0, 1], [3, 2])), (X,)),
+    "sparse split": (lambda tf, x: _flat(*tf.sparse_split(sp_input=_sp(tf, x), num_split=3, axis=1)), (X,)),
+    "sparse expand_dims": (lambda tf, x: _flat(tf.sparse.expand_dims(_sp(tf, x), 1)), (X,)),
+    "sparse add dense": (lambda tf, x, y: tf.sparse_add(_sp(tf, x), y), (X, Y)),
+    "sparse add": (
+        lambda tf, x: tf.sparse.to_dense(tf.sparse_add(_sp(tf, x), _sp(tf, x, [[0, 1], [1, 1], [1, 2], [2, 3]]))),
+        (P,),
+    ),
+    "sparse maximum": (
+        lambda tf, x: tf.stop_gradient(
+            tf.sparse.to_dense(tf.sparse_maximum(_sp(tf, x), _sp(tf, -x, [[0, 1], [1, 1], [1, 2], [2, 3]])))
+        ),
+        (P,),
+    ),
+    "sparse times": (lambda tf, x, y: _flat(_sp(tf, x) * y), (X, Y)),
+    "sparse fill_empty_rows": (
+        lambda tf, x: _flat(tf.sparse_fill_empty_rows(_sp(tf, x), 5.0)[0]) + [tf.sparse_fill_empty_rows(_sp(tf, x), 5.0)[1]],
+        (X,),
+    ),
+    "sparse from_dense": (lambda tf, x: _flat(tf.sparse.from_dense(tf.nn.relu(x))), (X,)),
+    "sparse eye": (lambda tf: _flat(tf.sparse.eye(2, 3)), ()),
+    "sparse to_indicator": (
+        lambda tf: tf.sparse_to_indicator(tf.SparseTensor(PLACES, tf.constant([3, 1, 0, 4], tf.int64), [3, 4]), 6),
+        (),
+    ),
+    "sparse_segment_sum": (lambda tf, x: tf.sparse_segment_sum(x, [0, 2, 1], tf.constant([0, 0, 1])), (X,)),
+    "sparse_segment_sqrt_n": (lambda tf, x: tf.sparse_segment_sqrt_n(x, [0, 2, 1], tf.constant([0, 0, 1])), (X,)),
+    **{
+        f"embeddings {combiner}": (
+            lambda tf, x, y, c=combiner: tf.nn.embedding_lookup_sparse(
+                x, tf.SparseTensor(PLACES, tf.constant([2, 0, 1, 2], tf.int64), [3, 4]), _sp(tf, y), combiner=c
+            ),
+            (X, P),
+        )
+        for combiner in ("sum", "mean", "sqrtn")
+    },
+    "safe embeddings": (
+        lambda tf, x: tf.nn.safe_embedding_lookup_sparse(
+            x, tf.SparseTensor(PLACES, tf.constant([2, -1, 1, 2], tf.int64), [3, 4])
+        ),
+        (X,),
+    ),
+    "ctc_loss": (
+        lambda tf, g: tf.nn.ctc_loss(tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 1, 3]), [2, 3]), g, [6, 4]),
+        (LOGITS,),
+    ),
+    "ctc_loss_v2": (
+        lambda tf, g: tf.nn.ctc_loss_v2(tf.constant([[1, 2, 2], [3, 1, 0]]), g, [3, 2], [6, 5], blank_index=0),
+        (LOGITS,),
+    ),
+    "collapse_repeated": (lambda tf: tf.nn.collapse_repeated(tf.constant([[1, 1, 2, 2, 1], [1, 1, 1, 2, 3]]), [4, 5]), ()),
+}
+
+CASES = SPARSE | METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
 """By name: (expression of tf and placeholders, their values)."""

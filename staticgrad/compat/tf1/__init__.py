@@ -9,17 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from . import (
-    accepted,
     app,
     behavior,
-    boxes,
-    colors,
     custom_gradients,
     data,
     debugging,
-    decompositions,
-    draws,
-    elements,
     errors,
     flags,
     gathering,
@@ -34,15 +28,14 @@ from . import (
     math,
     meta_graph,
     metrics,
+    namespaces,
     nn,
     py_functions,
     queues,
     scatter,
-    special,
     state,
     summary,
     test,
-    thresholds,
     train,
     variable_scopes,
 )
@@ -107,11 +100,9 @@ from .initializers import (
     glorot_normal_initializer,
     glorot_uniform_initializer,
     ones_initializer,
-    orthogonal_initializer,
     random_normal_initializer,
     random_uniform_initializer,
     truncated_normal_initializer,
-    uniform_unit_scaling_initializer,
     variance_scaling_initializer,
     zeros_initializer,
 )
@@ -148,8 +139,6 @@ from .variables import (
 )
 
 newaxis = None
-random = draws.NAMES
-__version__ = accepted.VERSION
 sigmoid, tanh = nn.sigmoid, nn.tanh
 
 _MATH = (
@@ -161,44 +150,21 @@ _MATH = (
 _IMAGE = ("random_crop",)
 _NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
 _PUBLIC: dict[Any, Any] = {
-    accepted: accepted.PUBLIC, draws: draws.PUBLIC, elements: elements.PUBLIC, special: special.PUBLIC,
     state: state.PUBLIC, meta_graph: meta_graph.PUBLIC, queues: queues.PUBLIC, debugging: debugging.PUBLIC,
-    py_functions: py_functions.PUBLIC,
-    custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
+    py_functions: py_functions.PUBLIC, custom_gradients: custom_gradients.PUBLIC, indexed_slices: indexed_slices.PUBLIC,
     behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
     variable_scopes: variable_scopes.PUBLIC,
 }  # fmt: skip
 """Names of modules that are names of the dialect, too."""
 for _module, _names in _PUBLIC.items():
     globals().update({_name: getattr(_module, _name) for _name in _names})
-globals().update(linalg.TOP | decompositions.TOP)
+globals().update(linalg.TOP | namespaces.TOP)
 globals().update(print=py_functions.print_, get_logger=logging.get_logger)
 OpError = errors.OpError
 __version__ = state.VERSION
 globals().update({_name: getattr(_gradients, _name) for _name in _gradients.PUBLIC})
-for _name in decompositions.LINALG:
-    setattr(linalg, _name, getattr(decompositions, _name))
 for _name in gathering.PUBLIC:
     setattr(math, _name, getattr(gathering, _name))
-for _name in ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"):
-    setattr(nn, _name, getattr(draws, _name))
-for _name, _function in {
-    "global_variables": global_variables_initializer, "local_variables": local_variables_initializer,
-    "tables_initializer": accepted.tables_initializer, "variables": variables_initializer,
-}.items():  # fmt: skip
-    setattr(initializers, _name, _function)
-for _name in special.MATH:
-    setattr(math, _name, getattr(special, _name))
-for _name in thresholds.PUBLIC:
-    setattr(metrics, _name, getattr(thresholds, _name))
-for _module in (boxes, colors):
-    for _name in _module.PUBLIC:
-        setattr(image, _name, getattr(_module, _name))
-for _name in ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction"):
-    setattr(math, _name, getattr(nn, _name))
-for _name in ("approx_max_k", "approx_min_k"):
-    setattr(nn, _name, getattr(special, _name))
-setattr(nn, "space_to_batch", elements.space_to_batch)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not be typed)
 setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
@@ -298,12 +264,10 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_initializer",
-    "orthogonal_initializer",
     "ones_like",
     "pad",
     "placeholder",
     "placeholder_with_default",
-    "random",
     "random_normal",
     "random_normal_initializer",
     "random_uniform",
@@ -337,7 +301,6 @@ __all__ = [
     "truncated_normal_initializer",
     "tuple",
     "uint8",
-    "uniform_unit_scaling_initializer",
     "unstack",
     "variables_initializer",
     "variance_scaling_initializer",
@@ -348,6 +311,6 @@ __all__ = [
     "zeros_like",
     *_MATH,
     *linalg.TOP,
-    *decompositions.TOP,
+    *namespaces.TOP,
     *[_name for _names in _PUBLIC.values() for _name in _names],
 ]

@@ -158,9 +158,7 @@ def _overlaps(boxes: np.ndarray) -> np.ndarray:
     y = np.sort(boxes[:, [0, 2]], 1)
     x = np.sort(boxes[:, [1, 3]], 1)
     area = (y[:, 1] - y[:, 0]) * (x[:, 1] - x[:, 0])
-    sides = [
-        np.maximum(0, np.minimum(s[:, None, 1], s[:, 1]) - np.maximum(s[:, None, 0], s[:, 0])) for s in (y, x)
-    ]
+    sides = [np.maximum(0, np.minimum(s[:, None, 1], s[:, 1]) - np.maximum(s[:, None, 0], s[:, 0])) for s in (y, x)]
     inner = sides[0] * sides[1]
     union = area[:, None] + area - inner
     return np.where((area[:, None] > 0) & (area > 0), inner / np.where(union > 0, union, 1), 0)

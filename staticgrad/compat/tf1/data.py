@@ -126,7 +126,12 @@ class Dataset:
     @staticmethod
     def range(*args: int) -> Dataset:
         """The integers of Python's `range` (int64)."""
-        return Dataset(Spec.of(np.int64(0)), lambda values: map(np.int64, range(*args)))
+        ends = [symbols(a) if isinstance(a, Handle) else a for a in args]
+
+        def elements(values: Values) -> AnyIterator[Element]:
+            return map(np.int64, range(*(int(values[e.node]) if isinstance(e, Symbol) else int(e) for e in ends)))
+
+        return Dataset(Spec.of(np.int64(0)), elements, [e for e in ends if isinstance(e, Symbol)])
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
@@ -164,25 +169,100 @@ class Dataset:
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the data sets that map_func makes of each element, whose tensors are constants there."""
 
-        def inner(element: Element) -> Dataset:
-            graph = Graph()
-            with graph.as_default():
-                args = _arguments(self._spec.nest(handles(graph, [static.constant(a) for a in _leaves(element)])))
-                return map_func(*args)
+        inner, spec = self._inner(map_func)
 
         def elements(outer: AnyIterator[Element]) -> AnyIterator[Element]:
             for element in outer:
-                made = inner(element)
-                yield from made._elements(_values_now(made._tensors))
+                yield from inner(element)
 
-        sample = inner(self._spec.nest(np.zeros([d or 1 for d in s.as_list()], k) for k, s in self._spec.kinds))
-        return self._then(elements, sample._spec)
+        return self._then(elements, spec)
+
+    def _inner(self, map_func: Callable[..., Dataset]) -> tuple[Callable[[Element], AnyIterator[Element]], Spec]:
+        """The elements of the data set that map_func makes of an element, and their spec."""
+
+        def made(element: Element) -> Dataset:
+            graph = Graph()
+            with graph.as_default():
+                if isinstance(element, Window):
+                    return map_func(*_arguments(element.data_sets()))
+                args = _arguments(self._spec.nest(handles(graph, [static.constant(a) for a in _leaves(element)])))
+                return map_func(*args)
+
+        def elements(element: Element) -> AnyIterator[Element]:
+            found = made(element)
+            return found._elements(_values_now(found._tensors))
+
+        sample = self._spec.nest(np.zeros([d or 1 for d in s.as_list()], k) for k, s in self._spec.kinds)
+        return elements, made(Window([sample], self._spec) if isinstance(self, Windows) else sample)._spec
 
     def interleave(
-        self, map_func: Callable[..., Dataset], cycle_length: int = 1, block_length: int = 1, **options: Any
-    ) -> Dataset:
-        """As `flat_map`, in its order: cycle_length and block_length are accepted."""
-        return self.flat_map(map_func)
+        self, map_func: Callable[..., Dataset], cycle_length: int | None = None, block_length: int | None = None,
+        num_parallel_calls: Any = None, deterministic: bool | None = None, name: str | None = None,
+    ) -> Dataset:  # fmt: skip
+        """The elements of `cycle_length` data sets at a time, `block_length` of each in turn; map_func as for `flat_map`."""
+        width, block = cycle_length or 1, block_length or 1
+        inner, spec = self._inner(map_func)
+
+        def elements(outer: AnyIterator[Element]) -> AnyIterator[Element]:
+            open_: list[AnyIterator[Element] | None] = [None] * width
+            exhausted, turn = False, 0
+            while True:
+                if open_[turn] is None and not exhausted:
+                    element = next(outer, None)
+                    exhausted = element is None
+                    open_[turn] = None if element is None else inner(element)
+                if exhausted and not any(open_):
+                    return
+                chosen = open_[turn]
+                part = [] if chosen is None else list(islice(chosen, block))
+                yield from part
+                if len(part) < block:
+                    open_[turn] = None  # the next data set takes the place at its next turn
+                turn = (turn + 1) % width
+
+        return self._then(elements, spec)
+
+    def window(self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False) -> Dataset:
+        """Data sets of `size` elements, `stride` apart, that begin `shift` (size) after one another, as elements for
+        `flat_map`; of several components a nest of data sets."""
+        step, spec = size if shift is None else shift, self._spec
+        made = Dataset(spec, lambda values: iter([]))
+
+        def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
+            held: list[Element] = []
+            reach = (size - 1) * stride + 1
+            ended = False
+            while True:
+                while not ended and len(held) < max(reach, 1):
+                    item = next(source, None)
+                    if item is None:
+                        ended = True
+                    else:
+                        held.append(item)
+                if not held or (drop_remainder and len(held) < reach):
+                    return
+                yield Window(held[:reach:stride], spec)
+                missing = step - len(held)
+                del held[:step]
+                if missing > 0:
+                    list(islice(source, missing))
+
+        return Windows(made._spec, lambda values: elements(self._elements(values)), self._tensors)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """reduce_func(state, element) over all elements, as tensors whose value is computed when the graph is built."""
+        state = pytree.unflatten(
+            pytree.flatten(initial_state, _rule)[1], [array_of(x) for x in pytree.flatten(initial_state, _rule)[0]]
+        )
+        both = Spec.of((state, self._spec.nest(np.zeros([d or 1 for d in s.as_list()], k) for k, s in self._spec.kinds)))
+        call, _ = _compiled(reduce_func, Spec(both.structure, [*Spec.of(state).kinds, *self._spec.kinds]))
+        for element in self._elements(_values_now(self._tensors)):
+            state = call((state, element))
+        graph = get_default_graph()
+        with using(graph):
+            leaves, structure = pytree.flatten(state, _rule)
+            found = pytree.unflatten(structure, handles(graph, [static.constant(np.asarray(a)) for a in leaves]))
+        return found
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """`batch_size` elements stacked along a new first axis; fewer at the end unless drop_remainder."""
@@ -330,6 +410,31 @@ class Dataset:
         raise RuntimeError("__iter__() is only supported inside of tf.function or when eager execution is enabled.")
 
 
+class Window:
+    """Some elements of a data set, which are an element of another."""
+
+    def __init__(self, items: list[Element], spec: Spec):
+        self.items, self.spec = items, spec
+
+    def data_sets(self) -> Any:
+        """A data set of each component."""
+
+        def component(i: int, kind: tuple[np.dtype, TensorShape]) -> Dataset:
+            return Dataset(Spec(pytree.LEAF, [kind]), lambda values: iter([_leaves(item)[i] for item in self.items]))
+
+        return self.spec.nest(component(i, kind) for i, kind in enumerate(self.spec.kinds))
+
+
+class Windows(Dataset):
+    """A data set of windows. Raises TypeError for its iterators: `flat_map` takes it."""
+
+    def make_one_shot_iterator(self) -> Iterator:
+        raise TypeError("the elements of window() are data sets: apply flat_map before an iterator is made")
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        raise TypeError("the elements of window() are data sets: apply flat_map before an iterator is made")
+
+
 class Iterator:
     """Gives the elements of a data set to runs: each run that needs a tensor of `get_next()` takes one element."""
 
@@ -470,8 +575,20 @@ def get_output_shapes(dataset: Any) -> Any:
     return dataset.output_shapes
 
 
+def get_output_classes(dataset: Any) -> Any:
+    return dataset.output_classes
+
+
 class Options:
     """Accepted. Fields can be set; none has an effect."""
+
+
+class ThreadingOptions:
+    """Accepted."""
+
+
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
+"""What the size of a data set may be said to be."""
 
 
 # parts ----------------------------------------------------------------------------------------------------------------

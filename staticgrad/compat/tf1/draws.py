@@ -102,16 +102,12 @@ def _categorical(draw: Draw, logits: Any, count: Any, kind: np.dtype) -> Any:
 
 
 @operation("multinomial", "Multinomial", NO_SIZES)
-def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, output_dtype: Any = None
-) -> Any:
+def multinomial(logits: Any, num_samples: Any, seed: int | None = None, output_dtype: Any = None) -> Any:
     """(batch, num_samples) classes, drawn by the unnormalized logarithms of their probabilities (batch, classes)."""
     return _categorical(_anew, logits, num_samples, as_dtype(output_dtype or np.int64).numpy)
 
 
-def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
-) -> Any:
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None) -> Any:
     """`multinomial`."""
     return multinomial(logits, num_samples, seed, dtype, name=name or "categorical")
 
@@ -210,9 +206,7 @@ def stateless_multinomial(logits: Any, num_samples: Any, seed: Any, output_dtype
     return _categorical(_by(seed), logits, num_samples, as_dtype(output_dtype).numpy)
 
 
-def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = np.int64, name: str | None = None
-) -> Any:
+def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = np.int64, name: str | None = None) -> Any:
     """`multinomial` by a seed alone."""
     return stateless_multinomial(logits, num_samples, seed, dtype, name=name or "stateless_categorical")
 
@@ -266,7 +260,9 @@ def fixed_unigram_candidate_sampler(
 
 
 @operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))
-def compute_accidental_hits(true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None) -> tuple[Any, Any, Any]:
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None
+) -> tuple[Any, Any, Any]:
     """(rows, positions among the candidates, weights of the smallest number) of candidates that are a row's true class.
     The values have to be known or fed."""
     true = np.asarray(known(tensor(true_classes)))

@@ -203,9 +203,7 @@ def _known(value: Any) -> Any:
     return found
 
 
-def space_to_batch(
-    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
-) -> Any:
+def space_to_batch(input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None) -> Any:
     """Blocks of the padded height and width become parts of the batch."""
     return space_to_batch_nd(input, _blocks(block_size, block_shape), paddings, name=name)
 

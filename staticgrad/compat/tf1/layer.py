@@ -154,9 +154,9 @@ class Layer:
                 self._scope = entered
                 return self._called(inputs, *args, **kwargs)
         reuse = True if self.built else self._reuse
-        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False):
-            with graph.name_scope(self._scope.original_name_scope or None):
-                return self._called(inputs, *args, **kwargs)
+        place = graph.name_scope(self._scope.original_name_scope or None)
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False), place:
+            return self._called(inputs, *args, **kwargs)
 
     apply = __call__
 

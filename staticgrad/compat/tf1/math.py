@@ -115,7 +115,9 @@ def _unary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     return operation(type_)(_spelled(call, type_))
 
 
-OPERANDS = {"Igamma": ("a", "x"), "Igammac": ("a", "x"), "Atan2": ("y", "x"), "NextAfter": ("x1", "x2"), "Softplus": ("features",)}
+OPERANDS = {
+    "Igamma": ("a", "x"), "Igammac": ("a", "x"), "Atan2": ("y", "x"), "NextAfter": ("x1", "x2"), "Softplus": ("features",),
+}  # fmt: skip
 """TensorFlow's names of operands where they are not x and y, by the op's name."""
 
 

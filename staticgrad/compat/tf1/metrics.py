@@ -24,16 +24,17 @@ def _state(name: str, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 def _metric(
-    name: str, result: Callable[..., Any], parts: dict[str, Any], metrics_collections: Any, updates_collections: Any
-) -> Any:
-    """(value from the state, value after the state grew by `parts`)."""
+    name: str, result: Callable[..., Any], parts: dict[str, Any], metrics_collections: Any, updates_collections: Any,
+    grown_result: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
+    """(value from the state, value after the state grew by `parts`). grown_result: that value, where it is another one."""
     graph = get_default_graph()
     with graph.name_scope(name):
         states = [_state(key, tuple(part.shape), part.dtype) for key, part in parts.items()]
         with using(graph):
             value = handles(graph, result(*states))
             grown = [static.assign_add(state, part) for state, part in zip(states, parts.values(), strict=True)]
-            update = handles(graph, result(*grown))
+            update = handles(graph, (grown_result or result)(*grown))
     for keys, item in ((metrics_collections, value), (updates_collections, update)):
         graph.add_to_collections(keys or [], item)
     return value, update

@@ -129,7 +129,10 @@ def _largest(name: str, sign: int) -> Callable[..., Any]:
         values, places = F.topk(tensor(operand), k, reduction_dimension, largest=sign > 0)
         return values, F.astype(places, np.int32)
 
-    call.__name__, call.__doc__ = name, "The k best along an axis and their positions (int32): exactly, whatever the recall asked."
+    call.__name__, call.__doc__ = (
+        name,
+        "The k best along an axis and their positions (int32): exactly, whatever the recall asked.",
+    )
     return operation("ApproxTopK")(call)
 
 

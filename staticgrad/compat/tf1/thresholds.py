@@ -22,9 +22,7 @@ def _counts(labels: Any, predictions: Any, thresholds: Sequence[float], weights:
     above = F.gt(p, static.constant(np.asarray(thresholds, np.float32)[:, None]))
     whole = None if weights is None else _weights(weights, _float(labels))
     w = _weights(None if whole is None else F.reshape(whole, (1, -1)), p)
-    return {
-        key: F.sum(F.mul(F.astype(F.broadcast_like(HITS[key](y, above), above), np.float32), w), axis=1) for key in keys
-    }
+    return {key: F.sum(F.mul(F.astype(F.broadcast_like(HITS[key](y, above), above), np.float32), w), axis=1) for key in keys}
 
 
 def _at_thresholds(name: str, keys: Sequence[str], value: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,12 +170,14 @@ def average_precision_at_k(labels: Any, predictions: Any, k: int, weights: Any =
                            updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
     """The mean over the labels of the precision up to each hit among the k largest scores, over all batches so far."""
     places = F.topk(tensor(symbols(predictions)), k)[1]
-    hit, labelled, _ = _hits(labels, places, None)
+    hit, _, _ = _hits(labels, places, None)
+    y = tensor(symbols(labels))
+    relevant = min(extents_of(y)[-1] if y.ndim == hit.ndim else 1, k)
     right = F.astype(hit, np.float64)
     so_far = F.cumsum(right, axis=right.ndim - 1)
     ranks = static.constant(np.arange(1, k + 1, dtype=np.float64))
     total = F.sum(F.mul(F.div(so_far, ranks), right), axis=-1)
-    values = F.div(total, F.minimum(labelled, float(k)))
+    values = F.div(total, float(relevant))
     return _averaged(name or f"average_precision_at_{k}", values, weights, metrics_collections, updates_collections)
 
 
@@ -225,14 +225,14 @@ def percentage_below(values: Any, threshold: Any, weights: Any = None, metrics_c
 @_built
 def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None,
                             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
-    """The mean over the classes of the share that is right, over all batches so far."""
+    """The mean over the classes of the share that is right, over all batches so far; the update gives all shares."""
     y, p = (F.reshape(F.astype(tensor(symbols(v)), np.int64), (-1,)) for v in (labels, predictions))
     w = _weights(None if weights is None else F.reshape(_float(weights), (-1,)), F.astype(p, np.float32))
     zeros = static.constant(np.zeros(num_classes, np.float32))
     hit = F.mul(F.astype(F.eq(y, p), np.float32), w)
     parts = {"total": F.index_add(zeros, 0, y, w), "count": F.index_add(zeros, 0, y, hit)}
     return _metric(name or "mean_accuracy", lambda total, count: F.mean(_ratio(count, total)), parts,
-                   metrics_collections, updates_collections)  # fmt: skip
+                   metrics_collections, updates_collections, lambda total, count: _ratio(count, total))  # fmt: skip
 
 
 PUBLIC = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ....operators import F
@@ -40,8 +41,9 @@ def static_rnn(
         for number, x in enumerate(inputs):
             out, new = cell(x, state)
             if sequence_length is not None:
-                out, new = (mapped(lambda a, b: _kept(sequence_length, number, a, b), *pair)
-                            for pair in ((out, mapped(lambda a: a * 0, out)), (new, state)))  # fmt: skip
+                keep = partial(_kept, sequence_length, number)
+                out = mapped(lambda a, keep=keep: keep(a, a * 0), out)
+                new = mapped(keep, new, state)
             state = new
             outputs.append(out)
         return outputs, state

@@ -1,0 +1,99 @@
+"""`tf.contrib.rnn`: the cells of `tf.nn.rnn_cell`, and cells beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..math import matmul
+from ..nn import functions as nn
+from ..nn.rnn import static_bidirectional_rnn, static_rnn
+from ..nn.rnn_cell import (
+    BasicLSTMCell,
+    BasicRNNCell,
+    DeviceWrapper,
+    DropoutWrapper,
+    GRUCell,
+    LayerRNNCell,
+    LSTMCell,
+    LSTMStateTuple,
+    MultiRNNCell,
+    ResidualWrapper,
+    RNNCell,
+    _Wrapper,
+)
+from ..variables import get_variable, variable_scope
+
+LSTMBlockCell, GRUBlockCell = BasicLSTMCell, GRUCell
+
+
+class OutputProjectionWrapper(_Wrapper):
+    """A cell whose outputs are projected to `output_size`."""
+
+    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None):
+        super().__init__(cell)
+        self._output_size, self._activation = output_size, activation
+
+    @property
+    def output_size(self) -> int:
+        return self._output_size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        out, new = self._cell(inputs, state)
+        return _projected(out, self._output_size, "output_projection_wrapper", self._activation), new
+
+
+class InputProjectionWrapper(_Wrapper):
+    """A cell whose inputs are projected to `num_proj`."""
+
+    def __init__(self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None):
+        super().__init__(cell)
+        self._num_proj, self._activation = num_proj, activation
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = self._cell(
+            _projected(inputs, self._num_proj, "input_projection_wrapper", self._activation), state
+        )
+        return found
+
+
+def _projected(x: Any, units: int, scope: str, activation: Any) -> Any:
+    with variable_scope(scope):
+        kernel = get_variable("kernel", [x.shape[-1].value, units])
+        out = nn.bias_add(matmul(x, kernel), get_variable("bias", [units], initializer=_zeros()))
+    return out if activation is None else activation(out)
+
+
+def _zeros() -> Any:
+    from ..initializers import zeros_initializer
+
+    return zeros_initializer()
+
+
+class EmbeddingWrapper(RNNCell):
+    """A cell whose inputs are ids, looked up in a table `embedding` (classes, size)."""
+
+    def __init__(self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None):
+        super().__init__(_reuse=reuse)
+        self._cell, self._sizes, self._initializer = cell, [embedding_classes, embedding_size], initializer
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        from ..arrays import reshape
+
+        table = get_variable("embedding", self._sizes, initializer=self._initializer)
+        found: tuple[Any, Any] = self._cell(nn.embedding_lookup(table, reshape(inputs, [-1])), state)
+        return found
+
+
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUBlockCell", "GRUCell",
+    "InputProjectionWrapper", "LSTMBlockCell", "LSTMCell", "LSTMStateTuple", "LayerRNNCell", "MultiRNNCell",
+    "OutputProjectionWrapper", "RNNCell", "ResidualWrapper", "static_bidirectional_rnn", "static_rnn",
+]  # fmt: skip

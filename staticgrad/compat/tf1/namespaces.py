@@ -1,0 +1,57 @@
+"""Which names of which modules stand in which namespaces: `tf.math` has some of `tf.nn`, `tf.image` is several modules."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from . import (
+    accepted,
+    boxes,
+    colors,
+    contrib,
+    decompositions,
+    draws,
+    elements,
+    image,
+    initializers,
+    linalg,
+    math,
+    metrics,
+    nn,
+    sparse,
+    special,
+    thresholds,
+    variables,
+)
+from .nn import sparse_labels
+
+SAMPLERS = ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler")
+MEMBERS: list[tuple[ModuleType, Any, tuple[str, ...]]] = [
+    (image, boxes, boxes.PUBLIC),
+    (image, colors, colors.PUBLIC),
+    (initializers, accepted, ("tables_initializer",)),
+    (linalg, decompositions, decompositions.LINALG),
+    (math, nn, ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction")),
+    (math, special, special.MATH),
+    (metrics, thresholds, thresholds.PUBLIC),
+    (nn, draws, SAMPLERS),
+    (nn, elements, ("space_to_batch",)),
+    (nn, sparse_labels, sparse_labels.PUBLIC),
+    (nn, special, ("approx_max_k", "approx_min_k")),
+]
+"""(namespace, the module that has them, names)."""
+for _space, _module, _names in MEMBERS:
+    for _name in _names:
+        setattr(_space, _name, getattr(_module, _name))
+for _name in ("global_variables", "local_variables", "variables"):
+    setattr(initializers, _name, getattr(variables, f"{_name}_initializer"))
+
+TOP: dict[str, Any] = {
+    "__version__": accepted.VERSION, "contrib": contrib, "random": draws.NAMES, "sparse": sparse.NAMES,
+    "orthogonal_initializer": initializers.Orthogonal,
+    "uniform_unit_scaling_initializer": initializers.UniformUnitScaling, **decompositions.TOP, **sparse.TOP,
+}  # fmt: skip
+"""Names at the top of the dialect."""
+for _module in (accepted, draws, elements, special):
+    TOP.update({_name: getattr(_module, _name) for _name in _module.PUBLIC})
