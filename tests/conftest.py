@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
+
+os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend on the time that compilation takes
 
 import pytest
 
