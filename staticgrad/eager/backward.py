@@ -20,7 +20,7 @@ from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .kernels import OFF
-from .op_calls import cotangents
+from .op_calls import LEAST, cotangents
 from .saved import Packed
 from .tape import (
     AccumulateGrad,
@@ -361,7 +361,7 @@ class BackwardEngine:
         rules, operands, inputs, plain = record.op.vjp, None, record.inputs, not self.create
         adds = plain and record.op.vjp_add is not None and not self.anomaly
         edges = edges_of(record) if self.wanted is None else self.needed[record]
-        if plain and g.size >= self.heavy and not adds:
+        if plain and LEAST.get(record.op, 1) <= g.size >= self.heavy and not adds:
             edges = self._by_kernels(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -37,6 +38,9 @@ PENDING = 256
 """Requests that may wait for the background thread; further ones are made again later."""
 SPARE = 4
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
+BRIEFLY = 2e-4
+"""Seconds after which the background thread hands over Python's lock. NumPy releases it in each operation of some size, and an
+operation that wants it back would wait for Python's 5 ms otherwise."""
 OFF = kernels_setting(False)
 
 Make = Callable[[], "Program | None"]
@@ -105,6 +109,8 @@ class Requests:
 
     def _work(self) -> None:
         while (job := self.queue.get()) is not None:
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(min(interval, BRIEFLY))
             try:
                 self.made(*job)
             except BaseException:
@@ -112,6 +118,7 @@ class Requests:
                 self.thread = None  # this one ends with the error; the next request begins another one
                 raise
             finally:
+                sys.setswitchinterval(interval)
                 with self.lock:
                     self.waiting.discard(job[0])
 
