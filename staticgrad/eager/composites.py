@@ -72,6 +72,7 @@ class Saved(NamedTuple):
     positions: tuple[int, ...]
     results: int
     kinds: Kinds
+    attrs: dict[str, Any]
 
 
 saved: dict[Hashable, Saved] = {}
@@ -197,7 +198,7 @@ def composite(function: Function) -> Function:
         record = new(CompositeRecord)
         record.op = op
         record.inputs = tuple(tensors)
-        record.attrs = {"call": form_of(function, args, named)}
+        record.attrs = places.attrs
         record.saved = places
         record.clock = tick()
         record.memory = record.hooks = record.position = None
@@ -259,7 +260,7 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         count = len(outs) if isinstance(out, tuple) else 0
         family = (form, family_of(kinds), positions)
         if not positions:
-            saved[key] = Saved(None, (), (), count, ())
+            saved[key] = Saved(None, (), (), count, (), {"call": form})
             return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
         found = gradients(outs, [operands[i] for i in positions], seeds)
@@ -279,8 +280,9 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         )
         if requests.made(behind, program).plan is None:
             return None
-        n, shapes = len(feeds), [(x.shape, x.dtype) for x in outs]
-        saved[key] = Saved(behind, tuple([i if i < n else i - n - len(results) for i, _ in values]), positions, count, shapes)
+        n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
+        reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
+        saved[key] = Saved(behind, reads, positions, count, shapes, attrs)
         return program_of(graph, [*results, *kept], feeds, family)
 
     return make
@@ -369,7 +371,8 @@ def _by_plan(g: Any, record: CompositeRecord, operands: Sequence[Any]) -> list[A
 def _result(record: CompositeRecord, number: int) -> Any:
     """The value of a result, or what stands for one that was changed since."""
     if not record.saved.results:
-        return modes.now.engine._saved_out(record)
+        engine = modes.now.engine
+        return record.out if engine is None else engine._saved_out(record)
     value, memory = record.values[number]
     if memory.changed <= record.clock:
         return value

@@ -88,6 +88,8 @@ class Requests:
         self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
         self.thread: threading.Thread | None = None
         self.pools: dict[Any, np.ndarray] = {}
+        self.interval: float | None = None
+        """Python's interval between turns of threads, while the background thread has set another one."""
         self.lock, self.making = lock(), rlock()
 
     def call(self, key: Hashable, make: Make) -> Call:
@@ -109,7 +111,7 @@ class Requests:
 
     def _work(self) -> None:
         while (job := self.queue.get()) is not None:
-            interval = sys.getswitchinterval()
+            self.interval = interval = sys.getswitchinterval()
             sys.setswitchinterval(min(interval, BRIEFLY))
             try:
                 self.made(*job)
@@ -119,6 +121,7 @@ class Requests:
                 raise
             finally:
                 sys.setswitchinterval(interval)
+                self.interval = None
                 with self.lock:
                     self.waiting.discard(job[0])
 
@@ -165,6 +168,9 @@ class Requests:
     def after_fork(self) -> None:
         """The thread does not exist in a child, whose requests begin anew."""
         self.queue, self.thread, self.waiting = SimpleQueue(), None, set()
+        if self.interval is not None:
+            sys.setswitchinterval(self.interval)
+            self.interval = None
 
 
 def _only_moves(plan: Plan) -> bool:
