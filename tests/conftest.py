@@ -6,6 +6,8 @@ import os
 import warnings
 from typing import Any
 
+os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend on the time that compilation takes
+
 import pytest
 
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before the first run: which tier answers is no accident

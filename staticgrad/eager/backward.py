@@ -20,7 +20,7 @@ from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
-from .op_calls import cotangents
+from .op_calls import LEAST, cotangents
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
@@ -376,7 +376,7 @@ class BackwardEngine:
             return
         rules, operands, plain, out = op.vjp, None, not self.create, record.out
         adds = op.vjp_add is not None and plain and not self.anomaly
-        if plain and g.size >= self.heavy and not adds:
+        if plain and LEAST.get(op, 1) <= g.size >= self.heavy and not adds:
             edges = self._by_kernels(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)

@@ -1,7 +1,7 @@
 """Functions that are made of several ops, as one operation of eager mode.
 
-`composite` marks a function of tensors that has no effects. Where kernels are on and ready, a call is one plan and one record of
-the tape. The plan computes the result and the values that the backward plan reads and that cost too much to compute again. Both
+`composite` marks a function of tensors that has no effects. Where kernels are on and ready, a call is one plan and one record
+of the tape. The plan computes the result, and values that the backward plan reads and that cost too much to compute again. Both
 are parts of one graph: that of the function and, by symbolic reverse mode, of its gradient. Elsewhere the function runs as it
 is written, op by op; so it does when its gradient is to be recorded (`create_graph`).
 """
@@ -50,6 +50,14 @@ class Form(NamedTuple):
         return self.function(*args, **{name: next(given) if a is OPEN else a for name, a in self.named})
 
 
+PYTORCH = {
+    "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
+    "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
+    "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv_transpose2d": "ConvolutionBackward0",
+    "max_pool2d": "MaxPool2DWithIndicesBackward0", "_by_batch": "NativeBatchNormBackward0",
+    "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
+}  # fmt: skip
+"""PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 OPEN = PublicTensor
 """What stands for a tensor in a form and in a key."""
 
@@ -57,13 +65,14 @@ OPEN = PublicTensor
 class Saved(NamedTuple):
     """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
     results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
-    computes the cotangents. count: of results, 0 for one that is no tuple."""
+    computes the cotangents. results: how many there are, 0 for one that is no tuple."""
 
     key: Hashable
     reads: tuple[int, ...]
     positions: tuple[int, ...]
-    count: int
+    results: int
     kinds: Kinds
+    attrs: dict[str, Any]
 
 
 saved: dict[Hashable, Saved] = {}
@@ -84,11 +93,11 @@ class CompositeRecord(Record):
     @property
     def results(self) -> int:
         """How many there are."""
-        return max(self.saved.count, 1)
+        return max(self.saved.results, 1)
 
     def result(self, number: int) -> Record:
         """See `Record.result`."""
-        if not self.saved.count:
+        if not self.saved.results:
             return self
         found = self.parts[number]()
         if found is None:
@@ -127,9 +136,11 @@ def _part_cotangent(g: Any, record: Any, out: Any, call: Any) -> Any:
 
 def composite(function: Function) -> Function:
     """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some."""
+    name = function.__name__
     op = OpDef(
-        function.__name__, _refused, _refused, lambda i: _refused, vjp_all=_cotangents, emit=Expand(_written)
-    )
+        name.strip("_"), _refused, _refused, lambda i: _refused, vjp_all=_cotangents, emit=Expand(_written),
+        backward=PYTORCH.get(name, ""),
+    )  # fmt: skip
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -183,28 +194,28 @@ def composite(function: Function) -> Function:
                 return function(*args, **named)
         places = saved[whole]
         if not tracked:
-            return wrap(found[0]) if not places.count else tuple([wrap(x) for x in found[: places.count]])
+            return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         record = new(CompositeRecord)
         record.op = op
         record.inputs = tuple(tensors)
-        record.attrs = {"call": form_of(function, args, named)}
+        record.attrs = places.attrs
         record.saved = places
         record.clock = tick()
         record.memory = record.hooks = record.position = None
         if mode.watched:
             watch(record, mode)
-        if not places.count:
+        if not places.results:
             record.out, *record.kept = found
             return wrap(record.out, record)
-        record.kept = found[places.count :]
+        record.kept = found[places.results :]
         record.out = found[0]
-        parts = [PartRecord(record, i, x) for i, x in enumerate(found[: places.count])]
+        parts = [PartRecord(record, i, x) for i, x in enumerate(found[: places.results])]
         record.parts = [weakref.ref(part) for part in parts]
         record.values = {}
         outs = [wrap(part.out, part) for part in parts]
         for i in places.reads:
             if i < 0:
-                record.values[i + places.count] = parts[i].out, memory_of(outs[i])
+                record.values[i + places.results] = parts[i].out, memory_of(outs[i])
         return tuple(outs)
 
     return call  # type: ignore[return-value]
@@ -249,14 +260,14 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         count = len(outs) if isinstance(out, tuple) else 0
         family = (form, family_of(kinds), positions)
         if not positions:
-            saved[key] = Saved(None, (), (), count, ())
+            saved[key] = Saved(None, (), (), count, (), {"call": form})
             return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
         found = gradients(outs, [operands[i] for i in positions], seeds)
         if any(x is None for x in found):
             return None
         feeds = [x.node for x in (*operands, *seeds)]
-        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])  # type: ignore[union-attr]
+        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
         feeds, given = feeds[: len(operands)], feeds[len(operands) :]
         results, fetches = fetches[: len(outs)], fetches[len(outs) :]
         if any(n.op.sparse for n in graph.reaching(fetches)) or {*results} & {*feeds}:
@@ -269,8 +280,9 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         )
         if requests.made(behind, program).plan is None:
             return None
-        n, shapes = len(feeds), [(x.shape, x.dtype) for x in outs]
-        saved[key] = Saved(behind, tuple([i if i < n else i - n - len(results) for i, _ in values]), positions, count, shapes)
+        n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
+        reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
+        saved[key] = Saved(behind, reads, positions, count, shapes, attrs)
         return program_of(graph, [*results, *kept], feeds, family)
 
     return make
@@ -329,16 +341,16 @@ def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> 
     return _by_composition(g, record, wanted, operands)
 
 
-def _by_plan(g: np.ndarray, record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
+def _by_plan(g: Any, record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
     places = record.saved
     call = known.get(places.key)
     if call is None or call.plan is None:
         return None
     arrays: list[Any] = [g]
-    if places.count:
-        arrays = [_seed(g, record, i) for i in range(places.count)]
+    if places.results:
+        arrays = [_seed(g, record, i) for i in range(places.results)]
     for i in places.reads:
-        value = operands[i] if i >= 0 else _result(record, i + max(places.count, 1))
+        value = operands[i] if i >= 0 else _result(record, i + max(places.results, 1))
         if isinstance(value, FreedTensor):
             value = value._data
             if isinstance(value, FreedTensor):
@@ -358,8 +370,9 @@ def _by_plan(g: np.ndarray, record: CompositeRecord, operands: Sequence[Any]) ->
 
 def _result(record: CompositeRecord, number: int) -> Any:
     """The value of a result, or what stands for one that was changed since."""
-    if not record.saved.count:
-        return modes.now.engine._saved_out(record)
+    if not record.saved.results:
+        engine = modes.now.engine
+        return record.out if engine is None else engine._saved_out(record)
     value, memory = record.values[number]
     if memory.changed <= record.clock:
         return value
@@ -395,11 +408,14 @@ def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Seque
         targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
         outs = out if isinstance(out, tuple) else (out,)
         seeds = [x if create else wrap(x) for x in given.values()]
-        found = iter(grad([outs[i] for i in given], targets, seeds, create_graph=create, allow_unused=True))
+        given_back: Any = grad([outs[i] for i in given], targets, seeds, create_graph=create, allow_unused=True)
+        found = iter(given_back)
     finally:
         mode.kernels, mode.arrays, mode.grad = around
     cotangents = [next(found) if wants else None for wants in wanted]
     return cotangents if create else [x if x is None else x._data for x in cotangents]
 
 
-PART = OpDef("composite_result", _refused, _refused, vjp=(_part_cotangent,))
+PART = OpDef(
+    "composite_result", _refused, _refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr])
+)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -37,6 +38,9 @@ PENDING = 256
 """Requests that may wait for the background thread; further ones are made again later."""
 SPARE = 4
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
+BRIEFLY = 2e-4
+"""Seconds after which the background thread hands over Python's lock. NumPy releases it in each operation of some size, and an
+operation that wants it back would wait for Python's 5 ms otherwise."""
 OFF = kernels_setting(False)
 
 Make = Callable[[], "Program | None"]
@@ -84,6 +88,8 @@ class Requests:
         self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
         self.thread: threading.Thread | None = None
         self.pools: dict[Any, np.ndarray] = {}
+        self.interval: float | None = None
+        """Python's interval between turns of threads, while the background thread has set another one."""
         self.lock, self.making = lock(), rlock()
 
     def call(self, key: Hashable, make: Make) -> Call:
@@ -105,6 +111,8 @@ class Requests:
 
     def _work(self) -> None:
         while (job := self.queue.get()) is not None:
+            self.interval = interval = sys.getswitchinterval()
+            sys.setswitchinterval(min(interval, BRIEFLY))
             try:
                 self.made(*job)
             except BaseException:
@@ -112,6 +120,8 @@ class Requests:
                 self.thread = None  # this one ends with the error; the next request begins another one
                 raise
             finally:
+                sys.setswitchinterval(interval)
+                self.interval = None
                 with self.lock:
                     self.waiting.discard(job[0])
 
@@ -158,6 +168,9 @@ class Requests:
     def after_fork(self) -> None:
         """The thread does not exist in a child, whose requests begin anew."""
         self.queue, self.thread, self.waiting = SimpleQueue(), None, set()
+        if self.interval is not None:
+            sys.setswitchinterval(self.interval)
+            self.interval = None
 
 
 def _only_moves(plan: Plan) -> bool:

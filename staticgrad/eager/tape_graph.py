@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import GraphError
-from ..ir import REGISTRY, Cell, Graph, Node, literal
-from ..operators import Symbol
+from ..ir import REGISTRY, Cell, Expand, Graph, Node, literal
+from ..operators import Symbol, lines_of
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text, type_of
 from .tape import FreedTensor, Record, changed, edge
@@ -38,7 +38,7 @@ def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
         if not isinstance(tensor, Tensor):
             raise GraphError(f"graph_of needs tensors, got {type(tensor).__name__}")
     graph = Graph()
-    known: dict[int, Node] = {}
+    known: dict[int, Any] = {}
     leaves: list[tuple[str, Node]] = []
     nodes = [_node(graph, t, edge(t, _NOW), known, leaves) for t in tensors]
     outputs = {"output" if len(nodes) == 1 else f"output{i}": node for i, node in enumerate(nodes)}
@@ -57,6 +57,15 @@ def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
 _NOW = 1 << 62
 
 
+def _symbols(graph: Graph, nodes: Any) -> Any:
+    """The symbols of a node, or of the results of a call."""
+    return tuple(_symbols(graph, n) for n in nodes) if isinstance(nodes, tuple) else Symbol(graph, nodes)
+
+
+def _nodes(symbols: Any) -> Any:
+    return tuple(map(_nodes, symbols)) if isinstance(symbols, tuple) else symbols.node
+
+
 def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
     graph, result = symbols[0].graph, Graph()
     for node in graph.reaching([s.node for s in symbols]):
@@ -65,7 +74,7 @@ def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
     return result
 
 
-def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leaves: list[Any]) -> Node:
+def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Any], leaves: list[Any]) -> Node:
     """The node of a tensor's value. Iterative, as tapes are deep. source: the tensor's edge at that time, see `edge`."""
     stack: list[tuple[Any, Edge]] = [(tensor, source)]
     while stack:
@@ -78,7 +87,8 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leave
             known[_key(tensor, source)] = _leaf(graph, tensor, source[1] is not None, leaves)
             stack.pop()
             continue
-        if record.op.name not in REGISTRY:
+        known_op = REGISTRY.get(record.op.name) is record.op
+        if not known_op and not isinstance(record.op.emit, Expand):
             raise GraphError(
                 f"{record.name()} is the call of an autograd.Function: the tape does not hold the operations that it is made "
                 "of",
@@ -93,9 +103,16 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leave
             continue
         _check_unchanged(record)
         inputs = tuple(known[_key(*operand)] for operand in operands)
-        known[_key(tensor, source)] = graph.add(record.op, inputs, record.attrs, type_of(record.out), where=record.where)
+        if known_op:
+            made: Any = graph.add(record.op, inputs, record.attrs, type_of(record.out), where=record.where)
+        else:
+            rule: Any = record.op.emit.rule  # type: ignore[union-attr]
+            with lines_of(record.where):
+                made = _nodes(rule(record, *[_symbols(graph, x) for x in inputs]))
+        known[_key(tensor, source)] = made
         stack.pop()
-    return known[_key(tensor, source)]
+    found: Node = known[_key(tensor, source)]
+    return found
 
 
 def _key(tensor: Any, source: Edge) -> int:

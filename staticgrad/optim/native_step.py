@@ -6,6 +6,7 @@ structure is that for which it was made; hyper-parameters are read at each step.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
 
 
 def _numbers(group: Any) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for key, value in group.items():
         if key != "params":
             found += value if isinstance(value, (tuple, list)) else [value]
@@ -141,7 +142,7 @@ def _ranges(arrays: list[np.ndarray]) -> list[tuple[int, int]]:
 
 def _overlap(arrays: list[np.ndarray]) -> bool:
     ordered = sorted(_ranges(arrays))
-    return any(b < end for (_, end), (b, _) in zip(ordered, ordered[1:], strict=False))
+    return any(begin < end for (_, end), (begin, _) in itertools.pairwise(ordered))
 
 
 def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[..., Program | None]:

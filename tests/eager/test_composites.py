@@ -1,0 +1,133 @@
+"""Functions of several ops as one operation: values, gradients to second order, and errors are those of NumPy."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn
+from staticgrad.eager.composites import CompositeRecord
+from staticgrad.errors import GradientError, IndexRangeError
+from tests.helpers import assert_close
+
+LABELS = np.array([0, 2, 1, 3])
+
+CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (5,), w, b), [(4, 5), (5,), (5,)]),
+    "gelu": (F.gelu, [(4, 5)]),
+    "cross_entropy": (lambda x: F.cross_entropy(x, sg.tensor(LABELS)), [(4, 5)]),
+    "linear": (F.linear, [(4, 5), (3, 5), (3,)]),
+    "attention": (lambda *x: F.scaled_dot_product_attention(*x, is_causal=True), [(2, 4, 5), (2, 4, 5), (2, 4, 3)]),
+    "conv2d": (lambda x, w, b: F.conv2d(x, w, b, padding=1), [(2, 2, 4, 5), (3, 2, 3, 3), (3,)]),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), [(1, 2, 4, 6)]),
+    "mse_loss": (F.mse_loss, [(4, 5), (4, 5)]),
+}
+
+
+def arrays_of(shapes: list[tuple[int, ...]], dtype: Any = np.float64) -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    return [rng.uniform(0.2, 1.5, shape).astype(dtype) for shape in shapes]
+
+
+def derivatives(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The value, gradients, and gradients of a number that is made of them."""
+    xs = [sg.tensor(a, requires_grad=True) for a in arrays]
+    out = function(*xs)
+    seed = sg.cos(sg.arange(out.numel(), dtype=out.dtype)).reshape(out.shape)
+    first = sg.grad(out, xs, seed, retain_graph=True)
+    recorded = sg.grad(out, xs, seed, create_graph=True)
+    total = sum((g * g).sum() for g in recorded)
+    second = sg.grad(total, xs, allow_unused=True) if total.requires_grad else ()
+    found = [out.detach(), *first, *recorded, *second]
+    return [np.zeros(()) if x is None else x.detach().numpy() for x in found]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_agree_with_numpy(name: str):
+    function, shapes = CASES[name]
+    arrays = arrays_of(shapes)
+    with sg.eager_kernels(False):
+        wanted = derivatives(function, arrays)
+    with sg.eager_kernels(wait=True):
+        assert isinstance(function(*[sg.tensor(a, requires_grad=True) for a in arrays])._record, CompositeRecord)
+        found = derivatives(function, arrays)
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM(3, 4), nn.GRU(3, 4), nn.BatchNorm1d(3)])
+def test_layers_with_several_results(layer: Any):
+    x = np.random.default_rng(0).standard_normal((5, 3, 3)).astype(np.float32)
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            given = sg.tensor(x, requires_grad=True)
+            out = layer(given)
+            total = out.square().sum() if sg.is_tensor(out) else (out[0][1:] * out[0][:-1]).sum() + 2 * sg.cat([*out[1]]).sum()
+            found.append([total.detach(), *sg.grad(total, [given, *layer.parameters()])])
+    for a, b in zip(*found, strict=True):
+        assert_close(a.numpy(), b.numpy(), rtol=2e-5, atol=2e-5)
+
+
+def test_operands_in_any_order_of_memory_and_a_cotangent_that_is_repeated():
+    x, w = arrays_of([(5, 4), (5, 3)])
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            xs = [sg.tensor(a, requires_grad=True) for a in (x, w)]
+            total = F.linear(xs[0].T, xs[1].T).sum()
+            found.append([total.detach(), *sg.grad(total, xs)])
+    for a, b in zip(*found, strict=True):
+        assert_close(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_the_tape_behaves_as_ever():
+    with sg.eager_kernels(wait=True):
+        x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
+        seen = []
+        y = F.gelu(x)
+        y.register_hook(seen.append)
+        assert y.grad_fn.name() == "GeluBackward0"
+        y.sum().backward(retain_graph=True)
+        once = x.grad.numpy().copy()
+        y.sum().backward()
+        assert len(seen) == 2
+        assert_close(x.grad.numpy(), 2 * once)
+        with pytest.raises(GradientError, match="second time"):
+            y.sum().backward()
+        a = x.detach().clone().requires_grad_() * 1
+        y = F.gelu(a)
+        a += 1
+        with pytest.raises(GradientError, match="modified by an inplace operation"):
+            y.sum().backward()
+        packed = []
+        with sg.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.shape) or t, lambda t: t):
+            F.gelu(x).sum().backward()
+        assert packed
+        with pytest.raises(IndexRangeError):
+            F.cross_entropy(sg.zeros(2, 3), sg.tensor([0, 3]))
+        assert F.gelu(sg.zeros(0, 3)).shape == (0, 3)
+        text = str(sg.graph_of(F.gelu(x), backward=False))
+        assert "erf" in text
+
+
+def test_threads_get_the_same_values():
+    x = sg.tensor(arrays_of([(64, 64)], np.float32)[0])
+    found: list[np.ndarray] = []
+
+    def run() -> None:
+        with sg.eager_kernels(wait=True):
+            found.extend(F.layer_norm(x, (64,)).numpy() for _ in range(20))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80
+    assert all((a == found[0]).all() for a in found)

@@ -1,0 +1,112 @@
+"""Which of NumPy and kernels computes an eager operation, and who waits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.kernels import NONE, Requests, known, requests
+from staticgrad.errors import ArgumentError
+
+
+def random(*shape: int) -> sg.Tensor:
+    return sg.tensor(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
+
+
+def test_a_call_never_waits_for_the_background():
+    x = random(33, 57)
+    with sg.eager_kernels(False):
+        numpy = x.softmax(-1).numpy()
+    ready = len(known)
+    with sg.eager_kernels(True):
+        assert (x.softmax(-1).numpy() == numpy).all()
+        until = time.monotonic() + 30
+        while len(known) == ready and time.monotonic() < until:
+            assert np.allclose(x.softmax(-1).numpy(), numpy, rtol=1e-5)
+            time.sleep(0.01)
+        assert len(known) > ready
+        assert np.allclose(x.softmax(-1).numpy(), numpy, rtol=1e-5)
+
+
+def test_the_setting_is_a_statement_a_context_and_a_decorator():
+    before = modes.now.kernels
+    try:
+        sg.eager_kernels(False)
+        off = modes.now.kernels
+        with sg.eager_kernels(wait=True, least=10_000):
+            assert modes.now.kernels == (True, 10_000, 10_000)
+        assert modes.now.kernels == off
+
+        @sg.eager_kernels(True)
+        def inside() -> Any:
+            return modes.now.kernels
+
+        assert modes.now.kernels == off
+        assert inside() != off
+        assert modes.now.kernels == off
+    finally:
+        modes.now.kernels = before
+
+
+@pytest.mark.parametrize(("text", "shown"), [("numpy", "off"), ("wait:7", "7"), ("slow", "ArgumentError")])
+def test_the_environment_gives_the_first_setting(text: str, shown: str):
+    program = (
+        "import sys\ntry:\n import staticgrad\n from staticgrad.eager.grad_mode import modes\n"
+        " print('off' if modes.now.heavy == sys.maxsize else modes.now.heavy)\n"
+        "except Exception as error:\n print(type(error).__name__)"
+    )
+    environment = {**os.environ, "STATICGRAD_EAGER": text}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == shown
+
+
+def test_strict_numerics_have_the_bits_of_numpy():
+    x = random(64, 64)
+    function = lambda x: (x.softmax(-1).exp() @ x).sum(1)  # noqa: E731
+    with sg.eager_kernels(False):
+        eager = function(x).numpy()
+    with sg.eager_kernels(wait=True):
+        strict = sg.compile(function, numerics="strict")(x).numpy()
+    assert (strict == eager).all()
+
+
+def _child(queue: Any) -> None:
+    with sg.eager_kernels(wait=True):
+        queue.put((random(40, 40).softmax(-1).numpy(), random(41, 43).log_softmax(-1).numpy(), requests.thread is None))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_of_fork_uses_and_makes_kernels():
+    with sg.eager_kernels(wait=True):
+        mine = random(40, 40).softmax(-1).numpy()
+    context = get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(queue,))
+    child.start()
+    first, second, alone = queue.get(timeout=60)
+    child.join(60)
+    assert alone
+    assert (first == mine).all()
+    assert np.allclose(second, random(41, 43).log_softmax(-1).numpy(), rtol=1e-5)
+
+
+def test_old_calls_make_room(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("staticgrad.eager.kernels.KEPT", 2)
+    mine = Requests()
+    for key in "abc":
+        assert mine.made(key, lambda: None) is NONE
+    assert list(mine.known) == ["b", "c"]
+
+
+def test_a_setting_that_is_no_number():
+    with pytest.raises((TypeError, ValueError, ArgumentError)):
+        sg.eager_kernels(least="many")

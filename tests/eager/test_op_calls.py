@@ -1,0 +1,87 @@
+"""Ops by kernels: values and cotangents are those of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.eager import op_calls
+from staticgrad.eager.kernels import known
+from staticgrad.ir import REGISTRY
+from tests.eager.test_composites import arrays_of, derivatives
+from tests.helpers import assert_close
+
+LARGE = (48, 50)
+
+CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "exp": (lambda x: x.exp(), [LARGE]),
+    "relu": (lambda x: (x - 0.7).relu(), [LARGE]),
+    "sqrt": (lambda x: x.sqrt(), [LARGE]),
+    "pow": (lambda x, y: x**y, [LARGE, (50,)]),
+    "maximum": (lambda x, y: sg.maximum(x, y), [LARGE, LARGE]),
+    "sum": (lambda x: x.sum(1) * 2, [LARGE]),
+    "mean": (lambda x: (x * x).mean(), [LARGE]),
+    "softmax": (lambda x: x.softmax(-1), [LARGE]),
+    "log_softmax": (lambda x: x.log_softmax(0), [LARGE]),
+    "cumsum": (lambda x: x.cumsum(1), [LARGE]),
+    "matmul": (lambda x, y: x @ y, [LARGE, (50, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_agree_with_numpy(name: str):
+    function, shapes = CASES[name]
+    arrays = arrays_of(shapes)
+    with sg.eager_kernels(False):
+        wanted = derivatives(function, arrays)
+    with sg.eager_kernels(wait=True):
+        found = derivatives(function, arrays)
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_kernels_are_used_from_a_size_on():
+    x = sg.tensor(arrays_of([LARGE])[0])
+    with sg.eager_kernels(wait=True):
+        before = len(known)
+        x[:2].exp()
+        assert len(known) == before
+        (x * 1.5).exp().softmax(-1)
+    shapes = {key[0].name for key, call in known.items() if hasattr(key[0], "name") and call.plan is not None}
+    assert {"exp", "softmax"} <= shapes
+
+
+def test_arrays_in_another_order_keep_it():
+    x = sg.tensor(arrays_of([LARGE])[0], requires_grad=True)
+    with sg.eager_kernels(wait=True):
+        y = x.T.exp()
+        assert y.stride() == x.T.stride()
+        (g,) = sg.grad(y, [x], sg.ones(50, 48, dtype=sg.float64).T.contiguous().T)
+    assert_close(g.numpy(), np.exp(x.detach().numpy()), rtol=1e-12)
+
+
+def test_a_cotangent_is_repeated_by_a_view():
+    x = arrays_of([LARGE])[0]
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            t = sg.tensor(x, requires_grad=True)
+            t.exp().sum(1).sum().backward()
+            found.append(t.grad.numpy())
+    assert_close(*found, rtol=1e-12)
+
+
+def test_empty_arrays_and_views_are_numpys():
+    with sg.eager_kernels(wait=True):
+        assert sg.zeros(0, 5).softmax(-1).shape == (0, 5)
+        x = sg.zeros(64, 64)
+        assert x.T._data.base is not None
+        assert sg.zeros(64, 64, requires_grad=True).T.sum().backward() is None
+
+
+def test_a_record_says_from_which_size_on():
+    sizes = {name: op_calls.least_of(REGISTRY[name]) for name in ("add", "exp", "sum", "softmax", "permute")}
+    assert sizes["softmax"] < sizes["sum"] < sizes["exp"] < sizes["add"] < sizes["permute"]
