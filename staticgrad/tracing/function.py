@@ -337,7 +337,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait)
+            specialization = Specialization(
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait
+            )
         except BaseException:
             observer.rewind()
             raise
