@@ -37,6 +37,8 @@ PATIENCE = 2.0
 """Seconds of compiling after which a terminal shows the progress."""
 TICK = 0.5
 """Seconds between two lines of progress."""
+GRACE = 0.5
+"""Seconds in which the status of a process arrives after the end of what it writes."""
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
 """The variables on which the place of the kernel cache depends."""
 
@@ -105,13 +107,20 @@ class Worker:
         if not job.error:
             disk.deliver(disk.File(answer["name"], answer["key"]), content)
 
-    def end(self) -> str:
-        """End the process; the reason why it had ended, if it had."""
-        status = self.process.poll()
+    def end(self) -> None:
+        """End the process."""
         self.process.kill()
         self._close()
         self.process.wait()
-        return f"a worker that compiles ended with status {status}"
+
+    def failed(self) -> str:
+        """End the process after an error of `do`; what happened to it, in words."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE)
+        status = self.process.returncode
+        self.end()
+        ended = f"ended with status {status}" if status is not None else "is not understood"
+        return f"a worker that compiles {ended}"
 
     def forget(self) -> None:
         """In a child of a fork: the process is the parent's."""
@@ -208,7 +217,7 @@ class Pool:
                 worker.do(job, self._show)
             except (OSError, ValueError, EOFError):
                 failed = True
-                job.error = worker.end()
+                job.error = worker.failed()
             with self.changed:
                 self.idle += 1
                 self._finish(job)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from . import kernel_cache, object_code
 from . import disk_cache as disk
+from . import kernel_cache, object_code
 
 
 @cache

@@ -1,0 +1,153 @@
+"""Worker processes that compile kernels: they end with their parent, and what goes wrong with them goes no further."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ended, start
+
+PROGRAM = """
+    import os, signal, sys, time, warnings
+    import numpy as np
+    import staticgrad as sg
+    from staticgrad.compiler.backend import compile_pool, kernel_cache
+
+    step = sg.compile(lambda x: sg.exp(x).sum())
+    x = np.zeros(3, np.float32)
+
+    def workers():
+        return [worker.process.pid for worker in compile_pool.pool().workers]
+"""
+FIRST = """
+    assert step(x).item() == 3 and not step.plan.compiled
+    sg.wait_for_kernels()
+    assert step(x).item() == 3 and step.plan.compiled
+    assert "numba" not in sys.modules
+    pids = workers()
+    assert 1 <= len(pids) <= 4
+    assert all(os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0) for pid in pids)
+    print(*pids)
+"""
+WARM = """
+    assert step(x).item() == 3 and step.plan.compiled
+    assert step.recompiles == ["first call"] and not workers()
+"""
+FORKED = """
+    assert step(x).item() == 3 and not step.plan.compiled
+    child = os.fork()
+    if not child:
+        signal.alarm(100)
+        sg.wait_for_kernels()
+        os._exit(not (step(x).item() == 3 and step.plan.compiled))
+    assert os.waitpid(child, 0)[1] == 0
+    sg.wait_for_kernels()
+    assert step(x).item() == 3 and step.plan.compiled
+"""
+ABANDONED = """
+    step(x)
+    while not workers():
+        time.sleep(0.01)
+    print(*workers(), flush=True)
+    if not os.fork():
+        time.sleep(100)  # holds the pipes open
+    time.sleep(100)
+"""
+KILLED = """
+    step(x)
+    while not workers():
+        time.sleep(0.01)
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        sg.wait_for_kernels()
+        assert step(x).item() == 3 and step.plan.compiled
+    print(*[str(one.message).splitlines()[0] for one in told], sep="\\n")
+"""
+NO_PROCESSES = """
+    sys.executable = "/nowhere/python"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert [step(x).item() for _ in range(3)] == [3, 3, 3] and step.plan.compiled
+    print(*[str(one.message).splitlines()[0] for one in told], sep="\\n")
+"""
+UNUSABLE = """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert step(x).item() == 3
+        sg.wait_for_kernels()
+        assert step(x).item() == 3 and step.plan.compiled and "numba" not in sys.modules
+    print(*sorted({str(one.message).splitlines()[0] for one in told}), sep="\\n")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _tiers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STATICGRAD_TIERS", "1")
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path / "kernels"))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def gone(pids: list[int], seconds: float = 20) -> bool:
+    until = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+def test_they_end_with_the_process_and_none_is_started_when_all_is_cached():
+    out, err = ended(start(PROGRAM + FIRST))
+    assert err == ""
+    assert gone([int(pid) for pid in out.split()])
+    assert ended(start(PROGRAM + WARM)) == ("", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_a_fork_has_workers_of_its_own():
+    assert ended(start(PROGRAM + FORKED)) == ("", "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_they_end_when_the_process_is_killed():
+    process = start(PROGRAM + ABANDONED, start_new_session=True)
+    assert process.stdout is not None
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    try:
+        process.kill()
+        assert pids
+        assert gone(pids)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # the child
+        ended(process)
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (KILLED, "kernels are compiled in this process, which waits for them: a worker that compiles ended with status -9\n"),
+        (NO_PROCESSES, "kernels are compiled in this process, which waits for them: no process can be started to compile: "),
+    ],
+    ids=["killed", "not started"],
+)
+def test_without_workers_this_process_compiles_and_says_so_once(program: str, told: str):
+    out, err = ended(start(PROGRAM + program))
+    assert out.startswith(told), (out, err)
+    assert out.count("\n") == 1
+
+
+def test_code_arrives_where_the_cache_is_unusable(tmp_path: Path):
+    (tmp_path / "kernels").mkdir(mode=0o777)
+    (tmp_path / "kernels").chmod(0o777)
+    out, err = ended(start(PROGRAM + UNUSABLE))
+    assert out == f"the kernel cache {tmp_path / 'kernels'} is not used: other users can write to it\n", err
