@@ -13,7 +13,7 @@ from ..initializers import constant_initializer, zeros_initializer
 from ..layers import Dense
 from ..nn.rnn_cell import RNNCell, mapped
 from ..tensor import extent_of, operation, tensor
-from ..variables import get_variable, variable_scope
+from ..variable_scopes import get_variable, variable_scope
 
 
 @operation("attention_mask", "Mul", frozenset())

@@ -9,7 +9,8 @@ from .. import arrays, math, nn
 from .. import layers as core
 from ..graph import GraphKeys, get_default_graph
 from ..initializers import VarianceScaling, zeros_initializer
-from ..variables import trainable_variables, variable_scope
+from ..variable_scopes import variable_scope
+from ..variables import trainable_variables
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = None) -> VarianceScaling:
@@ -247,7 +248,7 @@ def embed_sequence(
     regularizer: Any = None, trainable: bool = True, scope: Any = None, reuse: Any = None,
 ) -> Any:  # fmt: skip
     """Rows of a table `embeddings` (vocab_size, embed_dim)."""
-    from ..variables import get_variable
+    from ..variable_scopes import get_variable
 
     with variable_scope(scope, "EmbedSequence", reuse=reuse):
         table = get_variable(

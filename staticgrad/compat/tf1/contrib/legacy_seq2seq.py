@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import arrays, math, nn
 from ..nn.rnn import static_rnn
-from ..variables import variable_scope
+from ..variable_scopes import variable_scope
 
 
 def rnn_decoder(

@@ -21,7 +21,7 @@ from ..nn.rnn_cell import (
     RNNCell,
     _Wrapper,
 )
-from ..variables import get_variable, variable_scope
+from ..variable_scopes import get_variable, variable_scope
 
 LSTMBlockCell, GRUBlockCell = BasicLSTMCell, GRUCell
 

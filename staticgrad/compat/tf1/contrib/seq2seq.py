@@ -13,7 +13,7 @@ from ..elements import repeat
 from ..graph import get_default_graph
 from ..nn.rnn_cell import mapped
 from ..tensor import handles, operation, symbols, tensor
-from ..variables import variable_scope
+from ..variable_scopes import variable_scope
 from .attention import AttentionMechanism, AttentionWrapper, AttentionWrapperState, BahdanauAttention, LuongAttention
 from .helpers import CustomHelper, GreedyEmbeddingHelper, Helper, SampleEmbeddingHelper, TrainingHelper
 
