@@ -129,8 +129,8 @@ class TestCase(unittest.TestCase):
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """An array and a tensor have one shape."""
-        shapes = [x.shape.as_list() if isinstance(x, Handle) else list(np.shape(x)) for x in (input_a, input_b)]
-        self.assertEqual(*shapes, msg)
+        a, b = (x.shape.as_list() if isinstance(x, Handle) else list(np.shape(x)) for x in (input_a, input_b))
+        self.assertEqual(a, b, msg)
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         self.assertTrue((self._array(a) > comparison_target).all())
