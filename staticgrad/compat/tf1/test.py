@@ -50,7 +50,12 @@ class TestCase(unittest.TestCase):
         with Session(graph=graph, config=config) as made:
             yield made
 
-    test_session = session
+    def test_session(self, *args: Any, **options: Any) -> Any:
+        """`session`; by its name it would be a test, which is skipped."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+        return self.session(*args, **options)
+
 
     @contextmanager
     def cached_session(
