@@ -2970,11 +2970,11 @@ class Functions:
         """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
         pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-        same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
-        one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
-        what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError
-        and
-        DTypeError when the branches disagree.
+        same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+
+        In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
+        does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
+        ArgumentError, ShapeError and DTypeError when the branches disagree.
 
         Examples:
             >>> sg.cond(sg.tensor(True), lambda x: x + 1, lambda x: x - 1, sg.tensor(1.0))

@@ -19,6 +19,11 @@ def evaluated(tf, expression, values):
             return session.run(made, dict(zip(places, values, strict=True))), made.dtype.name, made.shape.as_list()
 
 
+def dense_gradients(tf, made, sources):
+    found = tf.gradients(tf.reduce_sum(made * made), sources)
+    return [tf.convert_to_tensor(g) for g in found if g is not None]
+
+
 def unranked(tf, expression, values, known):
     """The value of an expression on placeholders of unknown rank, or (known) of unknown extents, and of its gradients."""
     with tf.Graph().as_default():
@@ -27,7 +32,7 @@ def unranked(tf, expression, values, known):
         floating = [x for x in places if x.dtype.is_floating]
         slopes = []
         if made.dtype.is_floating and floating:
-            slopes = [g for g in tf.gradients(tf.reduce_sum(made * made), floating) if g is not None]
+            slopes = dense_gradients(tf, made, floating)
         with tf.Session() as session:
             return session.run([made, *slopes], dict(zip(places, values, strict=True)))
 
@@ -39,7 +44,7 @@ def static_gradients(tf, expression, values):
         floating = [x for x in places if x.dtype.is_floating]
         if not (made.dtype.is_floating and floating):
             return []
-        slopes = [g for g in tf.gradients(tf.reduce_sum(made * made), floating) if g is not None]
+        slopes = dense_gradients(tf, made, floating)
         with tf.Session() as session:
             return session.run(slopes, dict(zip(places, values, strict=True)))
 

@@ -744,6 +744,7 @@ EXEMPT = {
     "update": "an assign: tests/static/test_variables.py",
     "deferred": "written in other ops when sizes are known: tests/ops/test_deferred.py, tests/compat/test_tf1.py",
     **dict.fromkeys(("custom_call", "custom_output"), "rules of the user's own: tests/autograd/test_function.py"),
+    "watch": "calls a function of Python: tests/compat/test_tf1_core.py",
     "as_written": "a note beside the result of a loop, for strict numerics: tests/control/test_strict.py",
     "read": "an effect: tests/static",
     "assign": "an effect: tests/static",

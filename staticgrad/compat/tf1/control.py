@@ -195,6 +195,8 @@ def scan(
 def _scanned(body: Callable[..., Any], elems: Any, initializer: Any, reverse: bool) -> Any:
     """Every accumulated value."""
     items = _tensors(symbols(elems))
+    if isinstance(items, Symbol) and not items.ndim:
+        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
     if initializer is None:
         if isinstance(items, (list, tuple, dict)):
             raise ValueError("scan: several elems need an initializer")

@@ -29,8 +29,8 @@ class GFile:
     """A file: `mode` as in `open`. Reads give text, or bytes in a mode with "b". Raises `tf.errors`."""
 
     def __init__(self, name: Any, mode: str = "r"):
-        self._name, self._mode = os.fspath(name), mode
         self._stream: IO[Any] | None = None
+        self._name, self._mode = os.fspath(name), mode
 
     @property
     def name(self) -> str:
@@ -84,6 +84,9 @@ class GFile:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def __enter__(self) -> GFile:
         if "r" not in self._mode:

@@ -132,6 +132,10 @@ class Graph(static.Graph):
         """Parts of operations have names of their own kind, which take none from operations."""
         return f"parts/{node.op.name}"
 
+    def name_all(self) -> None:
+        """Give a name to each node that has none."""
+        self._name_all()
+
     def get_name_scope(self) -> str:
         """The current prefix without its last slash."""
         return self._scope.removesuffix("/")

@@ -79,7 +79,8 @@ def run(session: static.Session, fetches: Any, feed_dict: Any = None, last: list
     """`session.run`, with calls of Python before the last plan and summaries serialized after it. last: gets the fetches and
     the feeds of that plan."""
     graph: Any = session.graph
-    calls, serialized = getattr(graph, "host_calls", None), getattr(graph, "serialized", None)
+    calls: dict[Node, HostCall] = getattr(graph, "host_calls", {})
+    serialized: dict[Node, Callable[..., Any]] = getattr(graph, "serialized", {})
     if not calls and not serialized:
         if last is not None:
             last += [fetches, feed_dict]

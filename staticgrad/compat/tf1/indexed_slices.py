@@ -48,9 +48,9 @@ class IndexedSlices(Handle):
 
     def _rows(self) -> tuple[Any, Any]:
         if isinstance(self._parts, list):
-            graph, tail = self.graph, self.node.type.shape[1:]
+            graph = self.graph
             with using(graph), static.control_dependencies(None):
-                values = [F.reshape(Symbol(graph, v), (-1, *tail)) for v, _ in self._parts]
+                values = [_flat_rows(Symbol(graph, v), i.type.ndim) for v, i in self._parts]
                 indices = [F.reshape(Symbol(graph, i), (-1,)) for _, i in self._parts]
                 if len({i.dtype for i in indices}) > 1:
                     indices = [F.astype(i, np.int64) for i in indices]
@@ -118,6 +118,19 @@ class IndexedSlices(Handle):
         return f"IndexedSlices(indices={self.indices}, values={self.values}{shape})"
 
     __str__ = __repr__
+
+
+def _flat_rows(values: Any, axes: int) -> Any:
+    """Values whose first axes are those of the indices, as rows."""
+    if axes == 1:
+        return values
+    tail = values.shape[axes:]
+    if None not in tail:
+        return F.reshape(values, (-1, *tail))
+    from .arrays import concat, reshape, shape
+
+    whole = values.graph.handle(values.node)
+    return reshape(whole, concat([[-1], shape(whole)[axes:]], 0)).symbol
 
 
 def _column(indices: Any) -> Any:

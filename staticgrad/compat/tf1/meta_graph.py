@@ -117,6 +117,7 @@ def _document(graph: Graph, extra: Mapping[str, Any]) -> dict[str, Any]:
     """Raises ValueError for a graph with parts that text can't hold."""
     if graph.host_calls:
         raise ValueError("the graph calls Python functions (py_func, queues, iterators), which text can't hold")
+    graph.name_all()
     try:
         text = to_json(graph)
     except GraphError as error:

@@ -288,7 +288,7 @@ class PaddingFIFOQueue(QueueBase):
         sizes = np.max([item.shape for item in column], axis=0)
         out = np.zeros((len(column), *map(int, sizes)), column[0].dtype)
         for k, item in enumerate(column):
-            out[(k, *map(slice, item.shape))] = item
+            out[k][tuple(slice(n) for n in item.shape)] = item
         return out
 
 

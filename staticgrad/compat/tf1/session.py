@@ -55,7 +55,7 @@ class Session:
         try:
             last: list[Any] = []
             found = host.run(self._session, fetches, feed_dict, last)
-            if run_metadata is not None and getattr(options, "trace_level", 0):
+            if run_metadata is not None and getattr(options, "trace_level", None):
                 run_metadata.profile = self._session.plan(*last).profile()
         except StaticgradError as error:
             raise as_tensorflow(error) from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import static
+from ...operators import F
 from ...static.graphs import using
 from ...types import TensorType, bool_, float64
 from .arrays import identity
@@ -16,7 +17,7 @@ from .control import cond, no_op
 from .errors import FailedPreconditionError
 from .graph import GraphKeys, get_default_graph, name_scope
 from .summary import Serialized
-from .tensor import Operation
+from .tensor import Operation, operation, tensor
 from .variables import global_variables, local_variables, local_variables_initializer
 
 
@@ -119,11 +120,14 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
         raise ValueError("switch_case: branch_fns has to have an entry")
     pairs.sort(key=lambda pair: pair[0])
     result = pairs.pop()[1] if default is None else default
-    from .math import equal
-
     for number, fn in reversed(pairs):
-        result = _chosen(equal(branch_index, number), fn, result, name)
+        result = _chosen(_is(branch_index, number=number), fn, result, name)
     return result()
+
+
+@operation("Equal")
+def _is(index: Any, number: int) -> Any:
+    return F.eq(tensor(index), number)
 
 
 def _chosen(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:

@@ -50,7 +50,12 @@ class TestCase(unittest.TestCase):
         with Session(graph=graph, config=config) as made:
             yield made
 
-    test_session = session
+    def test_session(self, *args: Any, **options: Any) -> Any:
+        """`session`; by its name it would be a test, which is skipped."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+        return self.session(*args, **options)
+
 
     @contextmanager
     def cached_session(
@@ -129,8 +134,8 @@ class TestCase(unittest.TestCase):
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """An array and a tensor have one shape."""
-        shapes = [x.shape.as_list() if isinstance(x, Handle) else list(np.shape(x)) for x in (input_a, input_b)]
-        self.assertEqual(*shapes, msg)
+        a, b = (x.shape.as_list() if isinstance(x, Handle) else list(np.shape(x)) for x in (input_a, input_b))
+        self.assertEqual(a, b, msg)
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         self.assertTrue((self._array(a) > comparison_target).all())

@@ -174,7 +174,8 @@ def variable_scope(
         "custom_getter": custom_getter, "reuse": reuse, "dtype": dtype, "use_resource": use_resource, "constraint": constraint,
     }  # fmt: skip
     again = isinstance(name_or_scope, VariableScope)
-    if again:
+    operations: Any
+    if isinstance(name_or_scope, VariableScope):
         operations = name_or_scope.name.rsplit("/", 1)[-1]
     else:
         operations = default_name if name_or_scope is None else name_or_scope
@@ -288,10 +289,13 @@ def _found_or_made(
     return made
 
 
-def get_local_variable(name: str, *args: Any, collections: Any = None, trainable: Any = None, **options: Any) -> Variable:
+def get_local_variable(
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None, trainable: Any = None,
+    collections: Any = None, **options: Any,
+) -> Variable:  # fmt: skip
     """`get_variable` of a variable that is local: not trained, and not saved unless asked for."""
     chosen = [*(collections or []), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, *args, collections=chosen, trainable=False, **options)
+    return get_variable(name, shape, dtype, initializer, regularizer, False, chosen, **options)
 
 
 def _initial(initializer: Any, shape: Any, wanted: DType, full: str, dtype: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...ir import REGISTRY, Graph, Node
 from ...operators import Symbol, append, control_of, state
+from ..host_calls import nothing
 
 
 class Resolved(NamedTuple):
@@ -45,6 +46,38 @@ def resolved(graph: Graph, added: Sequence[Node], results: Sequence[Node], own: 
         elif not node.op.leaf and not node.op.effect and (inputs != node.inputs or any(a in inner for a in node.after)):
             moved[node] = graph.add(node.op, inputs, node.attrs, node.type, "", node.where)
     return Resolved([moved.get(r, r) for r in results], assigned, effects, list(dict.fromkeys(before)))
+
+
+def ordered(graph: Graph, added: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+    """The results of a body in which operations that come after a call of Python (a check, a print) read it: a body keeps
+    nothing that is there for its order alone."""
+    calls = {n for n in added if n.op.stateful}
+    if not calls:
+        return list(results)
+    moved: dict[Node, Node] = {}
+
+    def before(nodes: Sequence[Node]) -> list[Node]:
+        """The calls among control inputs, and among those of groups."""
+        found = []
+        for a in nodes:
+            found += [moved.get(a, a)] if a in calls else before(a.after) if a.op.effect == "group" else []
+        return found
+
+    for node in added:
+        inputs, waits = tuple([moved.get(i, i) for i in node.inputs]), before(node.after)
+        if node.op.effect or not (waits or inputs != node.inputs):
+            continue
+        if waits and not inputs:
+            moved[node] = _watched(graph, node, waits)
+            continue
+        if waits:
+            inputs = (_watched(graph, inputs[0], waits), *inputs[1:])
+        moved[node] = graph.add(node.op, inputs, node.attrs, node.type, "", node.where, node.after)
+    return [moved.get(r, r) for r in results]
+
+
+def _watched(graph: Graph, x: Node, calls: Sequence[Node]) -> Node:
+    return append(graph, REGISTRY["watch"], [Symbol(graph, n) for n in (x, *calls)], {"call": nothing}).node
 
 
 def _updated(graph: Graph, node: Node, current: Node | None, inputs: tuple[Node, ...]) -> Node:

@@ -22,7 +22,7 @@ from ...operators import Symbol, append, apply, state
 from ...types import TensorType
 from ..pytree import flatten
 from ..random import STREAMS, next_place, stream_op
-from .branch_effects import resolved
+from .branch_effects import ordered, resolved
 
 COUNTER = TensorType((), np.dtype(np.int64))
 """How many draws of a body's random numbers earlier iterations took."""
@@ -127,6 +127,8 @@ class Traced:
             effects: set[Node] = set()
             self.assigned: dict[Node, Node] = {}
             self.before: list[Node] = []
+            if state.tracer is None:
+                self.results = ordered(graph, graph.nodes[first:], self.results)
             if closed and state.tracer is None:
                 self.results, self.assigned, effects, self.before = resolved(
                     graph, graph.nodes[first:], self.results, lambda n: not _initializes(n)

@@ -183,7 +183,7 @@ def arrays_of(path: str) -> dict[str, np.ndarray]:
 def _tensorflows(path: str) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint that TensorFlow wrote (`.index`, `.data-...`), read by that package."""
     try:
-        from tensorflow.python.training import py_checkpoint_reader
+        from tensorflow.python.training import py_checkpoint_reader  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError:
         raise InvalidArgumentError(
             f"{path} is a checkpoint of TensorFlow's", "reading it takes the tensorflow package: pip install tensorflow-cpu"
