@@ -24,6 +24,7 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
+from ..types import TensorType
 from .traced_backward import hook_of_node, saved_of_trace
 
 if TYPE_CHECKING:
@@ -191,7 +192,9 @@ def result_tape(
     late = set(graph.nodes[first:])
     read = {i: None for node in graph.reaching(targets) if node in late for i in node.inputs}
     read.update(dict.fromkeys(targets))
-    early = [node for node in read if node not in late and node.op.leaf != "constant"]
+    early = _saved_nodes([node for node in read if node not in late])
+    if early is None:
+        return None
     changed = {leaf.origin for _, leaf in (*tracer.captured.values(), *tracer.arguments) if leaf.changed}
     places: dict[Node, tuple[str, Any]] = {}
     for number, (_, leaf) in enumerate(tracer.arguments):
@@ -219,6 +222,24 @@ def result_tape(
     leaves = [key if isinstance(key, Tensor) else specialization.numbers[id(key)] for key, _ in keys.values()]
     saved = [places[node] for node in known]
     return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated)
+
+
+def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:
+    """The values of the forward pass that are returned; those that no run can return, such as the stacks of a loop, are computed
+    again from them. None where that would draw other random numbers."""
+    found: dict[Node, None] = {}
+    seen, waiting = set(read), list(read)
+    while waiting:
+        node = waiting.pop()
+        if node.op.leaf == "generator":
+            return None
+        if type(node.type) is TensorType:
+            if node.op.leaf != "constant":
+                found[node] = None
+            continue
+        waiting += [i for i in node.inputs if i not in seen]
+        seen.update(node.inputs)
+    return list(found)
 
 
 def _passed(specialization: Specialization, tracer: Tracer, leaf: Any) -> bool:

@@ -211,9 +211,8 @@ def save_state(x, loss):
     dispatch_state.optimizer.state_dict()  # the line
 
 
-def set_item(x, loss):
-    y = x * 1
-    y[x > 0] = x  # the line
+def masked_max(x, loss):
+    return x[x > 0].max()  # the line
 
 
 def change_requires_grad(x, loss):
@@ -312,7 +311,7 @@ REFUSED = {
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
-    set_item: ("need as many places, whose number depends on the mask", "x.masked_scatter_(mask, values)"),
+    masked_max: ("a boolean mask gives a result whose size depends on values", "sg.where"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),

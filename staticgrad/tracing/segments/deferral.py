@@ -211,9 +211,10 @@ class Deferral:
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""
+        views = sum(other.base is array for other in self.held)
         if id(array) not in self.inputs:
-            return 0
-        return 1 + any(other is array for other in self.arrays)
+            return views
+        return 1 + any(other is array for other in self.arrays) + views
 
     # cuts ---------------------------------------------------------------------------------------------------------------
 
