@@ -62,7 +62,9 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if recorded and x is not owner and x._views is UNRECORDED:
         raise unrecorded_view("is being modified inplace")
     updates = _records(x, owner, value, name) if recorded else []
-    x._data[...] = value._data
+    array = value._data
+    settle_all()  # what was noted reads the former value
+    x._data[...] = array
     changed = touch(x, 3)
     for tensor, record in updates:
         _set_record(tensor, record, changed)
@@ -424,7 +426,6 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     for part in parts:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
-    settle_all()
     check_unmasked(value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     if category(value.dtype) > category(self.dtype):
@@ -478,6 +479,7 @@ def _set_lifted(x: Any, key: Any, value: Any) -> None:
 
 
 def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
+    settle_all()
     if not data.flags.writeable:
         raise misuse.read_only("setitem")
     try:

@@ -21,7 +21,8 @@ ndarray = np.ndarray
 
 class ArrayKey(NamedTuple):
     """The properties of an array that a trace depends on. hooks: of the tensor; same: the index of an array that is the same
-    tensor; parameter: it is an `nn.Parameter`."""
+    tensor; parameter: it is an `nn.Parameter`; taped: it is a
+    result on a tape."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -29,6 +30,7 @@ class ArrayKey(NamedTuple):
     hooks: tuple[int, ...] = ()
     same: int = -1
     parameter: bool = False
+    taped: bool = False
 
 
 class Value:
@@ -105,7 +107,7 @@ class Call:
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
             hooks = (*(given._hooks or ()), *(given._accumulated or ()))
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter))
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter, given._record is not None))
         elif isinstance(given, Tensor) and given._parameter:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))
         else:
@@ -207,6 +209,8 @@ def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) ->
                 changes.append(f"{label}: requires_grad {b.requires_grad} instead of {a.requires_grad}")
             if a.hooks != b.hooks:
                 changes.append(f"{label}: other hooks")
+            if a.taped != b.taped:
+                changes.append(f"{label}: {'a result on a tape' if b.taped else 'a leaf'}")
             if a.parameter != b.parameter:
                 changes.append(f"{label}: {'an' if b.parameter else 'no'} nn.Parameter")
             if a.same != b.same:

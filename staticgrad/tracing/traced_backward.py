@@ -57,6 +57,13 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     order = tracer.graph.reaching([root.node for root in checked.roots])
     if checked.targets is None:
         wanted = [(tracer.leaves[node], node) for node in order if node in tracer.leaves]
+        for given, leaf in tracer.arguments:
+            if isinstance(given, Tensor) and given._record is not None and any(key is leaf for key, _ in wanted):
+                tracer.refuse(
+                    f"backward() reaches {leaf.describe()}, an argument with a tape of its own ({given._record.name()}), which "
+                    "a trace doesn't have",
+                    f"compute it inside the function, pass {leaf.name}.detach(), or name the leaves: backward(inputs=...)",
+                )
     else:
         wanted = _versions(tracer, checked.targets, order)
     known = {node for _, node in wanted}
