@@ -57,6 +57,7 @@ from .errors import (
     AnomalyError,
     ArgumentError,
     CompileError,
+    DataDependentError,
     DeviceError,
     DivisionError,
     DTypeError,
@@ -311,8 +312,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
-    "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
+    "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
+    "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
     "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
     "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
     "UnknownExtentError", "Variable",

@@ -178,6 +178,14 @@ class ArgumentError(StaticgradError, ValueError):
     """
 
 
+class DataDependentError(ArgumentError):
+    """The shape of a result depends on values, which a graph doesn't have.
+
+        broken:  y = x[x > 0]               # in a graph
+        fixed:   y = sg.where(x > 0, x, 0)
+    """
+
+
 class DeviceError(StaticgradError, AssertionError, RuntimeError):
     """A device that there is not: all tensors are in the CPU's memory.
 

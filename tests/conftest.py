@@ -9,6 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager.grad_mode import modes
+from staticgrad.tracing import function, settings
 
 
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])
@@ -19,6 +20,13 @@ def T(request: pytest.FixtureRequest) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled functions refuse Python that needs values, unless they say otherwise."""
+    monkeypatch.setattr(settings, "default_break", ["error"])
+    monkeypatch.setattr(function, "default_break", settings.default_break)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ import staticgrad as sg
 from staticgrad import errors
 from staticgrad.errors import StaticgradError, Where, user_line
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, StaticgradError)]
 
 

@@ -26,6 +26,8 @@ from staticgrad.operators import frontends
 from staticgrad.operators import state as dispatch
 from tests.processes import ended, interrupted, start
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((4, 3)).astype(np.float32), RNG.integers(0, 2, 4)
 

@@ -50,8 +50,8 @@ class Value(FreedTensor):
 
 
 class Pending(PublicTensor):  # type: ignore[misc,valid-type]
-    """A tensor whose array is that of `_value` once it is computed. home: the array that it had before an in-place change, which
-    then gets the values."""
+    """A tensor whose array is that of `_value` once it is computed. _home: the array that it had before a change in place; it
+    gets the values."""
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, normalize_axis, shape_text
@@ -30,11 +30,11 @@ REMEDIES = {
 
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:
-    """The arrays of operands whose values decide extents. Raises ArgumentError for tensors that have none yet."""
+    """The arrays of operands whose values decide extents. Raises DataDependentError for tensors that have none yet."""
     operands = tuple(map(concrete, operands))
     for x in operands:
         if isinstance(x, Symbol):
-            raise ArgumentError(
+            raise DataDependentError(
                 f"{name}: the extents of the result depend on values; a graph can't hold it",
                 f"compute it outside, and pass the result; or write it with fixed extents: {REMEDIES[name]}",
             )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import (
     Array,
     F,
@@ -173,7 +173,7 @@ def _as_mask(k: Any) -> Any:
         return k
     k = concrete(k)
     if isinstance(k, Symbol):
-        raise ArgumentError(
+        raise DataDependentError(
             "a boolean mask gives a result whose size depends on values; a graph can't hold it",
             "use sg.where(mask, x, 0), or index with integers",
         )

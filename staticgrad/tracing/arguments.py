@@ -107,7 +107,8 @@ class Call:
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
             hooks = (*(given._hooks or ()), *(given._accumulated or ()))
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter, given._record is not None))
+            taped = given._record is not None
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter, taped))
         elif isinstance(given, Tensor) and given._parameter:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))
         else:

@@ -17,18 +17,18 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..errors import StaticgradError, TraceError
+from ..errors import DataDependentError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .fast_call import FALLBACK
 from .observer.trace_observer import TraceObserver
+from .segments.runs import SegmentedRuns, printed_once
+from .settings import check_settings, default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
-from .segments.runs import SegmentedRuns, printed_once
-from .settings import check_settings
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -65,13 +65,17 @@ class CompiledFunction(Generic[Arguments, Output]):
     """
 
     def __init__(
-        self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = (), on_break: str = "error"
+        self,
+        fn: Callable[Arguments, Output],
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+        on_break: str | None = "error",
     ):
         self.fn: Callable[..., Output] = fn
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break)
-        self.on_break = on_break
+        self._on_break = on_break
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
@@ -149,16 +153,16 @@ class CompiledFunction(Generic[Arguments, Output]):
                 call = Call(self._names, args, kwargs, self.bound)
                 try:
                     return self._call(call)
-                except StaticgradError as error:
+                except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
-                    segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
-                if isinstance(segmented.why, TraceError):
-                    self.segmented = segmented
-                found = self._in_segments(segmented, args, kwargs)
-                self.segmented = segmented  # for an error that eager mode has too, every call is traced
-                return found
+                    self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
             return self._in_segments(self.segmented, args, kwargs)
+
+    @property
+    def on_break(self) -> str:
+        """What happens where Python needs a value: "split", "eager" or "error"."""
+        return default_break[0] if self._on_break is None else self._on_break
 
     def _in_segments(self, runs: SegmentedRuns, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
         """A call of a function whose Python needs values."""
@@ -285,7 +289,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         with self.lock:
             try:
                 specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
-            except StaticgradError:
+            except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
                 return None  # the first step runs by itself, and decides
@@ -362,7 +366,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         undo = tracer.undo
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
-            specialization = printed_once(lambda: tracer.active(work)) if self.on_break == "split" else tracer.active(work)
+            specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+            del work
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
             specialization.compile(call)
@@ -615,9 +620,9 @@ def compile(
     The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
     later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
-    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the call
-    is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a whole,
-    and faster. A module gives an object with the module's members whose call is compiled.
+    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the
+    call is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a
+    whole, and faster. A module gives an object with the module's members whose call is compiled.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists

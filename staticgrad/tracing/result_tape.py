@@ -36,9 +36,9 @@ class ResultTape:
     """Which results can be differentiated, with respect to which leaves, and the programs that do it.
 
     roots: positions of the results among the fetches. leaves: captured tensors, and numbers of arguments. saved: where the
-    backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a position).
-    wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes those that
-    the plan does not return; None where it returns all.
+    backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a
+    position). wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes
+    those that the plan does not return; None where it returns all.
     """
 
     def __init__(
@@ -165,10 +165,10 @@ def result_tape(
     """
     if not modes.now.grad:
         return None
+    outside = {*tracer.leaves, *tracer.freed}
     roots = [
-        i for i, x in enumerate(fetches)
-        if x.requires_grad and x.node not in tracer.leaves and x.node not in tracer.freed and id(x) not in specialization.numbers
-    ]  # fmt: skip
+        i for i, x in enumerate(fetches) if x.requires_grad and x.node not in outside and id(x) not in specialization.numbers
+    ]
     graph, nodes = tracer.graph, [fetches[i].node for i in roots]
     order = graph.reaching(nodes) if roots else []
     keys: dict[int, tuple[Any, list[Node]]] = {}
@@ -225,8 +225,8 @@ def result_tape(
 
 
 def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:
-    """The values of the forward pass that are returned; those that no run can return, such as the stacks of a loop, are computed
-    again from them. None where that would draw other random numbers."""
+    """The values of the forward pass that are returned; those that no run can return, such as the stacks of a loop, are
+    computed again from them. None where that would draw other random numbers."""
     found: dict[Node, None] = {}
     seen, waiting = set(read), list(read)
     while waiting:

@@ -12,12 +12,15 @@ MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cu
 
 
 BREAKS = ("split", "eager", "error")
-default_break = "split"
+default_break = ["split"]
+"""For functions that don't say it."""
 
 
-def check_settings(backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool) -> str:
-    """What happens where Python needs a value. Raises ArgumentError for a setting that PyTorch would refuse, and for a backend
-    of the user's."""
+def check_settings(
+    backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool
+) -> str | None:
+    """What happens where Python needs a value, None for the default. Raises ArgumentError for a setting that PyTorch would
+    refuse, and for a backend of the user's."""
     if backend not in BACKENDS:
         given = repr(backend) if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
         raise ArgumentError(
@@ -34,4 +37,4 @@ def check_settings(backend: Any, mode: Any, options: Mapping[str, Any] | None, o
         raise ArgumentError(f"fullgraph=True refuses what on_break={on_break!r} allows", "leave one of them out")
     if fullgraph:
         return "error"
-    return default_break if on_break is None else str(on_break)
+    return None if on_break is None else str(on_break)

@@ -12,6 +12,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import raised
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 
 def exponential(T: Any) -> Any:
     class Exp(T.autograd.Function):

@@ -15,6 +15,8 @@ from staticgrad import nn
 from staticgrad.eager import PublicTensor as Tensor
 from tests.helpers import assert_close
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 

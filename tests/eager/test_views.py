@@ -12,6 +12,8 @@ import pytest
 import staticgrad as sg
 from tests.eager.view_programs import ViewProgram, array, leaves, programs, run
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 CHANGED = r"^A view was created in no_grad mode and is being modified inplace with grad mode enabled"
 BASE_CHANGED = r"^A view was created in no_grad mode and its base or another view of its base has been modified inplace"
 

@@ -13,6 +13,8 @@ import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.errors import TraceError, UninitializedError
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 ROWS: list[tuple[Callable[[], Any], Callable[[], Any], tuple[int, ...]]] = [
     (lambda: nn.LazyLinear(3), lambda: nn.Linear(5, 3), (2, 5)),
     (lambda: nn.LazyConv1d(4, 3, bias=False), lambda: nn.Conv1d(6, 4, 3, bias=False), (2, 6, 7)),

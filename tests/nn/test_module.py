@@ -13,6 +13,8 @@ from staticgrad import nn
 from staticgrad.eager.tensor import Structure
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, TraceError
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 
 class Net(nn.Module):
     def __init__(self):

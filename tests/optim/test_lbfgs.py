@@ -11,6 +11,8 @@ from staticgrad import optim
 from staticgrad.errors import ArgumentError, GraphError, TraceError
 from staticgrad.optim.lbfgs import Point, cubic_minimum
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 BEGIN = np.array([0.3, 1.4, 0.7, -0.4])
 
 

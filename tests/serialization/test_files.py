@@ -18,6 +18,8 @@ from staticgrad.errors import ArgumentError, DeviceError, StaticgradError
 from staticgrad.safetensors import SafetensorsError
 from staticgrad.serialization.errors import SerializationError
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 
 def through(value: Any, **options: Any) -> Any:
     stream = io.BytesIO()

@@ -17,6 +17,8 @@ from staticgrad.tracing.traced import Traced
 from staticgrad.tracing.tracer import Tracer
 from tests.tracing.helpers import batch
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X = batch(2, 3)
 SCALE = 2.0
 OFFSET = sg.tensor([1.0, 2.0, 3.0])

@@ -15,6 +15,8 @@ from staticgrad import nn, optim
 from staticgrad.compiler.backend.kernel_cache import Counters
 from tests.tracing.helpers import batch, labels
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 Pair = namedtuple("Pair", "left right")
 X = batch(3, 4)
 

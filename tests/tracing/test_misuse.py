@@ -15,6 +15,8 @@ import pytest
 import staticgrad as sg
 from staticgrad.errors import StaticgradError
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 Program = Callable[[Any, Any], Any]
 """(x: three numbers; w: three that require grad) -> what a compiled function returns"""
 

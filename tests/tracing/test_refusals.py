@@ -20,6 +20,8 @@ from staticgrad.operators import state as dispatch_state
 from tests.helpers import assert_same
 from tests.tracing.helpers import Program, batch, labels, of, state
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X, Y = batch(4, 5), labels(4, 3)
 
 

@@ -13,6 +13,8 @@ from staticgrad import nn, optim
 from staticgrad.static import Session, Variable, assign_sub, global_variables_initializer, gradients, placeholder
 from tests.helpers import RTOL, assert_close
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 ENTRIES, WIDTH, CLASSES = 50, 8, 3
 OPTIMIZERS = {
     "sgd": lambda p: optim.SGD(p, lr=0.5),

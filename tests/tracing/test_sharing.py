@@ -11,6 +11,8 @@ import pytest
 import staticgrad as sg
 from tests.tracing.helpers import Program, agree
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 MODES = {"fast": sg.compile, "strict": lambda step: sg.compile(step, numerics="strict")}
 modes = pytest.mark.parametrize("mode", MODES)
 

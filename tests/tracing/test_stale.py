@@ -32,6 +32,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X = np.arange(1, 4, dtype=np.float32)
 SCALE = 2.0
 COUNT = 0

@@ -19,6 +19,8 @@ from staticgrad.operators import frontends
 from tests.processes import ended, interrupted, start
 from tests.tracing.helpers import batch, labels
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X, Y = batch(16, 5), labels(16, 3)
 
 

@@ -15,6 +15,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 SIZES = (5, 7, 12, 9, 1, 30, 0, 6, 2, 8)
 """Of the batch: the second is traced over symbols, the third needs no trace if the function allows it."""
 W = sg.tensor(np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4))

@@ -15,6 +15,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from tests.tracing.helpers import Program, agree, batch, labels, of
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 X = batch(4, 3)
 Point = namedtuple("Point", "x y")
 

@@ -11,6 +11,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import raised
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 PROGRAMS: list[Callable[..., Any]] = []
 
 

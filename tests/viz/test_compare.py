@@ -12,6 +12,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 
+pytestmark = pytest.mark.usefixtures("refusing")
+
 rng = np.random.default_rng(0)
 X, W = rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32)
 Y = np.array([0, 2, 1, 1, 0, 2])

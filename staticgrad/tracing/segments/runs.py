@@ -22,12 +22,12 @@ _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
 
 
-def printed_once(work: Callable[[], Result]) -> Result:
+def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
     """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
     out, text = sys.stdout, io.StringIO()
     sys.stdout = text
     try:
-        result = work()
+        result = run(work)
     except StaticgradError:
         text = io.StringIO()
         raise
