@@ -51,6 +51,14 @@ def backward(
     if frontends.tracing and state.tracer is not None:
         state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
         return
+    if state.deferral is not None:
+        others = gradients, retain_graph, create_graph, inputs
+        state.deferral.backward(tensors, others, lambda: _backward(tensors, *others))
+    else:
+        _backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> BackwardEngine:
     checked = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
     engine = BackwardEngine(checked.roots, checked.seeds, create_graph, checked.targets)
     engine.run(checked.retain)
@@ -61,6 +69,7 @@ def backward(
             if tensor._accumulated is not None:
                 for hook in tuple(tensor._accumulated.values()):
                     hook(tensor)
+    return engine
 
 
 @overload
@@ -256,6 +265,7 @@ class BackwardEngine:
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
+        self.done: list[Record] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
         self.heap: list[tuple[int, Record]] = []
@@ -277,7 +287,7 @@ class BackwardEngine:
 
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
-        done: list[Record] = []
+        done = self.done
         mode = modes.now
         saved = mode.grad, mode.arrays, mode.engine
         mode.grad, mode.arrays, mode.engine = self.recorded, not self.create, self

@@ -204,7 +204,10 @@ def reader(group: ParamGroup, graph: Any) -> Callable[[str], Any]:
             value = group[name]
             if not isinstance(value, Operators):
                 value = hyper(group, name, graph)
-            known[name] = value if isinstance(value, Operators) else Tensor(np.asarray(value, np.float64))
+            if not isinstance(value, Operators):
+                value = Tensor(np.asarray(value, np.float64))
+                vars(value)["_number"] = group, name
+            known[name] = value
         return known[name]
 
     return read

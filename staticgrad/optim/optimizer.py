@@ -21,7 +21,7 @@ from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, Output, Symbol
+from ..operators import F, Output, Symbol, state
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text
 from .checks import as_tuple, check_switches
@@ -286,8 +286,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self._apply({i: [(p, g) for p in group["params"] if (g := p.grad) is not None]
-                     for i, group in enumerate(self.param_groups)})  # fmt: skip
+        found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
+        if state.deferral is not None:
+            state.deferral.step(self, found, lambda: self._apply(found))
+        else:
+            self._apply(found)
         return loss
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sys import getrefcount
 from types import FrameType
 from typing import Any
@@ -25,7 +25,7 @@ from ...eager.tensor import Tensor, wrap
 from ...errors import internal, user_line
 from ...ir import REGISTRY, Node, OpDef, View
 from ...operators import F, frontends, promotion, state
-from ...types import TensorType
+from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
 from .roads import NUMBERS, Roads, Step
 
 ndarray = np.ndarray
@@ -44,8 +44,8 @@ class Deferral:
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
         self.records: list[weakref.ref[Record]] = []
-        self.written: list[tuple[ndarray, Value]] = []
-        """Arrays that a change in place has given new values."""
+        self.written: dict[int, tuple[ndarray, Value]] = {}
+        """Arrays that a change in place has given new values, by id."""
         self._begin()
 
     def _begin(self) -> None:
@@ -54,7 +54,15 @@ class Deferral:
         self.inputs: dict[int, Node] = {}
         self.held: list[ndarray] = []
         """The arrays whose ids are keys of `inputs`."""
+        self.leaves: dict[Node, Tensor | None] = {}
+        """Leaves that require grad, by the nodes of their arrays."""
         self.count = 0
+        self.assigned = False
+        """Whether a tensor was changed in place."""
+        self.region: Region | None = None
+        """The call under way that may be repeated as a whole."""
+        self.fixed = False
+        """Whether arrays that it makes are the same each time."""
 
     # operations -------------------------------------------------------------------------------------------------------
 
@@ -64,44 +72,57 @@ class Deferral:
             return None
         refs: list[Any] = []
         large = whole = False
+        flags, bit = 0, 1
         for arg in args:
             kind = arg.__class__
-            if kind is Pending and arg._value.array is None:
+            if kind is Pending:
                 refs.append(arg._value.node)
                 whole = True
+                if arg._tracked:
+                    flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
             elif isinstance(arg, Tensor):
-                ref, alone = self._input(arg._data)
-                large = large or not alone
-                refs.append(ref)
+                if arg._tracked:
+                    flags |= bit if arg._record is None else bit << 1
+                node = self.inputs.get(id(arg._data))
+                if node is None:
+                    node = self._input(arg, arg._data)
+                    large = large or node is None
+                refs.append(node)
             elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
                 refs.append(self._taken(arg.copy()))
             elif isinstance(arg, np.generic) and arg.dtype.kind in "biuf":
                 refs.append(self._taken(np.array(arg)))
             else:
                 return None
+            bit <<= 2
+        if not modes.now.grad:
+            flags = 0
         if large and not whole:
             return None
         if large:
             refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
-        step = self.roads.find(self.at, op, refs, attrs)
+        step = self.roads.find(self.at, op, refs, attrs, flags)
         if step is None:
             if self._casts(op, args, refs):
                 return frontends.eager(op, self._cast(op, args, refs), attrs)
-            step = self.roads.add(self.at, op, refs, attrs)
+            step = self.roads.add(self.at, op, refs, attrs, flags)
             if step is None:
                 return None
         self.at = step
         self.count += 1
         if step.free:
-            self.arrays += [np.asarray(args[i], dtype) for i, dtype in step.numbers.items()]
-        out = self._result(op, step, args, attrs)
+            for i, dtype in step.numbers.items():
+                self.arrays.append(np.asarray(args[i], dtype))
+                if self.region is not None:
+                    self.region.source(None, self.arrays[-1], True)
+        out = self._result(op, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
         return out
 
-    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any]) -> Tensor:
+    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int) -> Tensor:
         """The tensor of a noted operation, on the tape where a gradient can flow."""
         first = args[0]
         is_view = isinstance(op.emit, View) and isinstance(first, Tensor)
@@ -110,8 +131,9 @@ class Deferral:
             source = first._value if first.__class__ is Pending else first._data
         value = Value(step.node, self, source)
         self.values.append(weakref.ref(value))
-        mode, record = modes.now, None
-        if mode.grad and any(isinstance(a, Tensor) and a._tracked for a in args):
+        record = None
+        if flags:
+            mode = modes.now
             inputs = tuple([
                 a if isinstance(a, Tensor) else number(a, step.numbers[i]) if a.__class__ in NUMBERS else wrap(np.array(a))
                 for i, a in enumerate(args)
@@ -128,24 +150,40 @@ class Deferral:
         """A pending tensor has been made."""
         self.tensors.append(weakref.ref(tensor))
 
-    def _input(self, array: ndarray) -> tuple[Node | None, bool]:
-        """The node of a tensor's array, and True; None and False for a large one that others can write."""
-        node = self.inputs.get(id(array))
-        if node is not None:
-            return node, True
-        if not exclusive(array, 2):
-            if array.nbytes >= LARGE:
-                return None, False
-            return self._taken(array.copy(), array), True
-        if not array.flags.c_contiguous:
-            return self._taken(np.ascontiguousarray(array), array), True
-        return self._taken(array, array), True
+    def _input(self, tensor: Tensor, array: ndarray) -> Node | None:
+        """The node of a tensor's array; None for a large one that others can write."""
+        alone = exclusive(array, 2)
+        if not alone and array.nbytes >= LARGE:
+            return None
+        node = self._taken(array if alone else array.copy(), array, tensor)
+        if tensor._tracked and tensor._record is None:
+            self.leaves[node] = tensor
+        return node
 
-    def _taken(self, array: ndarray, key: ndarray | None = None) -> Node:
-        """The node of an array that nobody else writes."""
-        self.at = self.roads.input(self.at, TensorType(array.shape, array.dtype))
+    def usable(self, array: ndarray) -> bool:
+        """Whether an array can be an input as it is."""
+        return array.flags.c_contiguous and (id(array) in self.inputs or exclusive(array, 2))
+
+    def follow(self, region: Region, arrays: Sequence[tuple[ndarray, ndarray | None]]) -> None:
+        """Go on after the operations of a region. arrays: its inputs, each with the tensor's array that it is."""
+        steps = region.inputs
+        for (array, key), node in zip(arrays, steps, strict=True):
+            self.arrays.append(array)
+            if key is not None:
+                self.inputs[id(key)] = node
+                self.held.append(key)
+        assert region.end is not None
+        self.at = region.end
+        self.count += region.steps
+
+    def _taken(self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None) -> Node:
+        """The node of an array that nobody else writes. key: the array of the tensor `origin`."""
+        self.at = self.roads.input(self.at, array, origin is not None and origin._tracked)
         node = self.at.node
         assert node is not None
+        if self.region is not None:
+            self.region.source(origin, array, self.fixed)
+            self.region.inputs.append(node)
         self.arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
         if key is not None:
             self.inputs[id(key)] = node
@@ -173,6 +211,50 @@ class Deferral:
             for a, d in zip(args, dtypes, strict=True)
         ])  # fmt: skip
 
+    # calls of the package --------------------------------------------------------------------------------------------------
+
+    def step(self, optimizer: Any, gradients: dict[int, list[tuple[Tensor, Any]]], work: Callable[[], None]) -> None:
+        """Do an optimizer's step, `work`, or repeat its operations."""
+        key, members = step_key(self, optimizer, gradients)
+        if repeat_step(self, key, members, gradients):
+            return
+        start, count = self.at, self.count
+        region = self.region = Region(optimizer, members)
+        self.fixed = False
+        try:
+            work()
+        except BaseException:
+            region.whole = False
+            raise
+        finally:
+            self.region = None
+        if self.count > count:
+            region.steps = self.count - count
+            learn_step(self, optimizer, start, key, members, region)
+
+    def backward(self, tensors: Any, others: Sequence[Any], work: Callable[[], Any]) -> None:
+        """Do a backward pass, `work`, which gives its engine, or repeat its operations."""
+        root = plain_root(self, tensors, others)
+        if root is None:
+            work()
+            return
+        if repeat_backward(self, root):
+            return
+        start, count, node = self.at, self.count, root._value.node
+        bare = all(leaf is None or leaf._grad is None for leaf in self.leaves.values())
+        region = self.region = Region(None, ())
+        self.fixed, region.whole = True, bare
+        try:
+            engine = work()
+        except BaseException:
+            region.whole = False
+            raise
+        finally:
+            self.region = None
+        if self.count > count and region.whole:
+            region.steps = self.count - count
+            learn_backward(self, start, node, engine.done, [leaf for leaf, _ in engine.found.values()], region)
+
     # changes in place ---------------------------------------------------------------------------------------------------
 
     def assign(self, x: Tensor, value: Any, name: str) -> bool:
@@ -180,34 +262,41 @@ class Deferral:
         changes the array."""
         mode = modes.now
         tracked = x._tracked or (isinstance(value, Tensor) and value._tracked)
-        simple = not (mode.grad and tracked) and x._base is None and not _viewed(x) and x._record is None
+        simple = not (mode.grad and tracked)
         if simple and isinstance(value, Tensor):
             value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
             value = F.clone(value)  # which nobody else holds
-            if value.__class__ is Pending and value._value.array is None and self._take_over(x, value._value):
+            if value.__class__ is Pending and self.replaceable(x):
+                if self.region is not None:
+                    self.region.results.append((x, value._value.node))
+                self.take_over(x, value._value)
                 touch(x, 3)
                 return True
         self.settle()
         return False
 
-    def _take_over(self, x: Tensor, value: Value) -> bool:
-        if x.__class__ is Pending:
-            home = x._home  # type: ignore[attr-defined]
-            if x._value.source is not None or getrefcount(x._value) > 2 + (home is not None):  # type: ignore[attr-defined]
-                return False
-            if home is not None:
-                self.written = [(array, old) for array, old in self.written if array is not home]
-                self.written.append((home, value))
-            x.__dict__["_value"] = value
-            return True
-        home = x._data
-        if not home.flags.writeable or not home.flags.c_contiguous or not exclusive(home, 2 + self._holds(home)):
+    def replaceable(self, x: Tensor) -> bool:
+        """Whether nobody else sees the memory of x."""
+        if x._base is not None or x._record is not None or _viewed(x):
             return False
-        self.written.append((home, value))
-        x.__dict__["_value"], x.__dict__["_home"] = value, home
-        x.__class__ = Pending
-        self.holds(x)
-        return True
+        if x.__class__ is Pending:
+            value: Value = x._value  # type: ignore[attr-defined]
+            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)  # type: ignore[attr-defined]
+        home = x._data
+        return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + self._holds(home))
+
+    def take_over(self, x: Tensor, value: Value) -> None:
+        """Give x a value that nobody else holds. Its array gets the numbers when everything is run."""
+        self.assigned = True
+        if x.__class__ is not Pending:
+            home = x._data
+            x.__dict__["_home"] = home
+            x.__class__ = Pending
+            self.holds(x)
+            self.written[id(home)] = home, value
+        elif x._home is not None:  # type: ignore[attr-defined]
+            self.written[id(x._home)] = x._home, value  # type: ignore[attr-defined]
+        x.__dict__["_value"] = value
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""
@@ -252,7 +341,7 @@ class Deferral:
                 results = [np.array(computed[value.node]) if value.node in computed else None for value in roots]
             for value, array in zip(roots, results, strict=True):
                 value.array = array
-        for home, value in self.written:
+        for home, value in self.written.values():
             if value.array is not None:
                 np.copyto(home, value.array)
                 value.array = home
@@ -274,6 +363,8 @@ class Deferral:
                 value.error = raised if value.array is None else None
         for kept in (self.values, self.tensors, self.records, self.written):
             kept.clear()
+        if self.region is not None:
+            self.region.whole = False
         self._begin()
         if raised is not None:
             raise raised

@@ -30,11 +30,11 @@ class Step:
     """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
-    these are inputs, so that any number will do.
+    these are inputs, so that any number will do. flags: which operands are on the tape, and how. regions: see `regions.py`.
     """
 
     __slots__ = (
-        "attrs", "children", "free", "inputs", "is_view", "node", "nodes", "numbers", "op", "parent", "plans", "refs",
+        "attrs", "children", "flags", "free", "inputs", "node", "nodes", "numbers", "op", "parent", "plans", "refs", "regions",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -44,13 +44,15 @@ class Step:
         self.attrs: Mapping[str, Any] = {}
         self.numbers: dict[int, np.dtype] = {}
         self.free = False
+        self.flags = 0
+        self.regions: dict[Any, Any] = {}
         self.children: list[Step] = []
         self.inputs: dict[Any, Step] = {}
         self.plans: dict[tuple[Node, ...], Segment | None] = {}
 
-    def matches(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    def matches(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> bool:
         """Whether an operation is this one."""
-        if op is not self.op or len(refs) != len(self.refs):
+        if op is not self.op or flags != self.flags or len(refs) != len(self.refs):
             return False
         for ref, mine in zip(refs, self.refs, strict=True):
             if ref is not mine and not (mine.__class__ is ref.__class__ in NUMBERS and (self.free or equal(mine, ref))):
@@ -107,25 +109,27 @@ class Roads:
         self.templates = Templates()
         self.segments: list[Segment] = []
 
-    def input(self, at: Step, kind: TensorType) -> Step:
+    def input(self, at: Step, array: np.ndarray, tracked: bool) -> Step:
         """The step that takes an array of this type."""
-        step = at.inputs.get(kind)
+        key = array.shape, array.dtype.num, tracked
+        step = at.inputs.get(key)
         if step is None:
+            kind = TensorType(array.shape, array.dtype)
             node = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}).node
-            step = at.inputs[kind] = Step(at, node, (node,))
+            step = at.inputs[key] = Step(at, node, (node,))
         return step
 
-    def find(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> Step | None:
+    def find(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> Step | None:
         """The step after `at` that is this operation."""
         for child in at.children:
-            if child.matches(op, refs, attrs):
+            if child.matches(op, refs, attrs, flags):
                 return child
         return None
 
-    def add(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any]) -> Step | None:
+    def add(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int) -> Step | None:
         """Enter a step; None for an operation that a plan can't have, or that fails."""
         graph, first = self.graph, len(self.graph.nodes)
-        twins = [child for child in at.children if child.op is op and _differ_in_numbers(child, refs, attrs)]
+        twins = [child for child in at.children if child.op is op and child.flags == flags and _differ_in_numbers(child, refs, attrs)]
         operands = [ref if ref.__class__ in NUMBERS else Symbol(graph, ref) for ref in refs]
         try:
             targets = promotion(op, [x.node if isinstance(x, Symbol) else x for x in operands])
@@ -142,6 +146,7 @@ class Roads:
             return None
         step = Step(at, node, graph.nodes[first:])
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
+        step.flags = flags
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
         if twins:
             at.children += twins

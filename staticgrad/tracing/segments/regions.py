@@ -1,0 +1,173 @@
+"""Calls of the package that a run repeats as a whole: backward passes, and steps of optimizers.
+
+Their operations follow from the road so far, from the tensors that they begin with, and from facts that `Structure` counts. So a
+run that is at the same step of the same road takes over all of their operations at once, with the arrays of its own tensors.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...eager.grad_mode import modes
+from ...eager.pending import Pending, Value, pending
+from ...eager.tape import touch
+from ...eager.tensor import Structure, Tensor
+from ...ir import Node
+from .roads import Step
+
+if TYPE_CHECKING:
+    from .deferral import Deferral
+
+
+class Region:
+    """The operations of one call. sources: of the arrays that it adds to the inputs, each a kind and an object. results: the
+    tensors that get new values, with the nodes of these. end: the last step; steps: their number."""
+
+    def __init__(self, owner: Any, members: Sequence[Any]):
+        self.owner, self.members = owner, {id(x): x for x in members}
+        self.sources: list[tuple[str, Any]] = []
+        self.inputs: list[Node] = []
+        self.results: list[tuple[Any, Node]] = []
+        self.freed: list[int] = []
+        """Positions of the records that a backward pass frees."""
+        self.end: Step | None = None
+        self.steps = 0
+        self.changes = -1
+        self.whole = True
+        """Whether it can be repeated."""
+
+    def source(self, origin: Any, array: np.ndarray, fixed: bool) -> None:
+        """Note an input. origin: the tensor that it is an operand of; fixed: arrays that others made are the same each time."""
+        number = None if origin is None else origin.__dict__.get("_number")
+        if number is not None:
+            self.sources.append(("number", number))
+        elif origin is not None and id(origin) in self.members:
+            self.sources.append(("tensor", origin))
+        elif fixed:
+            self.sources.append(("constant", array))
+        else:
+            self.whole = False
+
+
+def _place(deferral: Deferral, x: Any) -> Any:
+    """Where a tensor's value comes from in this run: a node, or None for an array that is no input yet."""
+    if x.__class__ is Pending:
+        return x._value.node
+    return deferral.inputs.get(id(x._data))
+
+
+# steps of optimizers ----------------------------------------------------------------------------------------------------
+
+
+def step_key(deferral: Deferral, optimizer: Any, gradients: dict[int, list[tuple[Any, Any]]]) -> tuple[Any, list[Any]]:
+    """What the operations of a step depend on, beside the road; and its tensors."""
+    members: list[Any] = []
+    for pairs in gradients.values():
+        for p, g in pairs:
+            members.append(p)
+            members.append(g)
+            members.extend(optimizer.state.get(p, {}).values())
+    places = [_place(deferral, x) for x in members]
+    return (id(optimizer), *map(len, gradients.values()), *places), members
+
+
+def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dict[int, list[tuple[Any, Any]]]) -> bool:
+    """Repeat the operations of a step, where they are known."""
+    region = deferral.at.regions.get(key)
+    if region is None or region.changes != Structure.changes:
+        return False
+    now = iter(members)
+    if not all(next(now) is x or not x_matters for x, x_matters in region.owner[1]):
+        return False
+    grads = {id(old): new for (old, _), new in zip(region.owner[1], members, strict=True)}
+    arrays: list[tuple[np.ndarray, Any]] = []
+    for kind, source in region.sources:
+        if kind == "number":
+            group, name = source
+            arrays.append((np.asarray(group[name], np.float64), None))
+        elif kind == "constant":
+            arrays.append((source, None))
+        else:
+            array = grads.get(id(source), source)._data
+            if not deferral.usable(array):
+                return False
+            arrays.append((array, array))
+    if not all(deferral.replaceable(x) for x, _ in region.results):
+        return False
+    deferral.follow(region, arrays)
+    for x, node in region.results:
+        value = Value(node, deferral)
+        deferral.values.append(weakref.ref(value))
+        deferral.take_over(x, value)
+        touch(x, 4)
+    return True
+
+
+def learn_step(deferral: Deferral, optimizer: Any, start: Step, key: Any, members: list[Any], region: Region) -> None:
+    """Keep the operations of a step that has been noted."""
+    slots = [(x, x.__class__ is not Pending or x._home is not None) for x in members]
+    gradients = {id(p._grad) for group in optimizer.param_groups for p in group["params"]}
+    region.owner = optimizer, [(x, id(x) not in gradients) for x, _ in slots]
+    _learn(deferral, start, key, region)
+
+
+def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
+    deferral.region = None
+    if region.whole:
+        region.end, region.changes = deferral.at, Structure.changes
+        region.members = {}
+        start.regions[key] = region
+
+
+# backward passes --------------------------------------------------------------------------------------------------------
+
+
+def plain_root(deferral: Deferral, tensors: Any, others: Sequence[Any]) -> Any:
+    """The root of a backward pass that may be repeated: one pending tensor, and no other wishes. Otherwise None."""
+    root = tensors[0] if tensors.__class__ in (list, tuple) and len(tensors) == 1 else tensors
+    if root.__class__ is not Pending or root._record is None or any(x is not None and x is not False for x in others):
+        return None
+    return None if deferral.assigned or modes.now.saver is not None else root
+
+
+def repeat_backward(deferral: Deferral, root: Any) -> bool:
+    """Repeat a backward pass, where it is known."""
+    region = deferral.at.regions.get(root._value.node)
+    if region is None or region.changes != Structure.changes:
+        return False
+    leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
+    if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):
+        return False
+    records = [deferral.records[i]() for i in region.freed]
+    if any(record is None or record.hooks or record.freed for record in records):
+        return False
+    deferral.follow(region, [(array, None) for _, array in region.sources])
+    for leaf, (_, node) in zip(leaves, region.results, strict=True):
+        value = Value(node, deferral)
+        deferral.values.append(weakref.ref(value))
+        leaf._grad = pending(value)  # type: ignore[union-attr]
+    for record in records:
+        record.free()  # type: ignore[union-attr]
+    return True
+
+
+def learn_backward(deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region) -> None:
+    """Keep the operations of a backward pass. done: its records; found: the leaves that had no gradient."""
+    places = {id(reference()): i for i, reference in enumerate(deferral.records)}
+    nodes = {id(leaf): node for node, leaf in deferral.leaves.items() if leaf is not None}
+    for record in done:
+        if id(record) not in places or record.hooks:
+            region.whole = False
+        else:
+            region.freed.append(places[id(record)])
+    for leaf in found:
+        g: Tensor | None = leaf._grad
+        if id(leaf) not in nodes or g.__class__ is not Pending or leaf._hooks or leaf._accumulated:
+            region.whole = False
+        else:
+            region.results.append((nodes[id(leaf)], g._value.node))  # type: ignore[union-attr]
+    _learn(deferral, start, root, region)
