@@ -162,7 +162,7 @@ class Deferral:
 
     def usable(self, array: ndarray) -> bool:
         """Whether an array can be an input as it is."""
-        return array.flags.c_contiguous and (id(array) in self.inputs or exclusive(array, 2))
+        return array.flags.c_contiguous and (id(array) in self.inputs or exclusive(array, 3))
 
     def follow(self, region: Region, arrays: Sequence[tuple[ndarray, ndarray | None]]) -> None:
         """Go on after the operations of a region. arrays: its inputs, each with the tensor's array that it is."""

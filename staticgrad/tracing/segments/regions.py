@@ -83,6 +83,8 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
     now = iter(members)
     if not all(next(now) is x or not x_matters for x, x_matters in region.owner[1]):
         return False
+    if not all(deferral.replaceable(x) for x, _ in region.results):
+        return False
     grads = {id(old): new for (old, _), new in zip(region.owner[1], members, strict=True)}
     arrays: list[tuple[np.ndarray, Any]] = []
     for kind, source in region.sources:
@@ -93,11 +95,7 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
             arrays.append((source, None))
         else:
             array = grads.get(id(source), source)._data
-            if not deferral.usable(array):
-                return False
-            arrays.append((array, array))
-    if not all(deferral.replaceable(x) for x, _ in region.results):
-        return False
+            arrays.append((array if deferral.usable(array) else array.copy(), array))
     deferral.follow(region, arrays)
     for x, node in region.results:
         value = Value(node, deferral)
