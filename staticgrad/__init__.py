@@ -150,7 +150,7 @@ if TYPE_CHECKING:
         variables_initializer,
     )
     from .torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
-    from .tracing import compile
+    from .tracing import compile, print
     from .viz.compare import compare
     from .viz.draw import draw
 
@@ -180,13 +180,13 @@ _MODULES = {
         "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
         "rrelu_", "selu", "selu_", "threshold", "threshold_", "triplet_margin_loss",
     ),
-    ".tracing": ("compile",),
+    ".tracing": ("compile", "print"),
     ".func": ("vmap",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"distributions", "fft", "func", "functional", "nn", "optim", "utils"})
+_LAZY_MODULES = frozenset({"debug", "distributions", "fft", "func", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -313,13 +313,13 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
-    "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
-    "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
+    "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator",
+    "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
     "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
     "UnknownExtentError", "Variable",
     "VerifyError", "__version__", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
     "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare",
-    "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly", "device",
+    "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach", "detect_anomaly", "device",
     "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
     "fft", "finfo", "float", "float32", "float64", "from_json", "from_numpy", "full", "func", "functional",
     "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",
@@ -328,7 +328,7 @@ __all__ = [
     "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
     "is_grad_enabled", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
     "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad", "no_op", "numel", "ones",
-    "optim", "pi", "placeholder", "preserve_format", "promote_types", "rand", "randint", "randn", "random", "randperm",
+    "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint", "randn", "random", "randperm",
     "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device",
     "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
     "set_printoptions", "set_rng_state", "short", "special", "strided", "tensor", "to_dot", "to_graphml", "to_json",

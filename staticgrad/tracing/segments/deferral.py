@@ -56,6 +56,10 @@ class Deferral:
         """The arrays whose ids are keys of `inputs`."""
         self.leaves: dict[Node, Tensor | None] = {}
         """Leaves that require grad, by the nodes of their arrays."""
+        self.copied: dict[int, tuple[Node, Tensor]] = {}
+        """Tensors whose arrays others may write, by id, with the nodes of their first copies."""
+        self.sources: dict[Node, Tensor] = {}
+        """The same by node."""
         self.count = 0
         self.assigned = False
         """Whether a tensor was changed in place."""
@@ -68,7 +72,8 @@ class Deferral:
 
     def apply(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Note an operation; None for one that runs at once."""
-        if op.leaf or not args or modes.now.arrays:
+        mode = modes.now
+        if op.leaf or not args or mode.arrays or mode.saver is not None:
             return None
         refs: list[Any] = []
         large = whole = False
@@ -97,7 +102,7 @@ class Deferral:
             else:
                 return None
             bit <<= 2
-        if not modes.now.grad:
+        if not mode.grad:
             flags = 0
         if large and not whole:
             return None
@@ -117,6 +122,7 @@ class Deferral:
                 self.arrays.append(np.asarray(args[i], dtype))
                 if self.region is not None:
                     self.region.source(None, self.arrays[-1], True)
+                    self.region.inputs.append(step.node)  # of no tensor
         out = self._result(op, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
@@ -155,7 +161,12 @@ class Deferral:
         alone = exclusive(array, 2)
         if not alone and array.nbytes >= LARGE:
             return None
-        node = self._taken(array if alone else array.copy(), array, tensor)
+        if alone:
+            node = self._taken(array, array, tensor)
+        else:
+            node = self._taken(array.copy(), None, tensor, self.copied.get(id(tensor), (None, None))[0])
+            self.copied.setdefault(id(tensor), (node, tensor))
+            self.sources[node] = tensor
         if tensor._tracked and tensor._record is None:
             self.leaves[node] = tensor
         return node
@@ -176,13 +187,17 @@ class Deferral:
         self.at = region.end
         self.count += region.steps
 
-    def _taken(self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None) -> Node:
-        """The node of an array that nobody else writes. key: the array of the tensor `origin`."""
+    def _taken(
+        self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None, former: Node | None = None
+    ) -> Node:
+        """The node of an array that nobody else writes. key: the array of the tensor `origin`; former: the node of the first
+        copy of that."""
         self.at = self.roads.input(self.at, array, origin is not None and origin._tracked)
         node = self.at.node
         assert node is not None
         if self.region is not None:
-            self.region.source(origin, array, self.fixed)
+            fixed = self.fixed and (origin is None or key is not None)
+            self.region.source(origin, array, fixed, former)
             self.region.inputs.append(node)
         self.arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
         if key is not None:
