@@ -22,7 +22,7 @@ from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import Tensor, wrap
-from ...errors import internal, user_line
+from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef, View
 from ...operators import F, frontends, promotion, state
 from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
@@ -41,6 +41,8 @@ class Deferral:
 
     def __init__(self, roads: Roads, full: Any):
         self.roads, self.full = roads, full
+        self.ended = False
+        """Whether the function has returned."""
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
         self.records: list[weakref.ref[Record]] = []
@@ -60,6 +62,8 @@ class Deferral:
         """Tensors whose arrays others may write, by id, with the nodes of their first copies."""
         self.sources: dict[Node, Tensor] = {}
         """The same by node."""
+        self.numbers: list[Any] = []
+        """Numbers that differ between runs, in their order."""
         self.count = 0
         self.assigned = False
         """Whether a tensor was changed in place."""
@@ -87,6 +91,8 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
+            elif isinstance(arg, Tensor) and not arg._data.ndim and not arg._data.flags.writeable:
+                refs.append(arg._data.item())  # a number that the tape has saved
             elif isinstance(arg, Tensor):
                 if arg._tracked:
                     flags |= bit if arg._record is None else bit << 1
@@ -104,7 +110,7 @@ class Deferral:
             bit <<= 2
         if not mode.grad:
             flags = 0
-        if large and not whole:
+        if (large and not whole) or all(ref.__class__ in NUMBERS for ref in refs):
             return None
         if large:
             refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
@@ -119,10 +125,10 @@ class Deferral:
         self.count += 1
         if step.free:
             for i, dtype in step.numbers.items():
-                self.arrays.append(np.asarray(args[i], dtype))
-                if self.region is not None:
-                    self.region.source(None, self.arrays[-1], True)
-                    self.region.inputs.append(step.node)  # of no tensor
+                self.arrays.append(np.asarray(refs[i], dtype))
+                self.numbers.append(refs[i])
+            if self.region is not None:
+                self.region.whole = False
         out = self._result(op, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
@@ -335,7 +341,8 @@ class Deferral:
         roots = [value for value in live if value.source is None]
         raised: Exception | None = None
         if roots:
-            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), _cut)
+            where = (lambda: (None, "")) if self.ended else _cut
+            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where)
             failed: Exception | None = None
             results: Sequence[Any] = ()
             if segment is not None:
@@ -412,7 +419,7 @@ def _cut() -> tuple[Any, str]:
     name = ""
     while frame is not None:
         file = frame.f_code.co_filename
-        if not internal.get(file, False) and "staticgrad" not in file:
+        if not file.startswith(PACKAGE_DIR):
             break
         name, frame = frame.f_code.co_name, frame.f_back
     return user_line(), name

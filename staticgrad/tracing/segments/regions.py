@@ -37,6 +37,8 @@ class Region:
         self.end: Step | None = None
         self.steps = 0
         self.changes = -1
+        self.numbers: list[Any] = []
+        """Those that differ between runs, on which numbers of a backward pass may depend."""
         self.whole = True
         """Whether it can be repeated."""
 
@@ -124,7 +126,7 @@ def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
     deferral.region = None
     if region.whole:
         region.end, region.changes = deferral.at, Structure.changes
-        region.members = {}
+        region.members, region.numbers = {}, [*deferral.numbers]
         start.regions[key] = region
 
 
@@ -142,7 +144,7 @@ def plain_root(deferral: Deferral, tensors: Any, others: Sequence[Any]) -> Any:
 def repeat_backward(deferral: Deferral, root: Any) -> bool:
     """Repeat a backward pass, where it is known."""
     region = deferral.at.regions.get(root._value.node)
-    if region is None or region.changes != Structure.changes:
+    if region is None or region.changes != Structure.changes or region.numbers != deferral.numbers:
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
     if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):

@@ -246,10 +246,35 @@ def numbers_that_change():
     return step, None
 
 
+def numbers_that_change_on_the_tape():
+    model, optimizer, state = model_of()
+
+    def step(x, y):
+        state.count += 1
+        loss = ((model(x) * (0.25 * state.count - 0.25) - 1) ** 2).mean() * 0.5 / state.count
+        update(optimizer, loss)
+        return loss.item()
+
+    return step, model
+
+
+def arrays_that_change():
+    model, optimizer, state = model_of()
+    array = np.ones((8, 3), "float32")
+
+    def step(x, y):
+        loss = (model(sg.from_numpy(array)) ** 2).mean()
+        update(optimizer, loss)
+        array[:] *= 0.9
+        return loss.item()
+
+    return step, model
+
+
 PROGRAMS = (
     log_of_losses, cut_before_backward, clipped_gradients, accumulated_gradients, sampled_actions, hidden_state,
     accept_or_reject, printed, target_network, other_data, changed_views, unknown_sizes, loop_on_values, second_order,
-    numbers_that_change,
+    numbers_that_change, numbers_that_change_on_the_tape, arrays_that_change,
 )  # fmt: skip
 
 
