@@ -117,7 +117,7 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import distributions, fft, func, functional, nn, optim, utils
+    from . import debug, distributions, fft, func, functional, nn, optim, utils
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
@@ -314,22 +314,22 @@ def __dir__() -> list[str]:
 __all__ = [
     "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
     "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator",
-    "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
-    "UnknownExtentError", "Variable",
-    "VerifyError", "__version__", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
-    "assign", "assign_add", "assign_sub", "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare",
-    "compile", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach", "detect_anomaly", "device",
-    "distributions", "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
-    "fft", "finfo", "float", "float32", "float64", "from_json", "from_numpy", "full", "func", "functional",
-    "get_collection", "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",
+    "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor",
+    "Operation", "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor",
+    "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__",
+    "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub",
+    "autograd", "backends", "bool", "bool_", "can_cast", "channels_last", "compare", "compile", "constant",
+    "contiguous_format", "control_dependencies", "cuda", "debug", "detach", "detect_anomaly", "device", "distributions",
+    "double", "draw", "dtype", "e", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye", "fft", "finfo",
+    "float", "float32", "float64", "from_json", "from_numpy", "full", "func", "functional", "get_collection",
+    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",
     "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "global_variables", "global_variables_initializer",
     "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf", "inference_mode", "initial_seed",
     "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
     "is_grad_enabled", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
     "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad", "no_op", "numel", "ones",
-    "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint", "randn", "random", "randperm",
-    "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device",
+    "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint", "randn", "random",
+    "randperm", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed", "set_default_device",
     "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads",
     "set_printoptions", "set_rng_state", "short", "special", "strided", "tensor", "to_dot", "to_graphml", "to_json",
     "to_networkx", "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils",

@@ -1,7 +1,8 @@
 """Calls of the package that a run repeats as a whole: backward passes, and steps of optimizers.
 
-Their operations follow from the road so far, from the tensors that they begin with, and from facts that `Structure` counts. So a
-run that is at the same step of the same road takes over all of their operations at once, with the arrays of its own tensors.
+Their operations follow from the road so far, from the tensors that they begin with, and from facts that `Structure` counts.
+So a run that is at the same step of the same road takes over all of their operations at once, with the arrays of its own
+tensors.
 """
 
 from __future__ import annotations
@@ -167,7 +168,9 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     return True
 
 
-def learn_backward(deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region) -> None:
+def learn_backward(
+    deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region
+) -> None:
     """Keep the operations of a backward pass. done: its records; found: the leaves that had no gradient."""
     places = {id(reference()): i for i, reference in enumerate(deferral.records)}
     nodes = {id(leaf): node for node, leaf in deferral.leaves.items() if leaf is not None}
