@@ -146,6 +146,7 @@ ORDER = [
     "accelerator",
     "amp",
     "cuda",
+    "debug",
     "module_paths",
     "backends",
     "missing",
