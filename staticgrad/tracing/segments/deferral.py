@@ -91,7 +91,7 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
-            elif isinstance(arg, Tensor) and not arg._data.ndim and not arg._data.flags.writeable:
+            elif isinstance(arg, Tensor) and not (arg._tracked or arg._data.ndim or arg._data.flags.writeable):
                 refs.append(arg._data.item())  # a number that the tape has saved
             elif isinstance(arg, Tensor):
                 if arg._tracked:
@@ -301,8 +301,8 @@ class Deferral:
         if x._base is not None or x._record is not None or _viewed(x):
             return False
         if x.__class__ is Pending:
-            value: Value = x._value  # type: ignore[attr-defined]
-            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)  # type: ignore[attr-defined]
+            value: Value = x._value
+            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)
         home = x._data
         return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + self._holds(home))
 
@@ -315,8 +315,8 @@ class Deferral:
             x.__class__ = Pending
             self.holds(x)
             self.written[id(home)] = home, value
-        elif x._home is not None:  # type: ignore[attr-defined]
-            self.written[id(x._home)] = x._home, value  # type: ignore[attr-defined]
+        elif x._home is not None:
+            self.written[id(x._home)] = x._home, value
         x.__dict__["_value"] = value
 
     def _holds(self, array: ndarray) -> int:

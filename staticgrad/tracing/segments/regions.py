@@ -164,7 +164,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
         deferral.values.append(weakref.ref(value))
         leaf._grad = pending(value)  # type: ignore[union-attr]
     for record in records:
-        record.free()  # type: ignore[union-attr]
+        record.free()
     return True
 
 
@@ -184,5 +184,5 @@ def learn_backward(
         if id(leaf) not in nodes or g.__class__ is not Pending or leaf._hooks or leaf._accumulated:
             region.whole = False
         else:
-            region.results.append((nodes[id(leaf)], g._value.node))  # type: ignore[union-attr]
+            region.results.append((nodes[id(leaf)], g._value.node))
     _learn(deferral, start, root, region)
