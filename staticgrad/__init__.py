@@ -138,8 +138,7 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import distributions, fft, func, functional, nn, optim, utils
-    from .compiler.execute.tiers import wait_for_kernels
+
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
@@ -172,7 +171,7 @@ if TYPE_CHECKING:
         variables_initializer,
     )
     from .torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
-    from .tracing import compile
+    from .tracing import compile, print
     from .viz.compare import compare
     from .viz.draw import draw
 
@@ -203,13 +202,13 @@ _MODULES = {
         "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
         "rrelu_", "selu", "selu_", "threshold", "threshold_", "triplet_margin_loss",
     ),
-    ".tracing": ("compile",),
+    ".tracing": ("compile", "print"),
     ".func": ("vmap",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"distributions", "fft", "func", "functional", "nn", "optim", "utils"})
+_LAZY_MODULES = frozenset({"debug", "distributions", "fft", "func", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -334,20 +333,20 @@ __all__ = [
     "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__",
     "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub",
     "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
-    "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "detach", "detect_anomaly",
-    "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted", "empty_strided",
-    "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file", "from_json",
-    "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device", "get_default_dtype",
-    "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
+    "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
+    "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
+    "empty_strided", "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file",
+    "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device",
+    "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "global_variables",
     "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf",
     "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex",
     "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
     "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
     "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad",
-    "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "promote_types", "rand", "randint", "randn",
-    "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor", "seed",
-    "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
+    "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint",
+    "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor",
+    "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",
     "set_printoptions", "set_rng_state", "set_warn_always", "short", "special", "strided", "tensor", "to_dlpack", "to_dot",
     "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "typename", "uint8",

@@ -105,8 +105,8 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("accelerator", "amp", "autograd", "backends", "cuda", "distributions", "fft", "func", "functional", "linalg", "nn"),
-        *("optim", "random", "special", "utils"),
+        *("accelerator", "amp", "autograd", "backends", "cuda", "debug", "distributions", "fft", "func", "functional"),
+        *("linalg", "nn", "optim", "random", "special", "utils"),
     }
 
 
@@ -146,6 +146,7 @@ ORDER = [
     "accelerator",
     "amp",
     "cuda",
+    "debug",
     "module_paths",
     "backends",
     "missing",

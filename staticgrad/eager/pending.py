@@ -49,7 +49,7 @@ class Value(FreedTensor):
         return self.array
 
 
-class Pending(PublicTensor):  # type: ignore[misc,valid-type]
+class Pending(PublicTensor):
     """A tensor whose array is that of `_value` once it is computed. _home: the array that it had before a change in place; it
     gets the values."""
 

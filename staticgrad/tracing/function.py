@@ -642,12 +642,15 @@ def compile(
     fullgraph, dynamic, backend, mode, options, disable: as of PyTorch's function of this name. There is one backend, which
     PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
     is returned as it is.
+    on_break: what happens where Python asks for a value that exists only when the step runs, for random numbers that are not
+    ours, for the clock, or for files. "split", the default: the function runs in segments, each a plan, and Python in between
+    runs in every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
-    A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
-    runs, for random numbers that are not ours, for the clock, or for files; nothing is changed then.
+    A call raises what the operations raise. Where a trace raises, nothing is changed; in segments, what eager mode would have
+    changed before.
     Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled function, others wait.
 
     Examples:

@@ -141,7 +141,7 @@ class CompiledCall(Function):
     """One call of a compiled function on the tape. `run` has done it already."""
 
     @staticmethod
-    def forward(ctx: Any, run: _Run, *leaves: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, run: _Run, *leaves: Any) -> Any:
         ctx.run = run
         ctx.save_for_backward(*run.saved)
         return tuple(run.results)

@@ -33,7 +33,7 @@ class Selection(Symbol):
         self.error = error
 
     def refuse(self) -> NoReturn:
-        """Raises ArgumentError at the line of `x[mask]`."""
+        """Raises DataDependentError at the line of `x[mask]`."""
         raise self.error.with_traceback(None)
 
     @property
@@ -43,15 +43,19 @@ class Selection(Symbol):
     node = graph = shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> Any:  # type: ignore[override]
         return self.full.dtype
 
-    def sum(self) -> Any:
-        """The sum of the elements."""
+    def sum(self, *args: Any, **named: Any) -> Any:
+        """The sum of all elements. Raises DataDependentError for one along an axis."""
+        if args or named:
+            self.refuse()
         return F.sum(F.where(self.mask, self.full, np.zeros((), self.dtype)))
 
-    def mean(self) -> Any:
-        """The mean of the elements, nan for none."""
+    def mean(self, *args: Any, **named: Any) -> Any:
+        """The mean of all elements, nan for none. Raises DataDependentError for one along an axis."""
+        if args or named:
+            self.refuse()
         count = F.sum(F.broadcast_to(F.astype(self.mask, self.dtype), self.full.shape))
         return self.sum() / count
 

@@ -125,7 +125,7 @@ def array(x: Any) -> list[float]:
 def _grad(x: Any) -> Any:
     """None for a gradient of zeros as well: no gradient at all is one."""
     try:
-        found = None if x.grad is None else array(x.grad)
+        found = None if not (x.is_leaf or x.retains_grad) or x.grad is None else array(x.grad)
     except RuntimeError:
         return None
     return found if np.any(found) else None

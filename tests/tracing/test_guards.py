@@ -161,7 +161,7 @@ def test_changes(fn, change, reason):
     compiled = sg.compile(fn)
 
     def check():
-        np.testing.assert_allclose(compiled(X).numpy(), np.asarray(fn(sg.tensor(X)).numpy()), rtol=1e-6)
+        np.testing.assert_allclose(compiled(X).detach().numpy(), np.asarray(fn(sg.tensor(X)).numpy()), rtol=1e-6)
 
     check()
     undo = change()
@@ -208,7 +208,7 @@ def test_closures():
     compiled, fn, change = make()
     for value in (2.0, 3.0, 2.0):
         change(value)
-        np.testing.assert_allclose(compiled(X).numpy(), fn(sg.tensor(X)).detach().numpy(), rtol=1e-5)
+        np.testing.assert_allclose(compiled(X).detach().numpy(), fn(sg.tensor(X)).detach().numpy(), rtol=1e-5)
     assert compiled.recompiles[1:] == ["same arguments, but scale is 3.0 instead of 2.0"]
 
 
@@ -267,12 +267,12 @@ def test_methods():
     first, second = Trainer(2.0), Trainer(3.0)
     for trainer in (first, second, first):
         np.testing.assert_allclose(
-            trainer.forward(X).numpy(), (trainer.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5
+            trainer.forward(X).detach().numpy(), (trainer.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5
         )
     assert (len(first.calls), len(second.calls)) == (2, 1)  # as eagerly
     assert first.forward is first.forward
     first.scale = 4.0
-    np.testing.assert_allclose(first.forward(X).numpy(), (first.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(first.forward(X).detach().numpy(), (first.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5)
     assert first.forward.recompiles[1:] == ["same arguments, but self.scale is 4.0 instead of 2.0"]
     np.testing.assert_array_equal(Trainer.double(X), X * 2)
     assert isinstance(Trainer.forward, sg.tracing.CompiledFunction)
@@ -298,8 +298,12 @@ def test_copies_of_instances_have_traces_of_their_own():
     trainer.forward(X)
     for other in (copy.copy(trainer), copy.deepcopy(trainer)):
         other.scale = 5.0
-        np.testing.assert_allclose(other.forward(X).numpy(), (other.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5)
-    np.testing.assert_allclose(trainer.forward(X).numpy(), (trainer.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5)
+        np.testing.assert_allclose(
+            other.forward(X).detach().numpy(), (other.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5
+        )
+    np.testing.assert_allclose(
+        trainer.forward(X).detach().numpy(), (trainer.part(sg.tensor(X)) + 1).detach().numpy(), rtol=1e-5
+    )
 
 
 class Slotted:
@@ -359,11 +363,11 @@ def test_modules_of_the_user():
 def test_forward_hooks():
     net = nn.Linear(3, 2)
     compiled = sg.compile(lambda x: net(x))
-    before = compiled(X).numpy()
+    before = compiled(X).detach().numpy()
     handle = net.register_forward_hook(lambda module, args, out: out * 2)
-    np.testing.assert_allclose(compiled(X).numpy(), before * 2, rtol=1e-5)
+    np.testing.assert_allclose(compiled(X).detach().numpy(), before * 2, rtol=1e-5)
     handle.remove()
-    np.testing.assert_allclose(compiled(X).numpy(), before, rtol=1e-5)
+    np.testing.assert_allclose(compiled(X).detach().numpy(), before, rtol=1e-5)
     assert len(compiled.recompiles) == 2
 
 

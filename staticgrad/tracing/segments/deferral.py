@@ -22,7 +22,7 @@ from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import Tensor, wrap
-from ...errors import internal, user_line
+from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef, View
 from ...operators import F, frontends, promotion, state
 from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
@@ -41,6 +41,8 @@ class Deferral:
 
     def __init__(self, roads: Roads, full: Any):
         self.roads, self.full = roads, full
+        self.ended = False
+        """Whether the function has returned."""
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
         self.records: list[weakref.ref[Record]] = []
@@ -56,6 +58,12 @@ class Deferral:
         """The arrays whose ids are keys of `inputs`."""
         self.leaves: dict[Node, Tensor | None] = {}
         """Leaves that require grad, by the nodes of their arrays."""
+        self.copied: dict[int, tuple[Node, Tensor]] = {}
+        """Tensors whose arrays others may write, by id, with the nodes of their first copies."""
+        self.sources: dict[Node, Tensor] = {}
+        """The same by node."""
+        self.numbers: list[Any] = []
+        """Numbers that differ between runs, in their order."""
         self.count = 0
         self.assigned = False
         """Whether a tensor was changed in place."""
@@ -68,7 +76,8 @@ class Deferral:
 
     def apply(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Note an operation; None for one that runs at once."""
-        if op.leaf or not args or modes.now.arrays:
+        mode = modes.now
+        if op.leaf or not args or mode.arrays or mode.saver is not None:
             return None
         refs: list[Any] = []
         large = whole = False
@@ -82,6 +91,8 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
+            elif isinstance(arg, Tensor) and not (arg._tracked or arg._data.ndim or arg._data.flags.writeable):
+                refs.append(arg._data.item())  # a number that the tape has saved
             elif isinstance(arg, Tensor):
                 if arg._tracked:
                     flags |= bit if arg._record is None else bit << 1
@@ -97,9 +108,9 @@ class Deferral:
             else:
                 return None
             bit <<= 2
-        if not modes.now.grad:
+        if not mode.grad:
             flags = 0
-        if large and not whole:
+        if (large and not whole) or all(ref.__class__ in NUMBERS for ref in refs):
             return None
         if large:
             refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
@@ -114,9 +125,10 @@ class Deferral:
         self.count += 1
         if step.free:
             for i, dtype in step.numbers.items():
-                self.arrays.append(np.asarray(args[i], dtype))
-                if self.region is not None:
-                    self.region.source(None, self.arrays[-1], True)
+                self.arrays.append(np.asarray(refs[i], dtype))
+                self.numbers.append(refs[i])
+            if self.region is not None:
+                self.region.whole = False
         out = self._result(op, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
@@ -155,7 +167,12 @@ class Deferral:
         alone = exclusive(array, 2)
         if not alone and array.nbytes >= LARGE:
             return None
-        node = self._taken(array if alone else array.copy(), array, tensor)
+        if alone:
+            node = self._taken(array, array, tensor)
+        else:
+            node = self._taken(array.copy(), None, tensor, self.copied.get(id(tensor), (None, None))[0])
+            self.copied.setdefault(id(tensor), (node, tensor))
+            self.sources[node] = tensor
         if tensor._tracked and tensor._record is None:
             self.leaves[node] = tensor
         return node
@@ -176,13 +193,17 @@ class Deferral:
         self.at = region.end
         self.count += region.steps
 
-    def _taken(self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None) -> Node:
-        """The node of an array that nobody else writes. key: the array of the tensor `origin`."""
+    def _taken(
+        self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None, former: Node | None = None
+    ) -> Node:
+        """The node of an array that nobody else writes. key: the array of the tensor `origin`; former: the node of the first
+        copy of that."""
         self.at = self.roads.input(self.at, array, origin is not None and origin._tracked)
         node = self.at.node
         assert node is not None
         if self.region is not None:
-            self.region.source(origin, array, self.fixed)
+            fixed = self.fixed and (origin is None or key is not None)
+            self.region.source(origin, array, fixed, former)
             self.region.inputs.append(node)
         self.arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
         if key is not None:
@@ -280,8 +301,8 @@ class Deferral:
         if x._base is not None or x._record is not None or _viewed(x):
             return False
         if x.__class__ is Pending:
-            value: Value = x._value  # type: ignore[attr-defined]
-            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)  # type: ignore[attr-defined]
+            value: Value = x._value
+            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)
         home = x._data
         return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + self._holds(home))
 
@@ -294,8 +315,8 @@ class Deferral:
             x.__class__ = Pending
             self.holds(x)
             self.written[id(home)] = home, value
-        elif x._home is not None:  # type: ignore[attr-defined]
-            self.written[id(x._home)] = x._home, value  # type: ignore[attr-defined]
+        elif x._home is not None:
+            self.written[id(x._home)] = x._home, value
         x.__dict__["_value"] = value
 
     def _holds(self, array: ndarray) -> int:
@@ -320,7 +341,8 @@ class Deferral:
         roots = [value for value in live if value.source is None]
         raised: Exception | None = None
         if roots:
-            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), _cut)
+            where = (lambda: (None, "")) if self.ended else _cut
+            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where)
             failed: Exception | None = None
             results: Sequence[Any] = ()
             if segment is not None:
@@ -397,7 +419,7 @@ def _cut() -> tuple[Any, str]:
     name = ""
     while frame is not None:
         file = frame.f_code.co_filename
-        if not internal.get(file, False) and "staticgrad" not in file:
+        if not file.startswith(PACKAGE_DIR):
             break
         name, frame = frame.f_code.co_name, frame.f_back
     return user_line(), name

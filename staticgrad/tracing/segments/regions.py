@@ -1,7 +1,8 @@
 """Calls of the package that a run repeats as a whole: backward passes, and steps of optimizers.
 
-Their operations follow from the road so far, from the tensors that they begin with, and from facts that `Structure` counts. So a
-run that is at the same step of the same road takes over all of their operations at once, with the arrays of its own tensors.
+Their operations follow from the road so far, from the tensors that they begin with, and from facts that `Structure` counts.
+So a run that is at the same step of the same road takes over all of their operations at once, with the arrays of its own
+tensors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from ...eager.grad_mode import modes
 from ...eager.pending import Pending, Value, pending
-from ...eager.tape import touch
+from ...eager.tape import Record, touch
 from ...eager.tensor import Structure, Tensor
 from ...ir import Node
 from .roads import Step
@@ -37,16 +38,21 @@ class Region:
         self.end: Step | None = None
         self.steps = 0
         self.changes = -1
+        self.numbers: list[Any] = []
+        """Those that differ between runs, on which numbers of a backward pass may depend."""
         self.whole = True
         """Whether it can be repeated."""
 
-    def source(self, origin: Any, array: np.ndarray, fixed: bool) -> None:
-        """Note an input. origin: the tensor that it is an operand of; fixed: arrays that others made are the same each time."""
+    def source(self, origin: Any, array: np.ndarray, fixed: bool, former: Node | None = None) -> None:
+        """Note an input. origin: the tensor whose array it is; fixed: it is the same each time; former: the node of another
+        copy of that tensor's array."""
         number = None if origin is None else origin.__dict__.get("_number")
         if number is not None:
             self.sources.append(("number", number))
         elif origin is not None and id(origin) in self.members:
             self.sources.append(("tensor", origin))
+        elif former is not None:
+            self.sources.append(("again", former))
         elif fixed:
             self.sources.append(("constant", array))
         else:
@@ -91,11 +97,15 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
         if kind == "number":
             group, name = source
             arrays.append((np.asarray(group[name], np.float64), None))
+        elif kind == "again":
+            if source not in deferral.sources:
+                return False
+            arrays.append((deferral.sources[source]._data.copy(), None))
         elif kind == "constant":
             arrays.append((source, None))
         else:
             array = grads.get(id(source), source)._data
-            arrays.append((array if deferral.usable(array) else array.copy(), array))
+            arrays.append((array, array) if deferral.usable(array) else (array.copy(), None))
     deferral.follow(region, arrays)
     for x, node in region.results:
         value = Value(node, deferral)
@@ -117,7 +127,7 @@ def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
     deferral.region = None
     if region.whole:
         region.end, region.changes = deferral.at, Structure.changes
-        region.members = {}
+        region.members, region.numbers = {}, [*deferral.numbers]
         start.regions[key] = region
 
 
@@ -135,30 +145,37 @@ def plain_root(deferral: Deferral, tensors: Any, others: Sequence[Any]) -> Any:
 def repeat_backward(deferral: Deferral, root: Any) -> bool:
     """Repeat a backward pass, where it is known."""
     region = deferral.at.regions.get(root._value.node)
-    if region is None or region.changes != Structure.changes:
+    if region is None or region.changes != Structure.changes or region.numbers != deferral.numbers:
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
     if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):
         return False
-    records = [deferral.records[i]() for i in region.freed]
+    records = [deferral.records[i]() for i in region.freed if i < len(deferral.records)]
     if any(record is None or record.hooks or record.freed for record in records):
         return False
-    deferral.follow(region, [(array, None) for _, array in region.sources])
+    arrays = []
+    for kind, source in region.sources:
+        if kind == "again" and source not in deferral.sources:
+            return False
+        arrays.append((deferral.sources[source]._data.copy() if kind == "again" else source, None))
+    deferral.follow(region, arrays)
     for leaf, (_, node) in zip(leaves, region.results, strict=True):
         value = Value(node, deferral)
         deferral.values.append(weakref.ref(value))
         leaf._grad = pending(value)  # type: ignore[union-attr]
     for record in records:
-        record.free()  # type: ignore[union-attr]
+        record.free()
     return True
 
 
-def learn_backward(deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region) -> None:
+def learn_backward(
+    deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region
+) -> None:
     """Keep the operations of a backward pass. done: its records; found: the leaves that had no gradient."""
     places = {id(reference()): i for i, reference in enumerate(deferral.records)}
     nodes = {id(leaf): node for node, leaf in deferral.leaves.items() if leaf is not None}
     for record in done:
-        if id(record) not in places or record.hooks:
+        if id(record) not in places or record.hooks or type(record) is not Record:  # that of a Function runs Python
             region.whole = False
         else:
             region.freed.append(places[id(record)])
@@ -167,5 +184,5 @@ def learn_backward(deferral: Deferral, start: Step, root: Node, done: Sequence[A
         if id(leaf) not in nodes or g.__class__ is not Pending or leaf._hooks or leaf._accumulated:
             region.whole = False
         else:
-            region.results.append((nodes[id(leaf)], g._value.node))  # type: ignore[union-attr]
+            region.results.append((nodes[id(leaf)], g._value.node))
     _learn(deferral, start, root, region)

@@ -57,6 +57,7 @@ class SegmentedRuns:
             try:
                 return fn(*args, **kwargs)
             finally:
+                deferral.ended = True
                 deferral.settle()
         finally:
             state.deferral = outer
@@ -84,7 +85,7 @@ class SegmentedRuns:
         summary = str(self.why).partition("\n")[0]
         lines = [f"{self.name} runs in segments, because {summary}"]
         for number, segment in enumerate(self.roads.segments):
-            line = "the end of the function" if segment.reason == "run" else f"{segment.where}, for {segment.reason}"
+            line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"
             lines.append(f"segment {number}: {segment.operations} operations, {segment.runs} runs, cut at {line}")
         for number, segment in enumerate(self.roads.segments):
             if segment.plan is not None:

@@ -1,0 +1,71 @@
+"""The choice of segments, their number and their report."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import staticgrad as sg
+from staticgrad.tracing.segments import runs
+
+
+def halved(x):
+    y = x * 2
+    if y.sum() > 3:
+        y = y / 2
+    return y + 1
+
+
+def test_known_roads_are_taken_again():
+    fn = sg.compile(halved)
+    assert [fn(sg.ones(2) * k).tolist() for k in (1, 2, 0, 1, 2, 0)] == [[2, 2], [3, 3], [1, 1]] * 2
+    assert [segment.runs for segment in fn.segmented.roads.segments] == [6, 4, 2]
+
+
+def test_report():
+    fn = sg.compile(halved)
+    fn(sg.ones(2))
+    text = fn.explain()
+    assert "halved runs in segments, because" in text
+    assert re.search(r"cut at .*test_runs.py:\d+   if y.sum\(\) > 3:, for __bool__", text)
+    assert re.search(r"segment 1: \d+ operations, 1 runs, cut at the end of the function", text), text[:800]
+    assert fn.plan.host_calls == 0
+
+
+def test_eager_and_error():
+    fn = sg.compile(halved, on_break="eager")
+    assert fn(sg.ones(2)).tolist() == [2, 2]
+    assert not fn.segmented.roads.segments
+    for refusing in (sg.compile(halved, on_break="error"), sg.compile(halved, fullgraph=True)):
+        with pytest.raises(sg.TraceError, match="its truth value"):
+            refusing(sg.ones(2))
+
+
+def test_many_roads_run_operation_by_operation(monkeypatch):
+    monkeypatch.setattr(runs, "MOST", 2)
+    fn = sg.compile(lambda x: (x.item(), sg.ones(int(x.item())).sum() * x))
+    assert fn(sg.tensor(1.0))[1].item() == 1
+    with pytest.warns(RuntimeWarning, match="beyond 2 segments it runs operation by operation"):
+        assert [fn(sg.tensor(float(k)))[1].item() for k in range(1, 6)] == [1, 4, 9, 16, 25]
+
+
+def test_nested_functions_and_steps_of_a_loop():
+    inner = sg.compile(lambda x: x * 2)
+
+    @sg.compile
+    def outer(x):
+        return inner(x).item() + inner(x)
+
+    assert outer(sg.tensor(1.0)).item() == 4
+    assert [r.item() for r in outer.loop([sg.tensor(1.0), sg.tensor(2.0)])] == [4, 8]
+
+
+def test_prints_of_a_trace_are_not_repeated(capsys):
+    @sg.compile
+    def step(x):
+        print("once")
+        return x.item()
+
+    assert step(sg.tensor(1.0)) == 1
+    assert capsys.readouterr().out == "once\n"

@@ -1,0 +1,79 @@
+"""Results of compiled functions that callers differentiate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn
+
+X = np.random.default_rng(0).standard_normal((4, 3)).astype("float32")
+
+
+def gradients(fn, model, x, loss):
+    x = sg.tensor(x, requires_grad=True)
+    model.zero_grad()
+    sg.manual_seed(1)
+    loss(fn(x)).backward()
+    return [p.grad.numpy().copy() for p in model.parameters()] + [x.grad.numpy().copy()]
+
+
+@pytest.mark.parametrize(
+    ("layer", "take"),
+    [(nn.Tanh(), lambda m: m), (nn.Dropout(0.5), lambda m: m), (nn.Tanh(), lambda m: lambda x: (m(x), 2 * m(x).sum()))],
+)
+def test_gradients_agree_with_eager_mode(layer, take):
+    sg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 2))
+    fn = sg.compile(take(model))
+
+    def loss(y):
+        return (y[0] ** 2).sum() * y[1] if isinstance(y, tuple) else (y**2).sum()
+
+    for count in (4, 4, 3, 2):  # values are computed again; returned by the plan; other extents
+        found = gradients(fn, model, X[:count], loss)
+        for a, b in zip(found, gradients(take(model), model, X[:count], loss), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_rules_of_the_tape_hold():
+    w = sg.ones(3, requires_grad=True)
+    fn = sg.compile(lambda x: (x * w * w).exp().sum())
+    x = sg.ones(3)
+    y = fn(x)
+    assert y.requires_grad
+    y.backward()
+    with pytest.raises(sg.GradientError, match="a second time"):
+        y.backward()
+    y = fn(x)
+    with sg.no_grad():
+        w.add_(1)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+    with pytest.raises(sg.GradientError, match="can't be differentiated again"):
+        sg.grad(fn(x), [w], create_graph=True)
+    with sg.no_grad():
+        assert not fn(x).requires_grad
+
+
+def test_a_step_with_its_own_backward_returns_plain_tensors():
+    w = sg.ones(3, requires_grad=True)
+
+    @sg.compile
+    def step(x):
+        loss = (x * w).sum()
+        loss.backward()
+        return loss, loss * 1
+
+    assert [x.requires_grad for x in step(sg.ones(3))] == [False, False]
+
+
+def test_an_argument_with_a_tape_of_its_own():
+    w = sg.ones(3, requires_grad=True)
+    fn = sg.compile(lambda h: (h * h).sum())
+    fn(w * 2).backward()
+    assert w.grad.tolist() == [8, 8, 8]
+    step = sg.compile(lambda h: (h * h).sum().backward(), on_break="error")
+    with pytest.raises(sg.TraceError, match="an argument with a tape of its own"):
+        step(w * 2)

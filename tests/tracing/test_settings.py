@@ -1,0 +1,80 @@
+"""PyTorch's arguments of `compile`, and modules under it."""
+
+from __future__ import annotations
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn, optim
+
+
+@pytest.mark.parametrize(
+    "decorate",
+    [
+        sg.compile,
+        sg.compile(),
+        sg.compile(fullgraph=True, dynamic=False, backend="inductor", mode="max-autotune"),
+        lambda fn: sg.compile(fn, options={"trace": True}, backend="aot_eager"),
+        sg.compile(disable=True),
+        sg.compile(backend="eager"),
+    ],
+)
+def test_arguments(decorate):
+    assert decorate(lambda x: x + 1)(sg.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"backend": "tvm"}, "Invalid backend: 'tvm'"),
+        ({"mode": "fast"}, "Unrecognized mode=fast"),
+        ({"mode": "default", "options": {}}, "Either mode or options"),
+        ({"on_break": "stop"}, "on_break is one of 'split', 'eager', 'error'"),
+        ({"fullgraph": True, "on_break": "split"}, "fullgraph=True refuses"),
+    ],
+)
+def test_refused_arguments(settings, text):
+    with pytest.raises(sg.ArgumentError, match=text):
+        sg.compile(lambda x: x, **settings)
+
+
+def test_modules():
+    model = sg.compile(nn.Sequential(nn.Linear(3, 2), nn.Dropout()))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    model.eval()
+    assert not model.training
+    model(sg.ones(1, 3)).sum().backward()
+    optimizer.step()
+    assert model._orig_mod[0].bias.grad.tolist() == [1, 1]
+    assert list(model.state_dict()) == ["0.weight", "0.bias"]
+    model.scale = 2
+    assert model._orig_mod.scale == 2
+    with pytest.raises(AttributeError):
+        model.missing  # noqa: B018
+
+
+def test_prints_without_a_cut(capsys):
+    @sg.compile
+    def double(x):
+        y = 2 * x
+        sg.print("y:", y, sep="")
+        return y
+
+    for k in range(3):
+        double(sg.tensor(float(k)))
+    assert double.segmented is None
+    assert capsys.readouterr().out == "y:tensor(0.)\ny:tensor(2.)\ny:tensor(4.)\n"
+
+
+def test_breakpoints(monkeypatch):
+    seen = []
+
+    @sg.compile
+    def double(x):
+        y = 2 * x
+        sg.debug.breakpoint()
+        return y
+
+    monkeypatch.setattr("sys.breakpointhook", lambda: seen.append(1))
+    assert [double(sg.tensor(float(k))).item() for k in range(2)] == [0, 2]
+    assert seen == [1, 1]
