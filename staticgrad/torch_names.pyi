@@ -1020,7 +1020,9 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+    numbers in both parts.
+    """
 
 def nanmean(
     input: Any,
@@ -1768,8 +1770,14 @@ def view_as(input: Any, other: Any) -> Tensor:
 def view_as_complex(input: Any) -> Tensor:
     """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
 
+def view_as_complex_copy(input: Any) -> Tensor:
+    """`view_as_complex` in memory of its own."""
+
 def view_as_real(input: Any) -> Tensor:
     """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
+
+def view_as_real_copy(input: Any) -> Tensor:
+    """`view_as_real` in memory of its own."""
 
 def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`input` in another shape, in memory of its own."""
@@ -1943,6 +1951,6 @@ __all__ = [
     "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide",
     "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",
     "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var", "var_mean",
-    "vdot", "view_as", "view_as_complex", "view_as_real", "view_copy", "vsplit", "vstack", "where", "while_loop", "xlogy",
-    "zeros_like",
+    "vdot", "view_as", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vsplit",
+    "vstack", "where", "while_loop", "xlogy", "zeros_like",
 ]  # fmt: skip

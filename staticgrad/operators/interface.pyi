@@ -1571,7 +1571,9 @@ class Tensor:
         posinf: builtins.float | None = None,
         neginf: builtins.float | None = None,
     ) -> Tensor:
-        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+        numbers in both parts.
+        """
 
     def nan_to_num_(
         self,
@@ -3834,7 +3836,9 @@ class Functions:
         posinf: float | None = None,
         neginf: float | None = None,
     ) -> Tensor:
-        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+        numbers in both parts.
+        """
 
     @staticmethod
     def nanmean(
@@ -4789,8 +4793,16 @@ class Functions:
         """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
 
     @staticmethod
+    def view_as_complex_copy(input: Any) -> Tensor:
+        """`view_as_complex` in memory of its own."""
+
+    @staticmethod
     def view_as_real(input: Any) -> Tensor:
         """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
+
+    @staticmethod
+    def view_as_real_copy(input: Any) -> Tensor:
+        """`view_as_real` in memory of its own."""
 
     @staticmethod
     def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:

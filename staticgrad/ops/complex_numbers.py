@@ -183,6 +183,18 @@ def view_as_complex(input: Any) -> Tensor:
     return apply(view_as_complex_op, input)
 
 
+@torch_function(method=False)
+def view_as_real_copy(input: Any) -> Tensor:
+    """`view_as_real` in memory of its own."""
+    return F.clone(F.view_as_real(input))
+
+
+@torch_function(method=False)
+def view_as_complex_copy(input: Any) -> Tensor:
+    """`view_as_complex` in memory of its own."""
+    return F.clone(F.view_as_complex(input))
+
+
 @torch_function(np.conj)
 def conj(input: Any) -> Tensor:
     """The conjugate; of real numbers, `input` itself."""
