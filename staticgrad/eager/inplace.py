@@ -336,7 +336,7 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
         unknown = [word for word in named if word not in defaults]
         if len(args) > len(defaults) or unknown:
             raise TypeError(f"{name}() takes {', '.join(defaults)} and generator, got {', '.join(unknown) or len(args)}")
-        if self.dtype in PART_OF and name != "normal_":
+        if self.dtype in PART_OF and name not in ("normal_", "uniform_"):
             raise DTypeError(f"{name} is not implemented for complex numbers", f"use x.real.{name}(...) and x.imag.{name}(...)")
         given = {**defaults, **dict(zip(defaults, args, strict=False)), **named}
         check_change(self)
@@ -366,7 +366,8 @@ def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
 def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
     from .generator import rand
 
-    return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + low
+    least = complex(low, low) if x.dtype in PART_OF else low
+    return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + least
 
 
 def _exponential(x: Tensor, source: Any, rate: float) -> Any:

@@ -38,8 +38,9 @@ def test_random_numbers():
     assert abs(x.var().item() - 1) < 0.1
     assert abs(x.real.var().item() - 0.5) < 0.05
     assert sg.rand_like(x).imag.min() >= 0
-    with pytest.raises(DTypeError, match="uniform_ is not implemented for complex numbers"):
-        x.uniform_()
+    assert x.uniform_(2, 3).imag.min() >= 2
+    with pytest.raises(DTypeError, match="exponential_ is not implemented for complex numbers"):
+        x.exponential_()
 
 
 def test_promotion():
