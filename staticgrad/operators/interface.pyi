@@ -1214,7 +1214,7 @@ class Tensor:
         Raises DTypeError for real numbers, ShapeError, and ArgumentError where windows leave a gap.
         """
 
-    def item(self) -> Any:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     @property
