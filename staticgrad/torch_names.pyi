@@ -41,7 +41,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     """beta * input + alpha * outer(vec1, vec2)."""
 
 def adjoint(input: Any) -> Tensor:
-    """The last two axes swapped."""
+    """The last two axes swapped, and the conjugate."""
 
 def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
@@ -96,7 +96,7 @@ def aminmax(
     """The named tuple (min, max) along one axis, or of all elements."""
 
 def angle(input: Any) -> Tensor:
-    """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
+    """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
 
 def any(
     x: TensorLike,
@@ -312,6 +312,9 @@ def column_stack(*tensors: Any) -> Tensor:
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """The combinations of r elements of a 1-D tensor, one per row."""
 
+def complex(real: Any, imag: Any) -> Tensor:
+    """real + i imag, broadcast. Both are float32, or both float64; raises DTypeError otherwise."""
+
 def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
@@ -319,11 +322,11 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
-
-    In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
-    does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
-    ArgumentError, ShapeError and DTypeError when the branches disagree.
+    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+    what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError
+    and
+    DTypeError when the branches disagree.
 
     Examples:
         >>> sg.cond(sg.tensor(True), lambda x: x + 1, lambda x: x - 1, sg.tensor(1.0))
@@ -331,7 +334,7 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     """
 
 def conj(input: Any) -> Tensor:
-    """`input`: numbers are real."""
+    """The conjugate; of real numbers, `input` itself."""
 
 def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """|input| with the sign of `other`."""
@@ -389,9 +392,6 @@ def deg2rad(input: Any) -> Tensor:
 
 def det(A: Any) -> Tensor:
     """The determinant of square matrices."""
-
-def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
-    """As the function without `_copy`, in memory of its own."""
 
 def diag(input: Any, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
@@ -520,7 +520,7 @@ def flipud(input: Any) -> Tensor:
     """`input` in reverse order along axis 0."""
 
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent in float64."""
+    """input ** exponent in float64, or complex128."""
 
 def floor(input: TensorLike, *, out: None = None) -> Tensor:
     """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
@@ -569,9 +569,6 @@ def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 
 def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x >= y elementwise, bool."""
-
-def geqrf(input: Any) -> return_types.geqrf:
-    """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
 def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
@@ -683,6 +680,9 @@ def igamma(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The regularized upper incomplete gamma function."""
 
+def imag(input: Any) -> Tensor:
+    """The imaginary parts, a view. Raises DTypeError for real numbers."""
+
 @overload
 def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
 @overload
@@ -755,7 +755,25 @@ def isposinf(input: Any) -> Tensor:
     """Where `input` is plus infinity."""
 
 def isreal(input: Any) -> Tensor:
-    """True everywhere: numbers are real."""
+    """Where the imaginary part is 0; everywhere for real numbers."""
+
+def istft(
+    input: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal of `stft`'s result, by least squares: real unless `return_complex`. length: of the signal, which zeros
+    fill.
+
+    Raises DTypeError for real numbers, ShapeError, and ArgumentError where windows leave a gap.
+    """
 
 def kaiser_window(
     window_length: int,
@@ -801,29 +819,6 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
     """log|gamma(x)|."""
 
-def lobpcg(
-    A: Any,
-    k: int | None = None,
-    B: Any = None,
-    X: Any = None,
-    n: int | None = None,
-    iK: Any = None,
-    niter: int | None = None,
-    tol: float | None = None,
-    largest: bool | None = None,
-    method: str | None = None,
-    tracker: Any = None,
-    ortho_iparams: Any = None,
-    ortho_fparams: Any = None,
-    ortho_bparams: Any = None,
-) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) eigenvalues and their vectors, A v = w B v, of symmetric A and positive definite B.
-
-    LAPACK finds all of them at once, so start values (X), preconditioners (iK) and what else steers PyTorch's iteration
-    change
-    nothing. Raises ArgumentError for a tracker, which there is no iteration to call.
-    """
-
 def log(input: TensorLike, *, out: None = None) -> Tensor:
     """Natural logarithm."""
 
@@ -852,7 +847,7 @@ def logcumsumexp(*, input: Any, axis: int) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow."""
 
 def logdet(input: Any) -> Tensor:
-    """log(det), NaN for a negative determinant."""
+    """log(det), NaN for a negative determinant of real matrices."""
 
 def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """numpy.logical_and, bool."""
@@ -1025,7 +1020,9 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+    numbers in both parts.
+    """
 
 def nanmean(
     input: Any,
@@ -1149,20 +1146,8 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless one is given."""
 
-def orgqr(A: Any, tau: Any) -> Any:
-    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
-
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
-
 def outer(x: TensorLike, y: TensorLike) -> Tensor:
     """x[i] * y[j] for 1-D operands."""
-
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
-    the
-    principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
-    """
 
 def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """x with its axes in the order `axes` (reversed when none are given)."""
@@ -1175,6 +1160,9 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`, in its dtype."""
+
+def polar(abs: Any, angle: Any) -> Tensor:
+    """abs (cos(angle) + i sin(angle)). Both are float32, or both float64; raises DTypeError otherwise."""
 
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
@@ -1265,7 +1253,7 @@ def ravel(input: Any) -> Tensor:
     """`input` with all axes joined into one."""
 
 def real(input: Any) -> Tensor:
-    """`input`: numbers are real."""
+    """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
 def reciprocal(x: TensorLike) -> Tensor:
     """1 / x."""
@@ -1303,6 +1291,9 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
 
 def reshape_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`."""
+
+def resolve_conj(input: Any) -> Tensor:
+    """`input`: a conjugate is computed when it is written."""
 
 def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
@@ -1404,20 +1395,20 @@ def select(input: Any, dim: int, index: Any) -> Tensor: ...
 def select(*, input: Any, axis: int, index: Any) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
-def select_copy(input: Any, *args: Any, _source: str = 'select', **named: Any) -> Tensor:
-    """As the function without `_copy`, in memory of its own."""
-
 @overload
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
 @overload
 def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Tensor:
     """`input` with `src` as the slice at one position along `dim`."""
 
+def sgn(input: Any) -> Tensor:
+    """x / |x|, 0 for 0; of real numbers `sign`."""
+
 def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
     """1 / (1 + exp(-x))."""
 
-def sign(input: Any, *, out: None = None) -> Tensor:
-    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+def sign(input: TensorLike, *, out: None = None) -> Tensor:
+    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
 def signbit(input: Any) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
@@ -1430,17 +1421,6 @@ def sinc(input: Any) -> Tensor:
 
 def sinh(input: TensorLike, *, out: None = None) -> Tensor:
     """Hyperbolic sine."""
-
-def slice_copy(
-    input: Any,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
-    *,
-    axis: int = 0,
-) -> Tensor:
-    """input[start:end:step] along `dim`, in memory of its own."""
 
 def slice_scatter(
     input: Any,
@@ -1486,7 +1466,7 @@ def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
     """Square root."""
 
 def square(input: TensorLike, *, out: None = None) -> Tensor:
-    """x * x; booleans count as integers."""
+    """x * x."""
 
 def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
@@ -1521,6 +1501,26 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     """`std` and `mean`."""
 
+def stft(
+    input: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = 'reflect',
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """The transforms of windows of `n_fft` elements every `hop_length` (n_fft // 4), frequencies before windows.
+
+    input: (length,) or (batch, length); the result (..., n, windows), where n is n_fft // 2 + 1 if it is onesided. window:
+    factors of `win_length` elements. center: the signal gets n_fft // 2 elements more at its ends. Raises ArgumentError,
+    ShapeError.
+    """
+
 def stop_gradient(x: TensorLike) -> Tensor:
     """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
 
@@ -1544,10 +1544,7 @@ def sum_to_size(input: Any, *size: Any) -> Tensor:
     """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
-    """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
-
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
+    """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
@@ -1765,10 +1762,22 @@ def var_mean(
     """`var` and `mean`."""
 
 def vdot(input: Any, other: Any) -> Tensor:
-    """The product of two vectors."""
+    """The product of two vectors, of which the first is conjugated."""
 
 def view_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`, in the same memory."""
+
+def view_as_complex(input: Any) -> Tensor:
+    """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
+
+def view_as_complex_copy(input: Any) -> Tensor:
+    """`view_as_complex` in memory of its own."""
+
+def view_as_real(input: Any) -> Tensor:
+    """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
+
+def view_as_real_copy(input: Any) -> Tensor:
+    """`view_as_real` in memory of its own."""
 
 def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`input` in another shape, in memory of its own."""
@@ -1892,10 +1901,8 @@ multiply = mul
 narrow_copy = narrow
 negative = neg
 not_equal = ne
-resolve_conj = conj
-resolve_neg = conj
+resolve_neg = resolve_conj
 row_stack = vstack
-sgn = sign
 split_copy = split
 split_with_sizes_copy = split_with_sizes
 subtract = sub
@@ -1916,33 +1923,34 @@ __all__ = [
     "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "broadcast_like",
     "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "ceil",
     "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
-    "clone", "column_stack", "combinations", "concat", "concatenate", "cond", "conj", "conj_physical", "copysign", "corrcoef",
-    "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad",
-    "det", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma",
-    "dist", "div", "divide", "dot", "dropout", "dsplit", "dstack", "einsum", "empty_like", "eq", "equal", "erf", "erfc",
-    "erfinv", "exp", "exp2", "expand", "expand_as", "expand_copy", "expand_dims", "expm1", "fill", "fix", "flatten", "flip",
-    "fliplr", "flipud", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "full_like", "gather",
-    "gcd", "ge", "geqrf", "ger", "getitem", "gradient", "greater", "greater_equal", "gt", "hamming_window", "hann_window",
-    "heaviside", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "igamma", "igammac", "index_add",
-    "index_along", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inner", "inverse", "isclose",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "kaiser_window", "kron", "kthvalue", "lcm",
-    "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "lobpcg", "log", "log10", "log1p", "log2", "log_softmax",
-    "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-    "logsumexp", "lt", "lu", "lu_solve", "lu_unpack", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp",
-    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim",
-    "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum",
-    "narrow", "narrow_copy", "ne", "neg", "negative", "nextafter", "nonzero", "nonzero_static", "norm", "normal", "not_equal",
-    "one_hot", "ones_like", "orgqr", "ormqr", "outer", "pca_lowrank", "permute", "permute_copy", "pinverse", "poisson",
-    "polygamma", "positive", "pow", "prod", "put", "qr", "quantile", "rad2deg", "rand_like", "randint_like", "randn_like",
-    "ravel", "real", "reciprocal", "relu", "remainder", "renorm", "repeat", "repeat_interleave", "reshape", "reshape_as",
-    "resolve_conj", "resolve_neg", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan", "scatter", "scatter_add",
-    "scatter_reduce", "searchsorted", "select", "select_copy", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin",
-    "sinc", "sinh", "slice_copy", "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy",
+    "clone", "column_stack", "combinations", "complex", "concat", "concatenate", "cond", "conj", "conj_physical", "copysign",
+    "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumsum",
+    "cumulative_trapezoid", "deg2rad", "det", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
+    "diagonal_scatter", "diff", "digamma", "dist", "div", "divide", "dot", "dropout", "dsplit", "dstack", "einsum",
+    "empty_like", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand", "expand_as", "expand_copy", "expand_dims",
+    "expm1", "fill", "fix", "flatten", "flip", "fliplr", "flipud", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ge", "ger", "getitem", "gradient", "greater", "greater_equal",
+    "gt", "hamming_window", "hann_window", "heaviside", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0",
+    "igamma", "igammac", "imag", "index_add", "index_along", "index_copy", "index_fill", "index_put", "index_reduce",
+    "index_select", "inner", "inverse", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal",
+    "istft", "kaiser_window", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10",
+    "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logit", "logsumexp", "lt", "lu", "lu_solve", "lu_unpack", "masked_fill", "masked_scatter",
+    "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum",
+    "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean",
+    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative", "nextafter", "nonzero",
+    "nonzero_static", "norm", "normal", "not_equal", "one_hot", "ones_like", "outer", "permute", "permute_copy", "pinverse",
+    "poisson", "polar", "polygamma", "positive", "pow", "prod", "put", "qr", "quantile", "rad2deg", "rand_like",
+    "randint_like", "randn_like", "ravel", "real", "reciprocal", "relu", "remainder", "renorm", "repeat", "repeat_interleave",
+    "reshape", "reshape_as", "resolve_conj", "resolve_neg", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan",
+    "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select", "select_scatter", "sgn", "sigmoid", "sign",
+    "signbit", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy",
     "split_with_sizes", "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
-    "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy",
-    "take", "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace",
-    "transpose", "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices",
-    "true_divide", "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive",
-    "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var",
-    "var_mean", "vdot", "view_as", "view_copy", "vsplit", "vstack", "where", "while_loop", "xlogy", "zeros_like",
+    "stft", "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "swapaxes", "swapdims", "t", "t_copy", "take",
+    "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace", "transpose",
+    "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide",
+    "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",
+    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var", "var_mean",
+    "vdot", "view_as", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vsplit",
+    "vstack", "where", "while_loop", "xlogy", "zeros_like",
 ]  # fmt: skip

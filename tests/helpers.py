@@ -62,7 +62,7 @@ def rng_of(name: str) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
+RTOL = {np.dtype(kind): 1e-12 if kind in ("f8", "c16") else 2e-5 for kind in ("f4", "f8", "c8", "c16")}
 """How far results of a plan may be from those of eager mode, as a part of the largest element."""
 
 
@@ -87,7 +87,7 @@ def assert_close(
         np.testing.assert_array_equal(np.signbit(actual[zero]), np.signbit(expected[zero]), err_msg=f"{what}: sign of zero")
     if rtol is None:
         rtol = RTOL.get(expected.dtype, 0.0)
-    if expected.dtype.kind != "f" or (rtol == 0.0 and atol is None):
+    if expected.dtype.kind not in "fc" or (rtol == 0.0 and atol is None):
         np.testing.assert_array_equal(actual, expected, err_msg=what)
         return
     finite = np.abs(expected[np.isfinite(expected)])

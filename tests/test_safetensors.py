@@ -14,7 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.safetensors import SafetensorsError, load_file, save_file
+from staticgrad.safetensors import PAIRS, SafetensorsError, load_file, save_file
 
 
 def written(path: Path, header: Any, body: bytes) -> Path:
@@ -100,7 +100,9 @@ WRONG = [
     ({"a": entry("F32", [1], 4, 8)}, 8, "invalid offset for tensor `a`"),
     ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, 4, "invalid offset for tensor"),
     ({"a": entry("F32", [1], 0, 4)}, 8, "incomplete metadata, file not fully covered"),
-    ({"a": entry("C64", [1], 0, 8)}, 8, "a: dtype C64 is not supported"),
+    ({"a": entry("U64", [1], 0, 8)}, 8, "a: dtype U64 is not supported"),
+    ({"a": entry("F64", [1], 0, 8), "__metadata__": {PAIRS: '["a"]'}}, 8, "'a' holds no pairs of float64 numbers"),
+    ({"a": entry("F64", [1], 0, 8), "__metadata__": {PAIRS: "a"}}, 8, "has to be a list of names"),
     ([], 0, "invalid type: sequence"),
     ({"a": []}, 0, "invalid JSON in header"),
     ({"a": {}}, 0, "missing field `dtype`"),

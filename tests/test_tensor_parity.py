@@ -55,11 +55,11 @@ OTHER_ARGUMENTS = {
     "addbmm", "addbmm_", "addmm", "addmm_", "addmv", "addmv_", "addr_", "as_strided_scatter", "baddbmm", "baddbmm_", "bfloat16",
     "bmm", "cdouble", "cfloat", "chalf", "cholesky", "cholesky_solve", "cuda", "det", "dsplit", "geometric_", "half",
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
-    "inverse", "istft", "stft", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put", "put_",
-    "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
+    "inverse", "istft", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put",
+    "put_", "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
     "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter", "set_",
     "slogdet", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "triangular_solve", "unflatten", "unfold",
-    "unsqueeze_",
+    "stft", "unsqueeze_",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long", "complex"}

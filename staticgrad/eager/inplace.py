@@ -341,7 +341,7 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
         unknown = [word for word in named if word not in defaults]
         if len(args) > len(defaults) or unknown:
             raise TypeError(f"{name}() takes {', '.join(defaults)} and generator, got {', '.join(unknown) or len(args)}")
-        if self.dtype in PART_OF and name != "normal_":
+        if self.dtype in PART_OF and name not in ("normal_", "uniform_"):
             raise DTypeError(f"{name} is not implemented for complex numbers", f"use x.real.{name}(...) and x.imag.{name}(...)")
         given = {**defaults, **dict(zip(defaults, args, strict=False)), **named}
         check_change(self)
@@ -380,7 +380,8 @@ def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
 
     given = isinstance(low, Operators) or isinstance(high, Operators) or low <= high
     _check_drawing(given, f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
-    return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + low
+    least = complex(low, low) if x.dtype in PART_OF else low
+    return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + least
 
 
 def _exponential(x: Tensor, source: Any, rate: float) -> Any:

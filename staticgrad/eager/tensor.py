@@ -153,13 +153,14 @@ class Tensor(Operators):
             state.deferral.settle()
         return self._data
 
-    def item(self) -> Any:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a number")
-        return self._data.item()
+        number: builtins.float | builtins.int | builtins.bool = self._data.item()  # complex, of a complex tensor
+        return number
 
     def tolist(self) -> Any:
         if frontends.tracing and state.tracer is not None:

@@ -13,7 +13,7 @@ from ..errors import Where
 from ..signals import module
 from ..types import TensorType
 from .node import Literal, Node
-from .op import OpDef, is_complex, over_complex
+from .op import OpDef, over_complex
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -67,8 +67,11 @@ class Graph:
         after: tuple[Node, ...] = (),
     ) -> Node:
         """Append a node, or return its twin when this graph interns. Complex numbers take the op's record over them."""
-        if type.dtype.kind == "c" or is_complex([node.type for node in inputs]):
+        if type.dtype.kind == "c":
             op = over_complex(op)
+        for node in inputs:
+            if node.type.dtype.kind == "c":
+                op = over_complex(op)
         return self.append(Node(op, inputs, attrs, type, name, where, after))
 
     def append(self, node: Node) -> Node:

@@ -362,7 +362,7 @@ class Module:
         if dtype.kind not in INEXACT:
             raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
         for tensor in [*self.parameters(), *self.buffers()]:
-            if tensor.dtype.kind in INEXACT and tensor.dtype != dtype:
+            if tensor.dtype.kind in ("f", dtype.kind) and tensor.dtype != dtype:  # complex ones don't become real
                 g: Any = tensor.grad
                 tensor.grad = None
                 tensor.data = tensor._data.astype(dtype)

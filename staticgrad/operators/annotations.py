@@ -16,7 +16,7 @@ else:
 Array: TypeAlias = "Tensor | np.ndarray"
 """What has a shape and a dtype."""
 TensorLike: TypeAlias = "Tensor | np.ndarray | np.generic | complex | list[Any] | tuple[Any, ...]"
-"""What operations take: tensors of any mode, arrays, numbers (bool, int and float are complex to type checkers), and lists of those."""
+"""What operations take: tensors of any mode, arrays, numbers (real ones are complex to type checkers), and lists of those."""
 Index: TypeAlias = "Tensor | np.ndarray | slice | EllipsisType | int | list[Any] | tuple[Any, ...] | None"
 """What stands between the brackets of x[...]."""
 

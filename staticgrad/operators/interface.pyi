@@ -1229,7 +1229,7 @@ class Tensor:
         Raises DTypeError for real numbers, ShapeError, and ArgumentError where windows leave a gap.
         """
 
-    def item(self) -> Any:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     @property
@@ -1589,7 +1589,9 @@ class Tensor:
         posinf: builtins.float | None = None,
         neginf: builtins.float | None = None,
     ) -> Tensor:
-        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+        numbers in both parts.
+        """
 
     def nan_to_num_(
         self,
@@ -3910,7 +3912,9 @@ class Functions:
         posinf: float | None = None,
         neginf: float | None = None,
     ) -> Tensor:
-        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+        numbers in both parts.
+        """
 
     @staticmethod
     def nanmean(
@@ -4902,8 +4906,16 @@ class Functions:
         """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
 
     @staticmethod
+    def view_as_complex_copy(input: Any) -> Tensor:
+        """`view_as_complex` in memory of its own."""
+
+    @staticmethod
     def view_as_real(input: Any) -> Tensor:
         """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
+
+    @staticmethod
+    def view_as_real_copy(input: Any) -> Tensor:
+        """`view_as_real` in memory of its own."""
 
     @staticmethod
     def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
-from ..ir import REGISTRY, Graph, Node, OpDef, is_complex, literal, over_complex
+from ..ir import REGISTRY, Graph, Node, OpDef, literal, over_complex
 from ..types import (
     SUPPORTED,
     TensorType,
@@ -37,10 +37,14 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         nodes = tuple([
             as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
         ])  # fmt: skip
-        if is_complex([node.type for node in nodes]):
-            op = over_complex(op)
-        result = op.infer(*[node.type for node in nodes], **attrs)
+        types = [node.type for node in nodes]
+        for kind in types:
+            if kind.dtype.kind == "c":
+                op = over_complex(op)
+        result = op.infer(*types, **attrs)
         result.check_size()
+        if result.dtype.kind == "c":
+            op = over_complex(op)
     except UnknownExtentError as error:
         if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
             found: Symbol = frontends.defer(graph, op, operands, attrs)
@@ -49,7 +53,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()
-    node = graph.add(op, nodes, attrs, result, graph.claim_name(name) if name else "", where, after)
+    node = graph.append(Node(op, nodes, attrs, result, graph.claim_name(name) if name else "", where, after))
     return Symbol(graph, node)
 
 

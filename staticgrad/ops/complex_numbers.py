@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, enter_as, torch_function
-from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float
+from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
 from .batching import aligned, leading
 from .operands import dtype_of, operand, promoted
 from .over_complex import OWN
@@ -38,7 +38,8 @@ def _both(re: TensorType, im: TensorType) -> TensorType:
 
 
 def _joined(re: np.ndarray, im: np.ndarray) -> np.ndarray:
-    out = np.empty(np.broadcast_shapes(re.shape, im.shape), COMPLEX_OF[re.dtype])
+    kind = _both(type_of(re), type_of(im))
+    out = np.empty(kind.shape, kind.dtype)
     out.real, out.imag = re, im
     return out
 
@@ -180,6 +181,18 @@ def view_as_real(input: Any) -> Tensor:
 def view_as_complex(input: Any) -> Tensor:
     """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
     return apply(view_as_complex_op, input)
+
+
+@torch_function(method=False)
+def view_as_real_copy(input: Any) -> Tensor:
+    """`view_as_real` in memory of its own."""
+    return F.clone(F.view_as_real(input))
+
+
+@torch_function(method=False)
+def view_as_complex_copy(input: Any) -> Tensor:
+    """`view_as_complex` in memory of its own."""
+    return F.clone(F.view_as_complex(input))
 
 
 @torch_function(np.conj)

@@ -161,7 +161,7 @@ def rad2deg(input: Any) -> Tensor:
 @torch_function(np.trunc, inplace=True, names=("fix",))
 def trunc(input: Any) -> Tensor:
     """The integer next to `input` on the side of 0; integers stay what they are."""
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind in "biu":
         return F.clone(input)
     return F.where(input < 0, F.ceil(input), F.floor(input))
 
@@ -223,7 +223,10 @@ def heaviside(input: Any, values: Any) -> Tensor:
 
 @torch_function(np.nan_to_num, inplace=True)
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
+    numbers in both parts."""
+    if dtype_of(input).kind == "c":
+        return F.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (F.real(input), F.imag(input))))
     if dtype_of(input).kind != "f":
         return F.clone(input)
     most = float(np.finfo(dtype_of(input)).max)
@@ -287,16 +290,22 @@ def isinf(input: Any) -> Tensor:
     return F.eq(F.abs(input), math.inf)
 
 
+def _ordered(name: str, x: Any) -> Any:
+    if dtype_of(x).kind == "c":
+        raise DTypeError(f"{name} does not support complex inputs", "use x.real and x.imag")
+    return x
+
+
 @torch_function()
 def isposinf(input: Any) -> Tensor:
     """Where `input` is plus infinity."""
-    return F.eq(input, math.inf) if dtype_of(input).kind == "f" else F.zeros_like(input, dtype=bool_)
+    return F.eq(_ordered("isposinf", input), math.inf) if dtype_of(input).kind in INEXACT else F.zeros_like(input, dtype=bool_)
 
 
 @torch_function()
 def isneginf(input: Any) -> Tensor:
     """Where `input` is minus infinity."""
-    return F.eq(input, -math.inf) if dtype_of(input).kind == "f" else F.zeros_like(input, dtype=bool_)
+    return F.eq(_ordered("isneginf", input), -math.inf) if dtype_of(input).kind in INEXACT else F.zeros_like(input, dtype=bool_)
 
 
 @torch_function(np.isclose)

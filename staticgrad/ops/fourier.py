@@ -133,7 +133,7 @@ c2r_op: OpDef = define(
 
 def fitted(x: Any, axis: int, n: int) -> Any:
     """x with n elements along an axis: the first ones, or all with zeros after them."""
-    have = x.shape[axis]
+    have = extent("fft", x, axis)
     if have == n:
         return x
     if have > n:

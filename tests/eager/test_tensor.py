@@ -78,7 +78,7 @@ def test_tensor_copies_and_as_tensor_shares():
     [
         ("abc", "can't make a tensor of str"),
         ([None], "can't make a tensor of list"),
-        (1j, "can't make a tensor of complex"),
+        (np.clongdouble(1j), "dtype complex256 is not supported"),
         (np.float16(1), "dtype float16 is not supported"),
     ],
     ids=str,
@@ -450,7 +450,7 @@ def test_arrays_of_float64_promote_and_numpy_scalars_are_weak():
 @pytest.mark.parametrize(
     ("fn", "text"),
     [
-        (lambda t: np.linalg.eigvals(t), "numpy.eigvals can't be differentiated"),
+        (lambda t: np.unwrap(t), "numpy.unwrap can't be differentiated"),
         (lambda t: np.partition(t, 1), "numpy.partition can't be differentiated"),
         (lambda t: np.interp(t, [0, 1], [0, 1]), "numpy.interp can't be differentiated"),
         (lambda t: np.sum(t, initial=1.0), "numpy.sum can't be differentiated with initial"),

@@ -333,7 +333,7 @@ TRUSTED = {
     "sum": (one_op("sum", F34, axis=(7,), keepdims=False, gives=F34), "axis has to be axes of operand 0"),
     "slice": (one_op("slice", F34, slices=((0, 2, 0),), gives=F34), "slices has to be at most one integer or (start, stop"),
     "concatenate": (one_op("concatenate", F3, axis=-1, gives=F3), "axis has to be an axis of operand 0"),
-    "cast": (one_op("cast", F3, dtype=np.dtype(np.complex64), gives=F3), "dtype has to be a dtype"),
+    "cast": (one_op("cast", F3, dtype=np.dtype(np.clongdouble), gives=F3), "dtype has to be a dtype"),
     "reshape": (one_op("reshape", F3, shape=(3, True), gives=F3), "shape has to be a tuple of extents"),
     "max_pool2d": (
         one_op("max_pool2d", TensorType((1, 1, 4, 4), float32), kernel=(2, 2), stride=(0, 1), padding=(0, 0),

@@ -19,7 +19,7 @@ from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
-from tests.ops import torch_cases, window_cases
+from tests.ops import complex_cases, torch_cases, window_cases
 from tests.ops.elementwise_cases import ELEMENTWISE, PAIRS, PLAIN, POSITIVE
 
 Sample = tuple[Arg, ...]
@@ -726,7 +726,7 @@ def control() -> list[Case]:
 
 CASES = [
     *elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *control(), *window_cases.rows(Case),
-    *torch_cases.rows(Case),
+    *torch_cases.rows(Case), *complex_cases.rows(Case),
 ]  # fmt: skip
 
 EXEMPT = {

@@ -117,7 +117,7 @@ def test_a_read_sees_assigns_through_other_nodes():
     w = b.variable(value=np.float32([1]))
     update = b.assign(w, w + 1)
     done = append(b.graph, REGISTRY["group"], (), {})
-    node = Node(done.node.op, (), {}, done.type, after=(update.node,))
+    node = Node(done.node.op, (), {}, done.node.type, after=(update.node,))
     group = Symbol(b.graph, b.graph.append(node))
     p = ready(b, read(w, group))
     assert values(b, p)[0].tolist() == [2]
