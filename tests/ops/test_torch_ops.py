@@ -14,26 +14,19 @@ pytestmark = pytest.mark.oracle
 MISSING = frozenset(
     [
         "complex",
-        "geqrf",
         "grid_sampler_2d",
         "grid_sampler_3d",
         "hash_tensor",
         "imag",
         "istft",
-        "linalg.ldl_factor",
-        "linalg.ldl_factor_ex",
-        "linalg.ldl_solve",
         "max_pool2d_with_indices_backward",
         "native_batch_norm",
         "native_dropout_backward",
         "native_group_norm",
         "native_layer_norm",
-        "ormqr",
-        "pca_lowrank",
         "polar",
         "slice",
         "stft",
-        "svd_lowrank",
         "view_as_complex",
         "view_as_real",
     ]
@@ -61,6 +54,7 @@ KNOWN: dict[str, str] = {
     "resize_as_": "a tensor keeps its shape here",
     "special.bessel_j0": "SciPy's values are nearer to the exact ones",
     "special.bessel_y1": "SciPy's values are nearer to the exact ones",
+    "svd_lowrank": "of matrices of higher rank, the result depends on what was drawn",
 }
 """Ops of which some sample differs, and why."""
 

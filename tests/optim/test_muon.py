@@ -10,7 +10,9 @@ from staticgrad import optim
 
 START = np.random.default_rng(0).normal(size=(5, 3))
 TARGET = np.random.default_rng(1).normal(size=(5, 3))
-SETTINGS = [{}, {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}, {"lr": 0.1, "weight_decay": 0.0, "ns_steps": 3}]
+SETTINGS = [
+    {}, {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}, {"lr": 0.1, "weight_decay": 0.0, "ns_steps": 3},
+]  # fmt: skip
 
 
 def losses(lib, wrap, settings, steps=6):

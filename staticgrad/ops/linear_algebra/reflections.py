@@ -53,7 +53,9 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def _stacked(function: Any, x: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """Results of `function` for each matrix of x, (..., rows, columns)."""
-    found = [function(m) for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
+    if not x.size:
+        return np.zeros((*x.shape[:-2], rows, columns), x.dtype)
+    found = [function(m) for m in x.reshape(-1, *x.shape[-2:])]
     return np.array(found, x.dtype).reshape(*x.shape[:-2], rows, columns)
 
 
