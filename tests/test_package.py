@@ -148,6 +148,7 @@ ORDER = [
     "cuda",
     "module_paths",
     "backends",
+    "runtime_settings",
     "missing",
     "fft",
     "autograd",
