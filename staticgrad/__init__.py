@@ -181,7 +181,7 @@ _MODULES = {
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
-    ".ir.text": ("to_dlpack", "to_dlpack", "to_dot", "to_graphml", "to_networkx", "to_text"),
+    ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
     ".static": (

@@ -7,6 +7,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import functions
+from staticgrad.errors import ArgumentError
 from staticgrad.operators import F
 
 
@@ -70,3 +71,39 @@ def test_every_operation_is_public_and_documented(name):
     assert function.__doc__
     assert getattr(sg, name, None) is function or getattr(sg.functional, name, None) is function
     assert name not in functions.__all__ or getattr(functions, name) is function
+
+
+def test_tensors_of_buffers_and_files(tmp_path):
+    memory = bytearray(np.arange(4, dtype=np.int16).tobytes())
+    x = sg.frombuffer(memory, dtype=sg.int16, count=2, offset=2)
+    memory[2] = 9
+    assert x.tolist() == [9, 2]
+    assert sg.frombuffer(bytearray(8), dtype=sg.float64, requires_grad=True).requires_grad
+    with pytest.raises(ArgumentError, match="frombuffer: buffer size must be a multiple"):
+        sg.frombuffer(bytearray(3), dtype=sg.int16)
+    path = tmp_path / "numbers"
+    shared = sg.from_file(path, shared=True, size=3, dtype=sg.float64)
+    shared[1] = 5.0
+    own = sg.from_file(str(path), size=2, dtype=sg.float64)
+    own[0] = 7.0
+    assert np.fromfile(path).tolist() == [0, 5, 0]
+    assert own.tolist() == [7, 5]
+    with pytest.raises(FileNotFoundError):
+        sg.from_file(tmp_path / "none", size=1)
+
+
+def test_dlpack_shares_memory():
+    array = np.arange(3.0)
+    x = sg.from_dlpack(array)
+    array[0] = 4
+    assert x.tolist() == [4, 1, 2]
+    assert sg.from_dlpack(x, copy=True).tolist() == [4, 1, 2]
+    assert "dltensor" in repr(sg.to_dlpack(x))
+
+
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_with_their_end():
+    assert sg.range(1, 4).tolist() == [1, 2, 3, 4]
+    assert sg.range(1, 2, 0.5, dtype=sg.float64).tolist() == [1, 1.5, 2]
+    with pytest.raises(ArgumentError, match="inconsistent with step sign"):
+        sg.range(3, 1)

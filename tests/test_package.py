@@ -149,6 +149,7 @@ ORDER = [
     "debug",
     "module_paths",
     "backends",
+    "runtime_settings",
     "missing",
     "fft",
     "autograd",

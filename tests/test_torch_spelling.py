@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -244,6 +246,21 @@ def test_missing_names(name: str, text: str):
     start = f"module 'staticgrad' has no attribute {name!r}"
     assert str(caught.value).startswith(start + text)
     assert text or str(caught.value) == start
+
+
+@pytest.mark.parametrize(
+    ("space", "name", "text"),
+    [
+        ("optim", "swap_in_optimizer_params_and_state", "; call opt.load_state_dict(state)"),
+        ("optim", "AdaGrad", "; the nearest name is 'Adagrad'"),
+        ("utils.data", "IterDataPipe", "; write a Dataset or IterableDataset, and a DataLoader"),
+        ("func", "rearrange", "; use permute and reshape"),
+    ],
+)
+def test_missing_names_of_other_namespaces(space: str, name: str, text: str):
+    module = importlib.import_module(f"staticgrad.{space}")
+    with pytest.raises(AttributeError, match=re.escape(f"module 'staticgrad.{space}' has no attribute {name!r}{text}")):
+        getattr(module, name)
 
 
 # texts ------------------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import GradientError, ShapeError
+from ..errors import DTypeError, GradientError, GraphError, ShapeError
+from ..operators import Lifted, Symbol
 from ..types import shape_text
 from .inplace import check_change
 from .tensor import Tensor
@@ -29,6 +30,8 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and that of another tensor of the same shape."""
     check_change(self)
+    if not isinstance(tensor, Tensor):
+        raise DTypeError(f"map_(): argument 'tensor' must be Tensor, not {type(tensor).__name__}", "write tensor(...)")
     if tuple(tensor.shape) != tuple(self.shape):
         raise ShapeError(f"map_: shapes differ, {shape_text(self.shape)} and {shape_text(tensor.shape)}")
     pairs = zip(self._data.ravel().tolist(), tensor._data.ravel().tolist(), strict=True)
@@ -44,7 +47,9 @@ def storage_offset(self: Tensor) -> int:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether another tensor has the same elements of the same memory, in the same order."""
+    """Whether another tensor has the same elements of the same memory, in the same order. Raises DTypeError for no tensor."""
+    if not isinstance(tensor, Tensor):
+        raise DTypeError(f"is_set_to(): argument 'tensor' must be Tensor, not {type(tensor).__name__}", "write tensor(...)")
     mine, other = (x._data for x in (self, tensor))
     same = mine.__array_interface__["data"][0] == other.__array_interface__["data"][0]
     return bool(same and mine.shape == other.shape and mine.strides == other.strides)
@@ -52,3 +57,20 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 for _function in (apply_, map_, storage_offset, is_set_to):
     setattr(Tensor, _function.__name__, _function)
+
+
+def _needs_values(name: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any, **named: Any) -> NoReturn:
+        raise GraphError(
+            f"x.{name}() calls Python for elements, or asks for an address, which only a tensor with a value has",
+            "call it outside of the graph or the compiled function",
+        )
+
+    method.__name__ = name
+    method.__doc__ = f"Refused: `{name}` is for tensors with a value. Raises GraphError."
+    return method
+
+
+for _name in ("apply_", "map_", "storage_offset", "is_set_to"):
+    for _kind in (Symbol, Lifted):
+        setattr(_kind, _name, _needs_values(_name))

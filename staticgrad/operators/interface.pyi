@@ -1164,7 +1164,8 @@ class Tensor:
         """Whether both have the same shape."""
 
     def is_set_to(self, tensor: Tensor) -> builtins.bool:
-        """Whether another tensor has the same elements of the same memory, in the same order."""
+        """Whether another tensor has the same elements of the same memory, in the same order. Raises DTypeError for no
+        tensor."""
 
     def is_shared(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""

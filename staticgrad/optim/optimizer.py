@@ -167,7 +167,8 @@ class Optimizer:
         return ()
 
     scalar_slots: ClassVar[frozenset[str]] = frozenset()
-    """Those of `slots` that are one float64 number; the others have the parameter's shape and dtype."""
+    """Those of `slots` that are one float64 number; the others have the parameter's dtype, and its shape unless `first` says
+    otherwise."""
 
     def start(self, name: str, group: ParamGroup) -> Any:
         """A slot's value before the first step, a number."""

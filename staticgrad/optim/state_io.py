@@ -95,7 +95,7 @@ def _arrays(optimizer: Optimizer, group: ParamGroup, p: Any, slots: Mapping[str,
         if value is None:
             continue
         array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-        expected = () if name in scalars else p.shape
+        expected = () if name in scalars else optimizer.first(name, p, group).shape
         if array.shape != expected:
             raise ShapeError(
                 f"loaded state dict has a slot {name} of shape {shape_text(array.shape)} where the parameter needs "

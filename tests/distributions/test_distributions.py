@@ -18,6 +18,7 @@ POSITIVE, REAL, UNIT = rng.uniform(0.2, 3, 3), rng.normal(size=3), rng.uniform(0
 COUNT = np.array([0.0, 2.0, 1.0])
 SIMPLEX = np.array([0.2, 0.5, 0.3])
 TRIL = np.array([[1.0, 0, 0], [0.3, 0.8, 0], [-0.2, 0.4, 1.2]])
+CORRELATION = TRIL / np.sqrt((TRIL**2).sum(-1, keepdims=True))
 # name, arguments, other arguments (for the divergence), a value
 ROWS = [
     ("Normal", {"loc": L, "scale": A}, {"loc": REAL, "scale": B}, REAL),
@@ -41,6 +42,8 @@ ROWS = [
     ("Kumaraswamy", {"concentration1": A, "concentration0": B}, None, UNIT),
     ("MultivariateNormal", {"loc": L, "scale_tril": TRIL}, {"loc": REAL, "scale_tril": TRIL + np.eye(3)}, REAL),
     ("MultivariateNormal", {"loc": L, "covariance_matrix": TRIL @ TRIL.T}, None, REAL),
+    ("Wishart", {"df": np.array(4.5), "scale_tril": TRIL}, None, TRIL @ TRIL.T + np.eye(3)),
+    ("LKJCholesky", {"dim": 3, "concentration": np.array(1.5)}, None, CORRELATION),
     ("Bernoulli", {"probs": P}, {"probs": Q}, np.array([0.0, 1.0, 1.0])),
     ("Bernoulli", {"logits": L}, {"logits": REAL}, np.array([0.0, 1.0, 1.0])),
     ("Geometric", {"probs": P}, {"probs": Q}, COUNT),
@@ -102,7 +105,7 @@ def test_samples_have_the_moments(name, kwargs, other, value):
         direction = np.exp(1j * x).mean(0)
         np.testing.assert_allclose(np.angle(direction), mine.mean.numpy(), atol=0.1)
         np.testing.assert_allclose(1 - np.abs(direction), mine.variance.numpy(), atol=0.02)
-    if name in ("Cauchy", "HalfCauchy", "Categorical", "VonMises", "RelaxedOneHotCategorical"):
+    if name in ("Cauchy", "HalfCauchy", "Categorical", "VonMises", "RelaxedOneHotCategorical", "LKJCholesky"):
         return
     error = 6 * np.sqrt(mine.variance.numpy() / 4000)
     assert (np.abs(x.mean(0) - mine.mean.numpy()) < error).all()

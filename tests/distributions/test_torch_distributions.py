@@ -102,6 +102,8 @@ TABLE: list[tuple[str, dict[str, Any], Callable[..., np.ndarray]]] = [
     ("MultivariateNormal", {"loc": several(real), "scale_tril": tril}, several(real)),
     ("MultivariateNormal", {"loc": several(real), "covariance_matrix": definite}, several(real)),
     ("MultivariateNormal", {"loc": several(real), "precision_matrix": definite}, several(real)),
+    ("Wishart", {"df": shifted(positive, 3), "covariance_matrix": definite}, definite),
+    ("Wishart", {"df": shifted(positive, 3), "precision_matrix": definite}, definite),
     (
         "LowRankMultivariateNormal",
         {"loc": several(real), "cov_factor": lambda shape: real((*shape, 3, 2)), "cov_diag": several(positive)},

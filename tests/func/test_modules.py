@@ -53,6 +53,17 @@ def test_tied_weights_buffers_and_keywords():
         func.functional_call(model, {"first.weight": one, "second.weight": one}, x, strict=True)
 
 
+def test_functionalize():
+    def step(x: Any) -> Any:
+        y = x.clone()
+        y[0] = 1
+        return y * 2
+
+    assert func.functionalize(step, remove="mutations_and_views")(sg.zeros(2)).tolist() == [2, 0]
+    with pytest.raises(ArgumentError, match="received invalid argument for remove=views"):
+        func.functionalize(step, remove="views")
+
+
 def test_an_ensemble_of_models():
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     params, buffers = func.stack_module_state(models)

@@ -13,22 +13,15 @@ pytestmark = pytest.mark.oracle
 
 MISSING = frozenset(
     [
-        "geqrf",
         "grid_sampler_2d",
         "grid_sampler_3d",
         "hash_tensor",
-        "linalg.ldl_factor",
-        "linalg.ldl_factor_ex",
-        "linalg.ldl_solve",
         "max_pool2d_with_indices_backward",
         "native_batch_norm",
         "native_dropout_backward",
         "native_group_norm",
         "native_layer_norm",
-        "ormqr",
-        "pca_lowrank",
         "slice",
-        "svd_lowrank",
     ]
 )
 """Internals, and what is still to be written."""
@@ -65,6 +58,7 @@ KNOWN: dict[str, str] = {
     "special.bessel_j0": "SciPy's values are nearer to the exact ones",
     "special.bessel_y1": "SciPy's values are nearer to the exact ones",
     "svd": "of complex matrices, samples of losses that depend on phases are refused there",
+    "svd_lowrank": "of matrices of higher rank, the result depends on what was drawn",
 }
 """Ops of which some sample differs, and why."""
 

@@ -498,6 +498,10 @@ def matrices(Case: Any) -> list[Any]:
 
         return scipy.linalg.lu_factor(x)
 
+    def reflections(x: np.ndarray) -> Any:
+        packed, tau = np.linalg.qr(x, "raw")
+        return [packed.T, tau]
+
     def expm(x: np.ndarray) -> np.ndarray:
         import scipy.linalg
 
@@ -576,6 +580,22 @@ def matrices(Case: Any) -> list[Any]:
             compiled=512,
         ),
         Case("linalg_lu_factor", lambda x: linalg.lu_factor(regular(x)).LU, lambda x: lu_parts(regular(x))[0], one, ulps=512),
+        Case(
+            "linalg_lu_factor of other shapes",
+            lambda x: linalg.lu_factor(x + 3 * np.eye(*x.shape, dtype=x.dtype)).LU,
+            lambda x: lu_parts(x + 3 * np.eye(*x.shape, dtype=x.dtype))[0],
+            (*tall, *wide),
+            ulps=512,
+        ),
+        Case("linalg_geqrf", lambda x: list(F.geqrf(x)), reflections, (*tall, *wide), ulps=512, order=0),
+        Case(
+            "linalg_ldl_solve",
+            lambda x, b: linalg.ldl_solve(*linalg.ldl_factor(x + x.mT), b),
+            lambda x, b: np.linalg.solve(x + x.swapaxes(-1, -2), b),
+            ((real(3, 3), real(3, 2)),),
+            ulps=4096,
+            order=0,
+        ),
         Case(
             "linalg_lu_pivots",
             lambda x: linalg.lu_factor(x).pivots,

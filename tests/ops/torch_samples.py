@@ -44,7 +44,7 @@ def drawn(op: Any, sample: Any) -> bool:
     return op.name in RANDOM or (attends and any(isinstance(v, float) and v > 0 for v in given))
 
 
-SIGNS = frozenset({"linalg.eigh", "linalg.svd", "svd"})
+SIGNS = frozenset({"linalg.eigh", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"})
 """Vectors have either sign: samples say what to compare."""
 
 
@@ -110,6 +110,8 @@ ORDERS: dict[str, Callable[..., Any]] = {  # the input that varies comes first i
     ),
     "linalg.lstsq grad_oriented": lambda a, b, **named: sg.linalg.lstsq(a, b, **named)[:2],
     "linalg.pinv singular": lambda a, b: sg.linalg.pinv(a @ b.mT),
+    "pca_lowrank": lambda a, b, **named: sg.pca_lowrank(a @ b.mT, **named),
+    "svd_lowrank": lambda a, b, **named: sg.svd_lowrank(a @ b.mT, **named),
     "normal in_place": lambda x, *args: x.normal_(*args),
     "argsort": lambda x, *args, **named: sg.take_along_dim(x, sg.argsort(x, *args, **named), _axis(*args, **named)),
 }

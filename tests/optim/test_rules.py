@@ -128,6 +128,24 @@ def amsgrad(p, g, slots, t, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, amsgrad=True)
     return p - lr / (1 - betas[0] ** t) * slots["m"] / (np.sqrt(slots["most"] / (1 - betas[1] ** t)) + eps)
 
 
+def adafactor(p, g, slots, t, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0):
+    least = np.finfo(np.float64).eps if eps[0] is None else eps[0]
+    inflow, square = t**beta2_decay, g * g
+
+    def running(name, value):
+        slots[name] = slots.get(name, 0) + inflow * (value - slots.get(name, 0))
+        return slots[name]
+
+    if p.ndim > 1:
+        rows, columns = running("r", square.mean(-1, keepdims=True)), running("c", square.mean(-2, keepdims=True))
+        v = rows @ columns / np.maximum(rows.mean(-2, keepdims=True), least)
+    else:
+        v = running("v", square)
+    u = g / np.sqrt(np.maximum(v, least**2))
+    size = max(eps[1], np.sqrt((p * p).mean())) * min(lr, t**-0.5)
+    return p * (1 - lr * weight_decay) - size * u / max(1, np.sqrt((u * u).mean()) / d)
+
+
 RULES = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.01}),
@@ -162,6 +180,8 @@ RULES = [
                               "centered": True}),
     (optim.Rprop, rprop, {}),
     (optim.Rprop, rprop, {"lr": 0.1, "etas": (0.3, 2.0), "step_sizes": (0.05, 0.5)}),
+    (optim.Adafactor, adafactor, {}),
+    (optim.Adafactor, adafactor, {"lr": 0.5, "d": 1.5, "eps": (1e-2, 0.1), "weight_decay": 0.1}),
     (optim.ASGD, asgd, {}),
     (optim.ASGD, asgd, {"lr": 0.1, "lambd": 0.1, "t0": 5, "weight_decay": 0.1}),
 ]  # fmt: skip

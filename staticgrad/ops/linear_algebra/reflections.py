@@ -21,7 +21,13 @@ from .records import as_floats, check_matrices, check_square, host_record, in_mo
 @linalg()
 def householder_product(A: Any, tau: Any) -> Any:
     """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+    check_matrices("householder_product", A)
     *lead, m, n = extents("householder_product", A)
+    if ndim_of(tau) != ndim_of(A) - 1 or tau.shape[-1] > n:
+        raise ShapeError(
+            "linalg.householder_product: tau needs an axis less than A, and at most its columns",
+            f"got {shape_text(A.shape)} and {shape_text(tau.shape)}",
+        )
     eye = np.eye(m, dtype=dtype_of(A))
     out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*lead, m, n))
     lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
@@ -39,6 +45,9 @@ enter_as("orgqr", householder_product)
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
     check_matrices("ormqr", input)
+    check_matrices("ormqr", other)
+    if ndim_of(tau) != ndim_of(input) - 1:
+        raise ShapeError(f"ormqr: tau needs an axis less than input, got {shape_text(tau.shape)}", "use geqrf's results")
     *lead, m, n = extents("ormqr", input)
     count = extent("ormqr", tau, ndim_of(tau) - 1)
     if count > min(m, n):
@@ -53,7 +62,9 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def _stacked(function: Any, x: np.ndarray, rows: int, columns: int) -> np.ndarray:
     """Results of `function` for each matrix of x, (..., rows, columns)."""
-    found = [function(m) for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
+    if not x.size:
+        return np.zeros((*x.shape[:-2], rows, columns), x.dtype)
+    found = [function(m) for m in x.reshape(-1, *x.shape[-2:])]
     return np.array(found, x.dtype).reshape(*x.shape[:-2], rows, columns)
 
 

@@ -61,6 +61,25 @@ def test_side_by_side():
         D.StackDataset(Squares(3), Squares(2))
 
 
+def test_samplers_of_several_processes():
+    def parts(**options):
+        return [list(D.DistributedSampler(range(10), 4, rank, **options)) for rank in range(4)]
+
+    assert parts(shuffle=False) == [[0, 4, 8], [1, 5, 9], [2, 6, 0], [3, 7, 1]]
+    assert parts(shuffle=False, drop_last=True) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert {i for part in parts() for i in part} == set(range(10))
+    sampler = D.DistributedSampler(range(10), num_replicas=4, rank=1)
+    first = list(sampler)
+    assert list(sampler) == first
+    assert len(sampler) == 3
+    sampler.set_epoch(1)
+    assert list(sampler) != first
+    with pytest.raises(ValueError, match="give num_replicas and rank"):
+        D.DistributedSampler(range(10))
+    with pytest.raises(ValueError, match="Invalid rank 4"):
+        D.DistributedSampler(range(10), 4, 4)
+
+
 @pytest.mark.parametrize(("lengths", "sizes"), [([7, 3], [7, 3]), ([0.5, 0.25, 0.25], [6, 2, 2]), ([10], [10])])
 def test_random_split(lengths, sizes):
     parts = D.random_split(Squares(10), lengths, generator=sg.Generator().manual_seed(3))
