@@ -30,7 +30,8 @@ def _at_thresholds(name: str, keys: Sequence[str], value: Callable[..., Any]) ->
 
     @_built
     def call(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         parts = _counts(labels, predictions, thresholds, weights, keys)
         return _metric(name or label, value, parts, metrics_collections, updates_collections)
 
@@ -67,7 +68,8 @@ def _one_at_other(name: str, at_sensitivity: bool) -> Callable[..., Any]:
 
     @_built
     def call(labels: Any, predictions: Any, wanted: float, weights: Any = None, num_thresholds: int = 200,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         if not 0 <= wanted <= 1:
             raise ValueError(f"`{label.rsplit('_', 1)[-1]}` must be in the range [0, 1]. Currently {wanted}.")
         parts = _counts(labels, predictions, _edges(num_thresholds), weights, list(HITS))
@@ -129,7 +131,8 @@ def _ranked(name: str, precision: bool) -> Callable[..., Any]:
 
     @_built
     def call(labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         hit, labelled, counts = _hits(labels, predictions_idx, class_id)
         right = F.sum(F.astype(hit, np.float64), axis=-1)
         all_of = F.sum(F.astype(counts, np.float64), axis=-1) if precision else labelled
@@ -150,7 +153,8 @@ recall_at_top_k = _ranked("recall_at_top_k", False)
 
 def _of_scores(name: str, of_classes: Callable[..., Any]) -> Callable[..., Any]:
     def call(labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         from .gathering import top_k
 
         places = top_k(predictions, k)[1]
@@ -196,7 +200,8 @@ def mean_tensor(values: Any, weights: Any = None, metrics_collections: Any = Non
 
 @_built
 def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None,
-                        metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+                        metrics_collections: Any = None, updates_collections: Any = None,
+                        name: str | None = None) -> Any:  # fmt: skip
     """The mean of |labels - predictions| / normalizer (0 where that is 0), over all batches so far."""
     y, p, n = _float(labels), _float(predictions), _float(normalizer)
     zero = F.eq(n, 0.0)
@@ -224,7 +229,8 @@ def percentage_below(values: Any, threshold: Any, weights: Any = None, metrics_c
 
 @_built
 def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None,
-                            metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+                            metrics_collections: Any = None, updates_collections: Any = None,
+                            name: str | None = None) -> Any:  # fmt: skip
     """The mean over the classes of the share that is right, over all batches so far; the update gives all shares."""
     y, p = (F.reshape(F.astype(tensor(symbols(v)), np.int64), (-1,)) for v in (labels, predictions))
     w = _weights(None if weights is None else F.reshape(_float(weights), (-1,)), F.astype(p, np.float32))

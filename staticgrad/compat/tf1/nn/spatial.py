@@ -10,7 +10,7 @@ import numpy as np
 
 from .... import functional, static
 from ....operators import F
-from ..arrays import zeros
+from ..arrays import shape, zeros
 from ..dtypes import as_dtype
 from ..gradients import gradients
 from ..tensor import extents_of, operation, pair, tensor
@@ -186,6 +186,44 @@ def conv3d_backprop_filter(
 
 
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
+
+
+def conv2d_backprop_filter_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """`conv2d_backprop_filter`, of a filter whose shape counts."""
+    sizes = shape(filter)
+    return conv2d_backprop_filter(
+        input, sizes, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
+    )
+
+
+def conv2d_backprop_input_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """`conv2d_backprop_input`, of images whose shape counts."""
+    sizes = shape(input)
+    return conv2d_backprop_input(
+        sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
+    )
 
 
 def depthwise_conv2d_backprop_input(
