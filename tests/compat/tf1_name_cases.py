@@ -91,13 +91,6 @@ def _depthwise(tf, m, w):
 
 SPATIAL = {
     "conv": (lambda tf, m, w: tf.conv(m, w, [1, 2, 1, 1], "SAME"), (IMAGE, FILTER)),
-    "conv backprop": (
-        lambda tf, m, w, d: [
-            tf.conv2d_backprop_filter_v2(m, w, d, [1, 2, 2, 1], "SAME"),
-            tf.conv2d_backprop_input_v2(m, w, d, [1, 2, 2, 1], "SAME"),
-        ],
-        (IMAGE, FILTER, SLOPE),
-    ),
     "conv3d": (lambda tf, v, b: tf.nn.conv3d(v, b, [1, 2, 1, 1, 1], "SAME"), (VOLUME, BLOCK)),
     "conv3d valid": (lambda tf, v, b: tf.nn.conv3d(v, filters=b, strides=[1, 1, 2, 1, 1], padding="VALID"), (VOLUME, BLOCK)),
     "conv3d_transpose": (

@@ -204,7 +204,7 @@ def bincount(
 
 MATH = (
     *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp", "is_non_decreasing",
-    "is_strictly_increasing", "polygamma", "polyval", "xlog1py", "zeta",
+    "is_strictly_increasing", "polygamma", "polyval", "sobol_sample", "xlog1py", "zeta",
 )  # fmt: skip
 """Names of `tf.math`."""
 PUBLIC = (
