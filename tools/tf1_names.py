@@ -63,7 +63,7 @@ REFUSED_NAMES = {
     ),
     "types of values that are no tensors": (
         ("IndexedSlicesSpec", "NoneTensorSpec", "OptionalSpec", "TensorArraySpec", "type_spec_from_value", "DatasetSpec",
-         "resource", "variant"),
+         "resource", "variant", "NumpyIterator"),
         "a data set tells output_types and output_shapes; tensors hold numbers",
     ),
     "TensorFlow's own runtime": (
@@ -82,8 +82,8 @@ REFUSED_NAMES = {
     ),
     "other algorithms": (
         ("fractional_avg_pool", "fractional_max_pool", "sample_distorted_bounding_box", "random_index_shuffle", "bitcast",
-         "batch_scatter_update"),
-        "use tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, tf.scatter_nd_update",
+         "batch_scatter_update", "bincount", "mask"),
+        "use tf.math.bincount, tf.gather, tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, tf.scatter_nd_update",
     ),
 }
 """As `REFUSED`, with whole names."""

@@ -10,7 +10,7 @@ import numpy as np
 from ... import static
 from ...operators import F
 from .metrics import HITS, _averaged, _built, _float, _metric, _ratio, _weights
-from .tensor import extents_of, symbols, tensor
+from .tensor import extents_of, operation, symbols, tensor
 
 SMALL = 1e-7
 """Added to denominators of rates at thresholds, as TensorFlow adds it."""
@@ -107,9 +107,10 @@ def sensitivity_at_specificity(labels: Any, predictions: Any, specificity: float
 # ranked predictions ---------------------------------------------------------------------------------------------------
 
 
+@operation("hits", sizes=frozenset())
 def _hits(labels: Any, places: Any, class_id: int | None) -> tuple[Any, Any, Any]:
     """(whether each of the predicted classes (..., k) is a label, how many labels a row has, whether predictions count)."""
-    y, top = (F.astype(tensor(symbols(v)), np.int64) for v in (labels, places))
+    y, top = (F.astype(tensor(v), np.int64) for v in (labels, places))
     if y.ndim == top.ndim - 1:
         y = F.expand_dims(y, -1)
     if class_id is not None:
@@ -133,7 +134,7 @@ def _ranked(name: str, precision: bool) -> Callable[..., Any]:
     def call(labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
              metrics_collections: Any = None, updates_collections: Any = None,
              name: str | None = None) -> Any:  # fmt: skip
-        hit, labelled, counts = _hits(labels, predictions_idx, class_id)
+        hit, labelled, counts = symbols(_hits(labels, predictions_idx, class_id))
         right = F.sum(F.astype(hit, np.float64), axis=-1)
         all_of = F.sum(F.astype(counts, np.float64), axis=-1) if precision else labelled
         w = F.astype(_weights(weights, right), np.float64)
@@ -174,7 +175,7 @@ def average_precision_at_k(labels: Any, predictions: Any, k: int, weights: Any =
                            updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
     """The mean over the labels of the precision up to each hit among the k largest scores, over all batches so far."""
     places = F.topk(tensor(symbols(predictions)), k)[1]
-    hit, _, _ = _hits(labels, places, None)
+    hit, _, _ = symbols(_hits(labels, places, None))
     y = tensor(symbols(labels))
     relevant = min(extents_of(y)[-1] if y.ndim == hit.ndim else 1, k)
     right = F.astype(hit, np.float64)
@@ -241,11 +242,15 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
                    metrics_collections, updates_collections, lambda total, count: _ratio(count, total))  # fmt: skip
 
 
+sparse_average_precision_at_k, sparse_precision_at_k = average_precision_at_k, precision_at_k
+
 PUBLIC = (
     "average_precision_at_k", "false_negatives_at_thresholds", "false_positives_at_thresholds", "mean_cosine_distance",
     "mean_per_class_accuracy", "mean_relative_error", "mean_tensor", "percentage_below", "precision_at_k",
     "precision_at_thresholds", "precision_at_top_k", "recall_at_k", "recall_at_thresholds", "recall_at_top_k",
-    "sensitivity_at_specificity", "specificity_at_sensitivity", "true_negatives_at_thresholds",
+    "sensitivity_at_specificity", "sparse_average_precision_at_k",
+    "sparse_precision_at_k",
+    "specificity_at_sensitivity", "true_negatives_at_thresholds",
     "true_positives_at_thresholds",
 )  # fmt: skip
 """Names of `tf.metrics`."""

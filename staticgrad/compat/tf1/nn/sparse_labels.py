@@ -80,6 +80,7 @@ def _cleared(empty: Any, rows: Any) -> Any:
 @operation("CTCLoss", sizes=frozenset({"shape"}))
 def _of_sparse(indices: Any, values: Any, shape: Any, logits: Any, lengths: Any) -> Any:
     x = tensor(logits)
+    classes = extents_of(x)[-1]
     rows, longest = (int(n) for n in shape)
     places = tensor(indices)
     flat = F.add(F.mul(places[:, 0], longest), places[:, 1])
@@ -88,7 +89,7 @@ def _of_sparse(indices: Any, values: Any, shape: Any, logits: Any, lengths: Any)
     sizes = F.index_add(static.constant(np.zeros(rows, np.int64)), 0, places[:, 0], ones)
     return functional.ctc_loss(
         functional.log_softmax(x, -1), F.reshape(labels, (rows, longest)), F.astype(tensor(lengths), np.int64), sizes,
-        blank=extents_of(x)[-1] - 1, reduction="none",
+        blank=classes - 1, reduction="none",
     )  # fmt: skip
 
 
@@ -127,6 +128,7 @@ def _of_dense(labels: Any, logits: Any, sizes: Any, lengths: Any, first: bool, b
     x = tensor(logits)
     x = x if first else F.swapaxes(x, 0, 1)
     y, label_sizes, steps = (F.astype(tensor(v), np.int64) for v in (labels, sizes, lengths))
+    extents_of(y)
     blank = blank_index % extents_of(x)[-1]
     return functional.ctc_loss(functional.log_softmax(x, -1), y, steps, label_sizes, blank=blank, reduction="none")
 
