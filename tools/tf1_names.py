@@ -83,7 +83,8 @@ REFUSED_NAMES = {
     "other algorithms": (
         ("fractional_avg_pool", "fractional_max_pool", "sample_distorted_bounding_box", "random_index_shuffle", "bitcast",
          "batch_scatter_update", "bincount", "mask"),
-        "use tf.math.bincount, tf.gather, tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, tf.scatter_nd_update",
+        "use tf.math.bincount, tf.gather, tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, "
+        "tf.scatter_nd_update",
     ),
 }
 """As `REFUSED`, with whole names."""

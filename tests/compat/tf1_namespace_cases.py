@@ -514,5 +514,10 @@ SPARSE = {
     "collapse_repeated": (lambda tf: tf.nn.collapse_repeated(tf.constant([[1, 1, 2, 2, 1], [1, 1, 1, 2, 3]]), [4, 5]), ()),
 }
 
-CASES = SPARSE | METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+FAMILIES = {
+    "": SPECIAL | ELEMENTS | SPATIAL | STATISTICS | SPARSE | METRICS | MATRICES | IMAGES,
+    "cell: ": RECURRENT,
+    "layer: ": LAYERS,
+}
+CASES = {f"{family}{name}": case for family, cases in FAMILIES.items() for name, case in cases.items()}
 """By name: (expression of tf and placeholders, their values)."""
