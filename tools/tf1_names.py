@@ -32,7 +32,8 @@ REFUSED = {
         "float32, float64, booleans and integers of 8 to 64 bits (unsigned: 8)",
     ),
     "ragged tensors, and sparse gradients gathered over steps": (
-        ("SparseConditional", "SparseFeature", "SparseTensorSpec", "Ragged", "ragged_", "ConditionalAccumulator", "sparse_mask"),
+        ("SparseConditional", "SparseFeature", "SparseTensorSpec", "Ragged", "ragged_", "ConditionalAccumulator",
+         "sparse_mask"),
         "write dense or sparse tensors, and tf.Variable with assign_add",
     ),
     "several machines": (
@@ -45,6 +46,7 @@ REFUSED = {
     ),
     "linear operators as objects": (("LinearOperator",), "write the matrix, or a function that applies it"),
     "stochastic dual coordinate ascent": (("sdca_",), "use tf.train.FtrlOptimizer"),
+    "crossed and hashed features": (("cross", "merge_hashed"), "compute the numbers of the features in NumPy, and feed them"),
     "images in files": (
         ("adjust_jpeg", "random_jpeg", "extract_jpeg", "is_jpeg"), "decode images in Python, and feed arrays",
     ),
@@ -61,7 +63,7 @@ REFUSED_NAMES = {
     ),
     "types of values that are no tensors": (
         ("IndexedSlicesSpec", "NoneTensorSpec", "OptionalSpec", "TensorArraySpec", "type_spec_from_value", "DatasetSpec",
-         "resource", "variant"),
+         "resource", "variant", "NumpyIterator"),
         "a data set tells output_types and output_shapes; tensors hold numbers",
     ),
     "TensorFlow's own runtime": (
@@ -69,19 +71,20 @@ REFUSED_NAMES = {
          "check_pinned", "enable_tensor_equality", "variable_creator_scope", "register_tensor_conversion_function",
          "get_session_handle", "get_session_tensor", "delete_session_tensor", "create_partitioned_variables",
          "Generator", "Algorithm", "create_rng_state", "get_global_generator", "set_global_generator"),
-        "ops are records of staticgrad, variables are whole arrays, values between runs are variables, and the stateless draws of "
-        "tf.random take seeds",
+        "ops are records of staticgrad, variables are whole arrays, values between runs are variables, and the stateless draws "
+        "of tf.random take seeds",
     ),
     "results whose number of steps or elements is known at their end": (
         ("raw_rnn", "static_state_saving_rnn", "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder",
          "ctc_unique_labels", "edit_distance", "combined_non_max_suppression", "generate_bounding_box_proposals"),
-        "write tf.nn.dynamic_rnn or a tf.while_loop with a TensorArray of given size; decode and choose in NumPy after the run, or "
-        "call tf.image.non_max_suppression for each image",
+        "write tf.nn.dynamic_rnn or a tf.while_loop with a TensorArray of given size; decode and choose in NumPy after the "
+        "run, or call tf.image.non_max_suppression for each image",
     ),
     "other algorithms": (
         ("fractional_avg_pool", "fractional_max_pool", "sample_distorted_bounding_box", "random_index_shuffle", "bitcast",
-         "batch_scatter_update"),
-        "use tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, tf.scatter_nd_update",
+         "batch_scatter_update", "bincount", "mask"),
+        "use tf.math.bincount, tf.gather, tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, "
+        "tf.scatter_nd_update",
     ),
 }
 """As `REFUSED`, with whole names."""

@@ -187,9 +187,13 @@ ORDERS = {
     "interleave": lambda tf, d: d.range(1, 6).interleave(lambda x: d.from_tensors(x).repeat(6), cycle_length=2, block_length=4),
     "interleave of three": lambda tf, d: d.range(4).interleave(lambda x: d.range(x, x + 3), cycle_length=3),
     "window": lambda tf, d: d.range(7).window(3).flat_map(lambda w: w.batch(3)),
-    "window overlapping": lambda tf, d: d.range(8).window(3, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(3)),
+    "window overlapping": lambda tf, d: (
+        d.range(8).window(3, shift=1, stride=2, drop_remainder=True).flat_map(lambda w: w.batch(3))
+    ),
     "window with gaps": lambda tf, d: d.range(9).window(2, shift=4).flat_map(lambda w: w.batch(2)),
-    "window of pairs": lambda tf, d: d.from_tensor_slices((X, Y)).window(2).flat_map(lambda a, b: d.zip((a.batch(2), b.batch(2)))),
+    "window of pairs": lambda tf, d: (
+        d.from_tensor_slices((X, Y)).window(2).flat_map(lambda a, b: d.zip((a.batch(2), b.batch(2))))
+    ),
 }
 
 

@@ -737,6 +737,7 @@ EXEMPT = {
     "generator": "a leaf: tests/eager/test_generator.py",
     "random_uniform": "no reference in NumPy: tests/eager/test_generator.py has known answers and statistics",
     "random_normal": "no reference in NumPy: tests/eager/test_generator.py has known answers and statistics",
+    **dict.fromkeys(("seeded_uniform", "seeded_normal"), "no reference in NumPy: tests/compat/test_tf1_draws.py"),
     **dict.fromkeys(
         ("random_stream", "random_uniform_in_loop", "random_normal_in_loop", "random_stream_in_loop"),
         "no reference in NumPy: tests/control/test_draws.py",

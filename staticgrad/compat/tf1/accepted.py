@@ -19,7 +19,7 @@ from . import arrays, gathering, math
 from .control import cond, map_fn, no_op
 from .graph import GraphKeys, get_default_graph
 from .nn import windows
-from .tensor import Handle, operation, pair
+from .tensor import Handle, operation, pair, tensor
 from .variables import local_variables_initializer
 
 VERSION = __version__ = "1.15.0"
@@ -197,7 +197,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     x, y = pair(x, y, "SelectV2")
-    return F.where(arrays.tensor(condition), x, y)
+    return F.where(tensor(condition), x, y)
 
 
 # namespaces -----------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def _bits(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _invert(x: Any) -> Any:
-    return F.bitwise_not(arrays.tensor(x))
+    return F.bitwise_not(tensor(x))
 
 
 bitwise = SimpleNamespace(

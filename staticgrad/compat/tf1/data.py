@@ -126,7 +126,7 @@ class Dataset:
     @staticmethod
     def range(*args: int) -> Dataset:
         """The integers of Python's `range` (int64)."""
-        ends = [symbols(a) if isinstance(a, Handle) else a for a in args]
+        ends: list[Any] = [symbols(a) if isinstance(a, Handle) else a for a in args]
 
         def elements(values: Values) -> AnyIterator[Element]:
             return map(np.int64, range(*(int(values[e.node]) if isinstance(e, Symbol) else int(e) for e in ends)))

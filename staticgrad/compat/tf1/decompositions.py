@@ -116,7 +116,7 @@ def sqrtm(input: Any) -> Any:
     """
     y = tensor(input)
     n = extents_of(y)[-1]
-    z = static.constant(np.broadcast_to(np.eye(n, dtype=y.dtype), extents_of(y)))
+    z: Any = static.constant(np.broadcast_to(np.eye(n, dtype=y.dtype), extents_of(y)))
     for _ in range(ITERATIONS):
         y_inverse, z_inverse = linalg.inv(y), linalg.inv(z)
         y, z = F.mul(F.add(y, z_inverse), 0.5), F.mul(F.add(z, y_inverse), 0.5)

@@ -80,7 +80,12 @@ def boolean_mask(tensor_: Any, mask: Any, axis: int | None = None) -> Any:
     return F.take(flat, static.constant(np.flatnonzero(where)), axis=first)
 
 
-@operation("Where")
+def _rows(condition: Any) -> TensorType:
+    x, kind = tensor(condition), np.dtype(np.int64)
+    return TensorType((None, x.ndim), kind) if has_rank(x) else UnrankedType(kind)
+
+
+@operation("Where", types=_rows)
 def where_true(condition: Any) -> Any:
     """The positions of true elements: (count, axes) int64, in row-major order."""
     return static.constant(np.argwhere(_value(condition)).astype(np.int64))
@@ -160,7 +165,7 @@ def _sqrt_n(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
 def _reduced(reduce: str, empty: Callable[[np.dtype], float]) -> Fold:
     def fold(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
         start = static.constant(np.full((count, *rest), empty(x.dtype), x.dtype))
-        index = F.broadcast_to(F.reshape(ids, (-1, *(1,) * len(rest))), x.shape)
+        index = F.broadcast_like(F.reshape(ids, (-1, *(1,) * len(rest))), x)
         return F.scatter_reduce(start, 0, index, x, reduce, include_self=True)
 
     return fold

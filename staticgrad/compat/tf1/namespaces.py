@@ -24,7 +24,7 @@ from . import (
     thresholds,
     variables,
 )
-from .nn import sparse_labels
+from .nn import sparse_labels, spatial
 
 SAMPLERS = ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler")
 MEMBERS: list[tuple[ModuleType, Any, tuple[str, ...]]] = [
@@ -48,10 +48,18 @@ for _name in ("global_variables", "local_variables", "variables"):
     setattr(initializers, _name, getattr(variables, f"{_name}_initializer"))
 
 TOP: dict[str, Any] = {
-    "__version__": accepted.VERSION, "contrib": contrib, "random": draws.NAMES, "sparse": sparse.NAMES,
+    "__version__": accepted.VERSION,
+    "contrib": contrib,
+    "conv": spatial.conv,
+    "conv2d_backprop_filter_v2": spatial.conv2d_backprop_filter_v2,
+    "conv2d_backprop_input_v2": spatial.conv2d_backprop_input_v2,
     "orthogonal_initializer": initializers.Orthogonal,
-    "uniform_unit_scaling_initializer": initializers.UniformUnitScaling, **decompositions.TOP, **sparse.TOP,
-}  # fmt: skip
+    "random": draws.NAMES,
+    "sparse": sparse.NAMES,
+    "uniform_unit_scaling_initializer": initializers.UniformUnitScaling,
+    **decompositions.TOP,
+    **sparse.TOP,
+}
 """Names at the top of the dialect."""
 for _module in (accepted, draws, elements, special):
     TOP.update({_name: getattr(_module, _name) for _name in _module.PUBLIC})

@@ -205,9 +205,9 @@ def retain(sp_input: Given, to_retain: Any, name: str | None = None) -> SparseTe
 def slice_(sp_input: Given, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The part of extents `size` from `start` on."""
     x = of(sp_input)
-    first = arrays.constant(np.asarray(start, np.int64)) if not isinstance(start, Handle) else start
+    first: Any = arrays.constant(np.asarray(start, np.int64)) if not isinstance(start, Handle) else start
     extent = arrays.constant(np.asarray(size, np.int64)) if not isinstance(size, Handle) else size
-    ends = dense_minimum(first + extent, x.dense_shape)
+    ends: Any = dense_minimum(first + extent, x.dense_shape)
     inside = reduce_all(_within(x.indices, first, ends), 1)
     kept = retain(x, inside, name=name)
     return SparseTensor(kept.indices - first, kept.values, ends - first)

@@ -12,6 +12,7 @@ from ... import special, static
 from ...ir import REGISTRY
 from ...operators import F, Symbol, apply
 from ...ops.deferred import value_of
+from ...signals import module
 from .dtypes import as_dtype
 from .gathering import FOLDS
 from .tensor import array_of, operation, pair, tensor
@@ -147,6 +148,14 @@ def approx_top_k(
     return (approx_max_k if is_max_k else approx_min_k)(input, k, reduction_dimension, name=name)
 
 
+@operation("sobol_sample", sizes=frozenset({"dim", "num_results", "skip"}))
+def sobol_sample(dim: int, num_results: int, skip: int = 0, dtype: Any = np.float32) -> Any:
+    """Points (num_results, dim) of Sobol's sequence in [0, 1), without the origin and `skip` more."""
+    sequence = module("scipy.stats.qmc").Sobol(int(dim), scramble=False)
+    sequence.fast_forward(int(skip) + 1)
+    return static.constant(sequence.random(int(num_results)).astype(as_dtype(dtype).numpy))
+
+
 # histograms -----------------------------------------------------------------------------------------------------------
 
 
@@ -187,7 +196,7 @@ def bincount(
     count = count if maxlength is None else min(count, int(maxlength))
     ids = static.constant(found.astype(np.int64)[found < count])
     if weights is None:
-        values = static.constant(np.ones(ids.shape, as_dtype(dtype).numpy))
+        values: Any = static.constant(np.ones(ids.shape, as_dtype(dtype).numpy))
     else:
         values = F.reshape(tensor(weights), (-1,))[static.constant(np.flatnonzero(found < count))]
     return FOLDS["sum"](values, ids, count, ())
@@ -195,7 +204,7 @@ def bincount(
 
 MATH = (
     *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp", "is_non_decreasing",
-    "is_strictly_increasing", "polygamma", "polyval", "xlog1py", "zeta",
+    "is_strictly_increasing", "polygamma", "polyval", "sobol_sample", "xlog1py", "zeta",
 )  # fmt: skip
 """Names of `tf.math`."""
 PUBLIC = (

@@ -10,7 +10,7 @@ import numpy as np
 from ... import static
 from ...operators import F
 from .metrics import HITS, _averaged, _built, _float, _metric, _ratio, _weights
-from .tensor import extents_of, symbols, tensor
+from .tensor import extents_of, operation, symbols, tensor
 
 SMALL = 1e-7
 """Added to denominators of rates at thresholds, as TensorFlow adds it."""
@@ -30,7 +30,8 @@ def _at_thresholds(name: str, keys: Sequence[str], value: Callable[..., Any]) ->
 
     @_built
     def call(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         parts = _counts(labels, predictions, thresholds, weights, keys)
         return _metric(name or label, value, parts, metrics_collections, updates_collections)
 
@@ -67,7 +68,8 @@ def _one_at_other(name: str, at_sensitivity: bool) -> Callable[..., Any]:
 
     @_built
     def call(labels: Any, predictions: Any, wanted: float, weights: Any = None, num_thresholds: int = 200,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         if not 0 <= wanted <= 1:
             raise ValueError(f"`{label.rsplit('_', 1)[-1]}` must be in the range [0, 1]. Currently {wanted}.")
         parts = _counts(labels, predictions, _edges(num_thresholds), weights, list(HITS))
@@ -105,9 +107,10 @@ def sensitivity_at_specificity(labels: Any, predictions: Any, specificity: float
 # ranked predictions ---------------------------------------------------------------------------------------------------
 
 
+@operation("hits", sizes=frozenset())
 def _hits(labels: Any, places: Any, class_id: int | None) -> tuple[Any, Any, Any]:
     """(whether each of the predicted classes (..., k) is a label, how many labels a row has, whether predictions count)."""
-    y, top = (F.astype(tensor(symbols(v)), np.int64) for v in (labels, places))
+    y, top = (F.astype(tensor(v), np.int64) for v in (labels, places))
     if y.ndim == top.ndim - 1:
         y = F.expand_dims(y, -1)
     if class_id is not None:
@@ -129,8 +132,9 @@ def _ranked(name: str, precision: bool) -> Callable[..., Any]:
 
     @_built
     def call(labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
-        hit, labelled, counts = _hits(labels, predictions_idx, class_id)
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
+        hit, labelled, counts = symbols(_hits(labels, predictions_idx, class_id))
         right = F.sum(F.astype(hit, np.float64), axis=-1)
         all_of = F.sum(F.astype(counts, np.float64), axis=-1) if precision else labelled
         w = F.astype(_weights(weights, right), np.float64)
@@ -150,7 +154,8 @@ recall_at_top_k = _ranked("recall_at_top_k", False)
 
 def _of_scores(name: str, of_classes: Callable[..., Any]) -> Callable[..., Any]:
     def call(labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-             metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+             metrics_collections: Any = None, updates_collections: Any = None,
+             name: str | None = None) -> Any:  # fmt: skip
         from .gathering import top_k
 
         places = top_k(predictions, k)[1]
@@ -170,7 +175,7 @@ def average_precision_at_k(labels: Any, predictions: Any, k: int, weights: Any =
                            updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
     """The mean over the labels of the precision up to each hit among the k largest scores, over all batches so far."""
     places = F.topk(tensor(symbols(predictions)), k)[1]
-    hit, _, _ = _hits(labels, places, None)
+    hit, _, _ = symbols(_hits(labels, places, None))
     y = tensor(symbols(labels))
     relevant = min(extents_of(y)[-1] if y.ndim == hit.ndim else 1, k)
     right = F.astype(hit, np.float64)
@@ -196,7 +201,8 @@ def mean_tensor(values: Any, weights: Any = None, metrics_collections: Any = Non
 
 @_built
 def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None,
-                        metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+                        metrics_collections: Any = None, updates_collections: Any = None,
+                        name: str | None = None) -> Any:  # fmt: skip
     """The mean of |labels - predictions| / normalizer (0 where that is 0), over all batches so far."""
     y, p, n = _float(labels), _float(predictions), _float(normalizer)
     zero = F.eq(n, 0.0)
@@ -224,7 +230,8 @@ def percentage_below(values: Any, threshold: Any, weights: Any = None, metrics_c
 
 @_built
 def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any = None,
-                            metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None) -> Any:  # fmt: skip
+                            metrics_collections: Any = None, updates_collections: Any = None,
+                            name: str | None = None) -> Any:  # fmt: skip
     """The mean over the classes of the share that is right, over all batches so far; the update gives all shares."""
     y, p = (F.reshape(F.astype(tensor(symbols(v)), np.int64), (-1,)) for v in (labels, predictions))
     w = _weights(None if weights is None else F.reshape(_float(weights), (-1,)), F.astype(p, np.float32))
@@ -235,11 +242,15 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
                    metrics_collections, updates_collections, lambda total, count: _ratio(count, total))  # fmt: skip
 
 
+sparse_average_precision_at_k, sparse_precision_at_k = average_precision_at_k, precision_at_k
+
 PUBLIC = (
     "average_precision_at_k", "false_negatives_at_thresholds", "false_positives_at_thresholds", "mean_cosine_distance",
     "mean_per_class_accuracy", "mean_relative_error", "mean_tensor", "percentage_below", "precision_at_k",
     "precision_at_thresholds", "precision_at_top_k", "recall_at_k", "recall_at_thresholds", "recall_at_top_k",
-    "sensitivity_at_specificity", "specificity_at_sensitivity", "true_negatives_at_thresholds",
+    "sensitivity_at_specificity", "sparse_average_precision_at_k",
+    "sparse_precision_at_k",
+    "specificity_at_sensitivity", "true_negatives_at_thresholds",
     "true_positives_at_thresholds",
 )  # fmt: skip
 """Names of `tf.metrics`."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .... import static
 from ....operators import F
 from .. import arrays, math, nn
 from ..initializers import constant_initializer, zeros_initializer
@@ -20,7 +21,7 @@ from ..variable_scopes import get_variable, variable_scope
 def _masked(memory: Any, lengths: Any, value: Any = 0.0) -> Any:
     """The memory (batch, time, ...) with `value` beyond the length of each row."""
     x, lengths = tensor(memory), tensor(lengths)
-    place = arrays.static.constant(np.arange(extent_of(x, 1)).astype(lengths.dtype))
+    place = static.constant(np.arange(extent_of(x, 1)).astype(lengths.dtype))
     inside = F.lt(place, F.expand_dims(lengths, 1))
     return F.where(F.expand_dims(inside, tuple(range(2, x.ndim))), x, F.full_like(x, float(value)))
 
@@ -65,6 +66,10 @@ class AttentionMechanism:
         return arrays.zeros([batch_size, self.alignments_size], dtype)
 
     initial_state = initial_alignments
+
+    _v: Any
+    _g: Any
+    _b: Any
 
     def build(self, dtype: Any) -> None:
         """Make the variables of the score."""

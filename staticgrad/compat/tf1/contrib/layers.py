@@ -9,6 +9,7 @@ from .. import arrays, math, nn
 from .. import layers as core
 from ..graph import GraphKeys, get_default_graph
 from ..initializers import VarianceScaling, zeros_initializer
+from ..nn import spatial
 from ..variable_scopes import variable_scope
 from ..variables import trainable_variables
 
@@ -131,7 +132,7 @@ def linear(inputs: Any, num_outputs: int, *args: Any, **options: Any) -> Any:
 relu = fully_connected
 
 
-def _convolution(layer: type[core.Layer], label: str, transposed: bool = False) -> Callable[..., Any]:
+def _convolution(layer: Any, label: str, transposed: bool = False) -> Callable[..., Any]:
     def convolution(
         inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
         data_format: str | None = None, rate: Any = 1, activation_fn: Any = nn.relu, normalizer_fn: Any = None,
@@ -218,7 +219,7 @@ def _pool(call: Callable[..., Any], label: str) -> Callable[..., Any]:
     return pool
 
 
-max_pool2d, avg_pool2d = _pool(nn.max_pool_v2, "MaxPool2D"), _pool(nn.avg_pool_v2, "AvgPool2D")
+max_pool2d, avg_pool2d = _pool(spatial.max_pool_v2, "MaxPool2D"), _pool(spatial.avg_pool_v2, "AvgPool2D")
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:

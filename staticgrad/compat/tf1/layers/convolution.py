@@ -7,9 +7,10 @@ from typing import Any
 from .. import arrays, nn
 from ..initializers import zeros_initializer
 from ..layer import Layer, as_function, known
+from ..nn import spatial, windows
 from ..shapes import TensorShape
 
-CONVOLUTIONS = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
+CONVOLUTIONS = {1: windows.conv1d, 2: nn.conv2d, 3: spatial.conv3d}
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
@@ -139,7 +140,7 @@ class _Separable(Convolution):
             depthwise, pointwise = arrays.expand_dims(depthwise, 0), arrays.expand_dims(pointwise, 0)
             steps, spread, form = steps * 2, [1, *spread], "NCHW" if form == "NCW" else "NHWC"
         full = [1, 1, *steps] if form == "NCHW" else [1, *steps, 1]
-        out = nn.separable_conv2d(inputs, depthwise, pointwise, full, self.padding, spread, data_format=form)
+        out = windows.separable_conv2d(inputs, depthwise, pointwise, full, self.padding, spread, data_format=form)
         if self.axes == 1:
             out = arrays.squeeze(out, [along])
         return self.finished(out)
@@ -180,11 +181,11 @@ class _Transposed(Convolution):
         start = 2 if first else 1
         unknown = arrays.shape(inputs) if None in sizes else None
         extents = [unknown[i] if n is None else n for i, n in enumerate(sizes)]  # type: ignore[index]
-        spatial = []
+        inner = []
         for extent, kernel, step in zip(extents[start : start + self.axes], self.kernel_size, self.strides, strict=True):
-            spatial.append(extent * step + (max(kernel - step, 0) if self.padding == "VALID" else 0))
-        shape = [extents[0], self.filters, *spatial] if first else [extents[0], *spatial, self.filters]
-        call = nn.conv2d_transpose if self.axes == 2 else nn.conv3d_transpose
+            inner.append(extent * step + (max(kernel - step, 0) if self.padding == "VALID" else 0))
+        shape = [extents[0], self.filters, *inner] if first else [extents[0], *inner, self.filters]
+        call = nn.conv2d_transpose if self.axes == 2 else spatial.conv3d_transpose
         out = call(inputs, self.kernel, shape, self._steps(self.strides), self.padding, data_format=self.layout)
         known_sizes = [None if not isinstance(n, int) else n for n in shape]
         out.set_shape(TensorShape(known_sizes))
@@ -217,9 +218,9 @@ class _Pooling(Layer):
         self.padding, self.layout = padding.upper(), layout(data_format, self.axes)
 
     def call(self, inputs: Any) -> Any:
-        call = nn.max_pool_v2 if self.largest else nn.avg_pool_v2
+        call = spatial.max_pool_v2 if self.largest else spatial.avg_pool_v2
         if self.axes == 3:
-            call = nn.max_pool3d if self.largest else nn.avg_pool3d
+            call = spatial.max_pool3d if self.largest else spatial.avg_pool3d
         return call(inputs, self.pool_size, self.strides, self.padding, self.layout)
 
 

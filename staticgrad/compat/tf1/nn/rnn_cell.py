@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from ..arrays import concat, split, zeros
@@ -322,11 +323,9 @@ class _Wrapper(RNNCell):
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
         """No scope of its own: the variables are the cell's."""
-        return self.call(inputs, state) if scope is None else self._in_scope(inputs, state, scope)
-
-    def _in_scope(self, inputs: Any, state: Any, scope: Any) -> Any:
-        with variable_scope(scope):
-            return self.call(inputs, state)
+        with nullcontext() if scope is None else variable_scope(scope):
+            found: tuple[Any, Any] = self.call(inputs, state)
+            return found
 
 
 class DropoutWrapper(_Wrapper):

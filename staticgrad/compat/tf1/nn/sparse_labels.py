@@ -12,6 +12,7 @@ from .. import sparse
 from ..arrays import embedding_lookup
 from ..gathering import FOLDS
 from ..math import clip_by_norm
+from ..sparse_tensor import SparseTensor, SparseTensorValue, of
 from ..tensor import extents_of, known, operation, symbols, tensor
 
 
@@ -23,8 +24,8 @@ def embedding_lookup_sparse(
     combiner = "mean" if combiner is None else combiner
     if combiner not in ("mean", "sqrtn", "sum"):
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
-    ids = sparse.of(sp_ids)
-    weights = None if sp_weights is None else sparse.of(sp_weights).values
+    ids = of(sp_ids)
+    weights = None if sp_weights is None else of(sp_weights).values
     rows = embedding_lookup(params, ids.values, partition_strategy)
     if max_norm is not None:
         rows = clip_by_norm(rows, max_norm, axes=[1])
@@ -51,8 +52,8 @@ def safe_embedding_lookup_sparse(
     name: str | None = None, partition_strategy: str = "div", max_norm: Any = None, allow_fast_lookup: bool = False,
 ) -> Any:  # fmt: skip
     """As `embedding_lookup_sparse`, without negative ids and weights; rows of zeros (of `default_id`) for empty rows."""
-    ids = sparse.of(sparse_ids)
-    keep = _usable(ids.values, None if sparse_weights is None else sparse.of(sparse_weights).values, combiner)
+    ids = of(sparse_ids)
+    keep = _usable(ids.values, None if sparse_weights is None else of(sparse_weights).values, combiner)
     weights = None if sparse_weights is None else sparse.retain(sparse_weights, keep)
     filled, empty = sparse.fill_empty_rows(sparse.retain(ids, keep), default_id or 0)
     if weights is not None:
@@ -79,6 +80,7 @@ def _cleared(empty: Any, rows: Any) -> Any:
 @operation("CTCLoss", sizes=frozenset({"shape"}))
 def _of_sparse(indices: Any, values: Any, shape: Any, logits: Any, lengths: Any) -> Any:
     x = tensor(logits)
+    classes = extents_of(x)[-1]
     rows, longest = (int(n) for n in shape)
     places = tensor(indices)
     flat = F.add(F.mul(places[:, 0], longest), places[:, 1])
@@ -87,7 +89,7 @@ def _of_sparse(indices: Any, values: Any, shape: Any, logits: Any, lengths: Any)
     sizes = F.index_add(static.constant(np.zeros(rows, np.int64)), 0, places[:, 0], ones)
     return functional.ctc_loss(
         functional.log_softmax(x, -1), F.reshape(labels, (rows, longest)), F.astype(tensor(lengths), np.int64), sizes,
-        blank=extents_of(x)[-1] - 1, reduction="none",
+        blank=classes - 1, reduction="none",
     )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def ctc_loss(
     if preprocess_collapse_repeated or not ctc_merge_repeated:
         raise ValueError("ctc_loss: collapse repeated labels before the call, and let repeated outputs merge")
     x = _time_first(inputs if logits is None else logits, time_major)
-    y = sparse.of(labels)
+    y = of(labels)
     found = _of_sparse(y.indices, y.values, y.dense_shape, x, sequence_length)
     return _finite(found) if ignore_longer_outputs_than_inputs else found
 
@@ -126,6 +128,7 @@ def _of_dense(labels: Any, logits: Any, sizes: Any, lengths: Any, first: bool, b
     x = tensor(logits)
     x = x if first else F.swapaxes(x, 0, 1)
     y, label_sizes, steps = (F.astype(tensor(v), np.int64) for v in (labels, sizes, lengths))
+    extents_of(y)
     blank = blank_index % extents_of(x)[-1]
     return functional.ctc_loss(functional.log_softmax(x, -1), y, steps, label_sizes, blank=blank, reduction="none")
 
@@ -135,7 +138,7 @@ def ctc_loss_v2(
     blank_index: int | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
     """(batch,) losses of dense labels (batch, longest), whose blank is class 0 unless given; of sparse labels as `ctc_loss`."""
-    if isinstance(labels, (sparse.SparseTensor, sparse.SparseTensorValue)):
+    if isinstance(labels, (SparseTensor, SparseTensorValue)):
         if blank_index not in (None, -1):
             raise ValueError("ctc_loss_v2: the blank of sparse labels is the last class; give dense labels for another")
         return ctc_loss(labels, logits, logit_length, time_major=logits_time_major)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .... import functional, static
 from ....operators import F
-from ..arrays import zeros
+from ..arrays import shape, zeros
 from ..dtypes import as_dtype
 from ..gradients import gradients
 from ..tensor import extents_of, operation, pair, tensor
@@ -72,12 +72,20 @@ def _padded(x: Any, edges: Edges, value: float = 0.0) -> Any:
     return functional.pad(x, [n for edge in reversed(edges) for n in edge], value=value)
 
 
+def _by_rank(table: dict[int, Callable[..., Any]], axes: int) -> Callable[..., Any]:
+    """Raises ValueError for another number of spatial axes than 1, 2 and 3."""
+    if axes not in table:
+        raise ValueError(f"1, 2 or 3 spatial axes are supported, got {axes}")
+    return table[axes]
+
+
 CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
 
 def convolved(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dilations: Any) -> Any:
     """Cross-correlation with a filter (*kernel, channels, outputs); several groups where x has a multiple of its channels."""
     axes = w.ndim - 2
+    call = _by_rank(CONVOLUTIONS, axes)
     steps, spread = _numbers(strides, axes, form), _numbers(dilations, axes, form)
     x = _moved(x, form)
     kernel = extents_of(w)[:axes]
@@ -85,7 +93,7 @@ def convolved(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dila
     weight = F.permute(w, (axes + 1, axes, *range(axes)))
     channels = x.shape[1]
     groups = 1 if channels is None else channels // extents_of(w)[axes]
-    return _back(CONVOLUTIONS[axes](x, weight, stride=steps, dilation=spread, groups=groups), form)
+    return _back(call(x, weight, stride=steps, dilation=spread, groups=groups), form)
 
 
 @operation("Conv3D")
@@ -188,6 +196,44 @@ def conv3d_backprop_filter(
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
 
 
+def conv2d_backprop_filter_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """`conv2d_backprop_filter`, of a filter whose shape counts."""
+    sizes = shape(filter)
+    return conv2d_backprop_filter(
+        input, sizes, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
+    )
+
+
+def conv2d_backprop_input_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """`conv2d_backprop_input`, of images whose shape counts."""
+    sizes = shape(input)
+    return conv2d_backprop_input(
+        sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
+    )
+
+
 def depthwise_conv2d_backprop_input(
     input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1), name: str | None = None,
@@ -258,12 +304,12 @@ MEANS = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_p
 
 def _largest(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
     low = -math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
-    return MAXIMA[len(kernel)](_padded(x, edges, low), kernel, stride=steps, dilation=spread)
+    return _by_rank(MAXIMA, len(kernel))(_padded(x, edges, low), kernel, stride=steps, dilation=spread)
 
 
 def _mean(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
     """The mean of each window without the padding."""
-    means = MEANS[len(kernel)]
+    means = _by_rank(MEANS, len(kernel))
     if any(d != 1 for d in spread):
         raise ValueError("pool: means of windows with holes are not supported; take tf.nn.convolution with equal weights")
     out = means(_padded(x, edges), kernel, stride=steps)

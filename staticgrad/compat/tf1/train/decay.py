@@ -91,7 +91,7 @@ piecewise_constant_decay = piecewise_constant
 def cosine_decay_restarts(
     learning_rate: Any, global_step: Any, first_decay_steps: Any, t_mul: Any = 2.0, m_mul: Any = 1.0, alpha: Any = 0.0
 ) -> Any:
-    """`cosine_decay` that begins anew after each period; periods grow by t_mul, starts by m_mul. Loshchilov and Hutter, 2017."""
+    """`cosine_decay` that begins anew after each period; periods grow by t_mul, starts by m_mul. Loshchilov and Hutter."""
     rate, step, steps = _progress(global_step, first_decay_steps, learning_rate)
     growth, share, least = (tensor(v, rate.dtype) for v in (t_mul, m_mul, alpha))
     done = F.div(step, steps)

@@ -13,6 +13,7 @@ INTS = np.array([[7, -7, 3, 1], [5, 9, -1, 2], [4, 4, 4, -8]], "i4")
 COUNTS = np.array([3, 1, 4, 1, 5, 1, 3], "i4")
 
 SPECIAL = {
+    "sobol_sample": (lambda tf: tf.math.sobol_sample(3, 6, skip=2), ()),
     **{n: (lambda tf, x, n=n: getattr(tf.math, n)(x), (X,)) for n in ("bessel_i0e", "bessel_i1", "bessel_i1e")},
     **{n: (lambda tf, u, n=n: getattr(tf.math, n)(u), (UNIT,)) for n in ("ndtri", "erfcinv")},
     "xlog1py": (lambda tf, x, p: tf.math.xlog1py(x, p), (X, P)),
@@ -89,6 +90,7 @@ def _depthwise(tf, m, w):
 
 
 SPATIAL = {
+    "conv": (lambda tf, m, w: tf.conv(m, w, [1, 2, 1, 1], "SAME"), (IMAGE, FILTER)),
     "conv3d": (lambda tf, v, b: tf.nn.conv3d(v, b, [1, 2, 1, 1, 1], "SAME"), (VOLUME, BLOCK)),
     "conv3d valid": (lambda tf, v, b: tf.nn.conv3d(v, filters=b, strides=[1, 1, 2, 1, 1], padding="VALID"), (VOLUME, BLOCK)),
     "conv3d_transpose": (
@@ -512,5 +514,10 @@ SPARSE = {
     "collapse_repeated": (lambda tf: tf.nn.collapse_repeated(tf.constant([[1, 1, 2, 2, 1], [1, 1, 1, 2, 3]]), [4, 5]), ()),
 }
 
-CASES = SPARSE | METRICS | MATRICES | IMAGES | SPECIAL | ELEMENTS | SPATIAL | STATISTICS | RECURRENT | LAYERS
+FAMILIES = {
+    "": SPECIAL | ELEMENTS | SPATIAL | STATISTICS | SPARSE | METRICS | MATRICES | IMAGES,
+    "cell: ": RECURRENT,
+    "layer: ": LAYERS,
+}
+CASES = {f"{family}{name}": case for family, cases in FAMILIES.items() for name, case in cases.items()}
 """By name: (expression of tf and placeholders, their values)."""
