@@ -77,7 +77,7 @@ ROWS: dict[str, Row] = {
     "sum of repeats": Row(
         "sum of repeats",
         lambda x: F.sum(F.broadcast_to(F.expand_dims(_row(x), 0), (2, 3)), 0),
-        ("slice", "reshape", "broadcast_to", "count", "mul"),
+        ("slice", "count", "mul"),
     ),
     "sum of one value": Row(
         "sum of repeats",
