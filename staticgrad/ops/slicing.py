@@ -39,7 +39,7 @@ def _per_axis(slices: Slices, ndim: int) -> Slices:
     return slices + (WHOLE,) * (ndim - len(slices))
 
 
-def _indices(s: Any, extent: int) -> tuple[int, int, int]:
+def indices_of(s: Any, extent: int) -> tuple[int, int, int]:
     """`slice(*s).indices(extent)`, for extents that are symbols too."""
     start, stop, step = s
     step = 1 if step is None else step
@@ -66,7 +66,7 @@ def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
     shape: list[int | None] = []
     for axis, (extent, s) in enumerate(zip(x.shape, _per_axis(slices, x.ndim), strict=True)):
         if not isinstance(s, int):
-            shape.append(extent if s == WHOLE else None if extent is None else _count(*_indices(s, extent)))
+            shape.append(extent if s == WHOLE else None if extent is None else _count(*indices_of(s, extent)))
         elif extent is not None and not -extent <= s < extent:
             raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
     return x.with_shape(tuple(shape))
@@ -85,7 +85,7 @@ def _place(s: Any, extent: int) -> tuple[int, int]:
         return s % extent if extent else 0, 1
     if s == WHOLE:
         return 0, 1
-    start, _, step = _indices(s, extent)
+    start, _, step = indices_of(s, extent)
     return (start if extent else 0), step
 
 

@@ -120,8 +120,10 @@ def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
                 votes.add(_reads_rows(user, at))
             elif any(i is node and p not in user.op.shape_only for p, i in enumerate(user.inputs)):
                 other = order_of(user)
-                readable = other is not None and other.reads == order.axes
-                votes.add((True if user in found and other.axes == order.axes else None) if readable else False)
+                if other is None or other.reads != order.axes:
+                    votes.add(False)
+                else:
+                    votes.add(True if user in found and other.axes == order.axes else None)
         if True in votes and False not in votes:
             found.add(node)
     return found

@@ -83,8 +83,9 @@ def simplify(
     seen.clear()  # the closures refer to one another and would keep all nodes until the next garbage collection
     order = graph.reaching([first[r] for r in results])  # without the nodes that rules replaced
     if any(_takes_values(node) for node in order if node.op.shape_only):
-        live, second = rebuild(graph, [first[r] for r in results], copy)
-        return live, {old: second[new] for old, new in first.items() if new in second}
+        graph, second = rebuild(graph, [first[r] for r in results], copy)
+        first = {old: second[new] for old, new in first.items() if new in second}
+        order = graph.reaching([first[r] for r in results])  # without values of which only the shape was read
     if len(order) == len(graph.nodes):
         return graph, first
     wanted = set(order)

@@ -76,14 +76,18 @@ def terms(node: Node) -> list[Node]:
 
 
 PART = 8
-"""A slice goes before an operation if it takes at least one in so many elements: else slices multiply operations."""
+"""A slice goes before an operation if it takes at least one in so many elements, and at most half of them: else slices
+multiply operations, and overlapping slices of overlapping slices do so without bounds."""
 
 
 def slice_of_elements(node: Node, x: Any) -> Any:
     """A slice of f(a, b) is f of slices, for a cheap f: its readers need not wait for the whole."""
     inner = x.node
     emit = inner.op.emit
-    if not isinstance(emit, Pointwise) or emit.cost > 1 or inner.op.shape_only or PART * node.type.size < inner.type.size:
+    if not isinstance(emit, Pointwise) or emit.cost > 1 or inner.op.shape_only:
+        return None
+    size, whole = node.type.size, inner.type.size
+    if PART * size < whole or 2 * size > whole:
         return None
     if any(i.type.shape not in ((), inner.type.shape, inner.type.shape[-1:]) for i in inner.inputs):
         return None
