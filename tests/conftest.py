@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend on the time that compilation takes
@@ -38,3 +39,10 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
 def lines_noted() -> None:
     """Records note the user's lines, as a process's first ones do and those after an error of an in-place change."""
     modes.now.note_lines()
+
+
+@pytest.fixture
+def eager_by_numpy() -> Iterator[None]:
+    """NumPy computes all eager operations: tests of equal bits compare with these."""
+    with sg.eager_kernels(False):
+        yield

@@ -17,6 +17,8 @@ from staticgrad.compiler.pipeline import compile_plan
 from tests.compiler.programs import SEED, build, run_eagerly
 from tests.test_random_programs import draw_program, several
 
+pytestmark = pytest.mark.usefixtures("eager_by_numpy")
+
 
 def identical(actual: Any, expected: Any, what: str = "") -> None:
     a, b = (x.detach().numpy() if isinstance(x, sg.Tensor) else np.asarray(x) for x in (actual, expected))

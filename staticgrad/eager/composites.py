@@ -19,7 +19,7 @@ from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..errors import GradientError
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Symbol, frontends
+from ..operators import Operators, Symbol, frontends
 from ..signals import module
 from .backward import Cotangents, grad
 from .execution import watch
@@ -27,7 +27,7 @@ from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
 from .op_calls import FLOATS, Kinds, family_of, placeholders
 from .tape import FreedTensor, Memory, Overwritten, Record, memory_of, places_of_change, tick
-from .tensor import PublicTensor, Tensor, ndarray, new, wrap
+from .tensor import PublicTensor, Tensor, new, wrap
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -331,24 +331,26 @@ def _costs_little(node: Node) -> bool:
 
 def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> Sequence[Any]:
     """The cotangents of all operands; see `OpDef.vjp_all`."""
+    given = dict(g) if isinstance(g, Cotangents) else {0: g}
+    create = any(isinstance(x, Operators) for x in given.values())
+    if not create:
+        given = {i: np.asarray(x) for i, x in given.items()}  # NumPy gives scalars in place of 0-d arrays
     if isinstance(record, CompositeRecord):
         if record.freed:
             raise messages.freed()
-        if g.__class__ is ndarray or (g.__class__ is Cotangents and all(x.__class__ is ndarray for x in g.values())):
-            found = _by_plan(g, record, operands)
+        if not create:
+            found = _by_plan(given, record, operands)
             if found is not None:
                 return found
-    return _by_composition(g, record, wanted, operands)
+    return _by_composition(given, create, record, wanted, operands)
 
 
-def _by_plan(g: Any, record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
+def _by_plan(g: dict[int, np.ndarray], record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
     places = record.saved
     call = known.get(places.key)
     if call is None or call.plan is None:
         return None
-    arrays: list[Any] = [g]
-    if places.results:
-        arrays = [_seed(g, record, i) for i in range(places.results)]
+    arrays: list[Any] = [_seed(g, record, i) for i in range(max(places.results, 1))]
     for i in places.reads:
         value = operands[i] if i >= 0 else _result(record, i + max(places.results, 1))
         if isinstance(value, FreedTensor):
@@ -387,12 +389,12 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
     return np.zeros(shape, dtype)
 
 
-def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
-    """The gradients of the function as it is written. Of tensors they are recorded."""
+def _by_composition(
+    g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]
+) -> list[Any]:
+    """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
     mode = modes.now
     around = mode.kernels, mode.arrays, mode.grad
-    given = dict(g) if isinstance(g, Cotangents) else {0: g}
-    create = not all(isinstance(x, ndarray) for x in given.values())
     tensors = []
     for x, wants in zip(operands, wanted, strict=True):
         if isinstance(x, FreedTensor):
@@ -407,8 +409,8 @@ def _by_composition(g: Any, record: Any, wanted: Sequence[bool], operands: Seque
         out = record.attrs["call"](*tensors)
         targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
         outs = out if isinstance(out, tuple) else (out,)
-        seeds = [x if create else wrap(x) for x in given.values()]
-        given_back: Any = grad([outs[i] for i in given], targets, seeds, create_graph=create, allow_unused=True)
+        seeds = [x if create else wrap(x) for x in g.values()]
+        given_back: Any = grad([outs[i] for i in g], targets, seeds, create_graph=create, allow_unused=True)
         found = iter(given_back)
     finally:
         mode.kernels, mode.arrays, mode.grad = around

@@ -13,6 +13,7 @@ import atexit
 import os
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from queue import SimpleQueue
@@ -32,15 +33,17 @@ if TYPE_CHECKING:
 
 USES = 3
 """Calls by NumPy before a plan is made in the background: most shapes of a short program come once or twice."""
-KEPT = 2048
+KEPT = 1024
 """Calls that are kept; the oldest goes first."""
 PENDING = 256
 """Requests that may wait for the background thread; further ones are made again later."""
-SPARE = 4
+SPARE = 3
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
 BRIEFLY = 2e-4
 """Seconds after which the background thread hands over Python's lock. NumPy releases it in each operation of some size, and an
 operation that wants it back would wait for Python's 5 ms otherwise."""
+SHAPES = 64
+"""Shapes of large results from which spare arrays of the older ones are released."""
 OFF = kernels_setting(False)
 
 Make = Callable[[], "Program | None"]
@@ -87,7 +90,7 @@ class Requests:
         self.waiting: set[Hashable] = set()
         self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
         self.thread: threading.Thread | None = None
-        self.pools: dict[Any, np.ndarray] = {}
+        self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
         self.interval: float | None = None
         """Python's interval between turns of threads, while the background thread has set another one."""
         self.lock, self.making = lock(), rlock()
@@ -155,6 +158,9 @@ class Requests:
         if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):
             return NONE
         plan.results.share(self.pools, SPARE)
+        if len(self.pools) > SHAPES:  # the shapes of a program that has no end of them
+            for pool in [*self.pools.values()][: -SHAPES // 2]:
+                pool[:] = None
         return Call(plan)
 
     def end(self) -> None:

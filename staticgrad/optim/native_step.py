@@ -77,6 +77,8 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
     members = tuple([id(p) for pairs in gradients.values() for p, _ in pairs])
     step = _steps.get(optimizer)
     if step is None or step.changes != Structure.changes or step.members != members:
+        if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.heavy, 1):
+            return False
         step = _prepared(optimizer, gradients, step)
         if step is None:
             _refused[optimizer] = Structure.changes
@@ -93,10 +95,6 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
 
 
 def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None) -> NativeStep | None:
-    from .optimizer import Optimizer as Base
-
-    if type(optimizer).updates is not Base.updates or not any(gradients.values()):
-        return None
     plain = all(isinstance(p, Tensor) and isinstance(g, Tensor) for pairs in gradients.values() for p, g in pairs)
     if not plain or any(isinstance(v, Operators) for group in optimizer.param_groups for v in _numbers(group)):
         return None

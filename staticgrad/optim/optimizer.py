@@ -311,7 +311,7 @@ class Optimizer:
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
-        if native_step(self, gradients):
+        if type(self).updates is Optimizer.updates and native_step(self, gradients):
             return
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later

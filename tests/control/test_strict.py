@@ -16,6 +16,8 @@ import staticgrad as sg
 from tests.control.programs import CASES, Case, agree, derived, drawn, tensors
 from tests.control.random_programs import random_case
 
+pytestmark = pytest.mark.usefixtures("eager_by_numpy")
+
 PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "300"))
 GROUPS = 10
 

@@ -116,6 +116,17 @@ def test_the_tape_behaves_as_ever():
         assert "erf" in text
 
 
+def test_a_cotangent_that_numpy_made_a_scalar():
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
+            loss = F.mse_loss(x, x.detach() * 2)
+            (loss * loss + loss).backward()
+            found.append(x.grad.numpy())
+    assert_close(*found, rtol=1e-12)
+
+
 def test_threads_get_the_same_values():
     x = sg.tensor(arrays_of([(64, 64)], np.float32)[0])
     found: list[np.ndarray] = []

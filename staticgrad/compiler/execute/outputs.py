@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Results:
             self.pools.append(pool)
             words[t.POOL], words[t.POOLED] = address(pool), SPARE
 
-    def share(self, pools: dict[tuple[tuple[int, ...], np.dtype], np.ndarray], spare: int) -> None:
+    def share(self, pools: MutableMapping[tuple[tuple[int, ...], np.dtype], np.ndarray], spare: int) -> None:
         """Keep spare arrays of large results together with other plans: `spare` for each shape and dtype, in `pools`."""
         self.pools.clear()
         for i, buffer in enumerate(self.fetches):
