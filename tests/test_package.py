@@ -165,6 +165,7 @@ ORDER = [
     "interchange",
     "viz",
     "compat",
+    "__main__",
 ]
 """A room imports from itself and from those before it."""
 
@@ -182,6 +183,7 @@ COMPILER_ORDER = [
     "templates",
     "pipeline",
     "program",
+    "warm",
 ]
 """The same inside `compiler/`."""
 

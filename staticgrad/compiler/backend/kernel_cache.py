@@ -231,6 +231,11 @@ def library_source(name: str, kernel: str) -> str:
     return common + re.sub(r"(?<![A-Za-z0-9])[TN](?![A-Za-z0-9])", lambda letter: given[letter[0]], kernels[general])
 
 
+def library_kernels(name: str) -> list[str]:
+    """The names of a file's kernels, with the letters of their parameters."""
+    return [*_library(name)[1]]
+
+
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """The code that the kernels of a file share, and the text of each kernel."""
