@@ -77,7 +77,6 @@ class Phases:
         from staticgrad.compiler.program import Program
         from staticgrad.tracing.function import CompiledFunction
 
-        for name in ("load", "library"):
-            setattr(kernel_cache, name, self.within("kernels", getattr(kernel_cache, name)))
+        kernel_cache.load = self.within("kernels", kernel_cache.load)
         Program.plan = self.within("passes", Program.plan)  # type: ignore[method-assign]
         CompiledFunction._trace = self.within("trace", CompiledFunction._trace)  # type: ignore[method-assign]

@@ -45,6 +45,8 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
     job = IMPLEMENTATIONS[name, backend].function(data, backend, variant)
     phases.enter("first step")
     result = job.step()
+    if BACKENDS[backend].ours:
+        import_module("staticgrad").wait_for_kernels()
     phases.enter("end")
     first = phases.since
     for _ in range(case.steps - 1):

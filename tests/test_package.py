@@ -167,6 +167,7 @@ ORDER = [
     "interchange",
     "viz",
     "compat",
+    "__main__",
 ]
 """A room imports from itself and from those before it."""
 
@@ -184,6 +185,7 @@ COMPILER_ORDER = [
     "templates",
     "pipeline",
     "program",
+    "warm",
 ]
 """The same inside `compiler/`."""
 

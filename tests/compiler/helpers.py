@@ -118,7 +118,6 @@ class _Kernels(dict[str, kernel_cache.Kernel]):
 def without_machine_code(patch: pytest.MonkeyPatch) -> None:
     """Plans are made, but can't run: for what is done before kernels compile."""
     patch.setattr(kernel_cache, "load", lambda body: _Kernels())
-    patch.setattr(kernel_cache, "library", lambda module, kernel: kernel_cache.Kernel(kernel, 0))
 
 
 def reasons(plan: Plan, fused: bool) -> list[str]:

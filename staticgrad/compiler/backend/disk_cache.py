@@ -80,6 +80,14 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
     return content, False
 
 
+def where() -> str:
+    """The path of the folder, for messages; "" where there is no place for one."""
+    try:
+        return str(path())
+    except Unusable:
+        return ""
+
+
 def deliver(file: File, content: bytes) -> None:
     """Have the next `read` of a file return a content that another process made, wherever that could write it."""
     _delivered[file] = content
@@ -131,16 +139,13 @@ def _digest(name: str, key: str, content: bytes) -> bytes:
 
 def _tell(reason: Unusable) -> None:
     """Warn that the folder can't be used."""
-    try:
-        where = str(path())
-    except Unusable:
-        where = ""
+    folder = where()
     text = (
-        f"the kernel cache {where + ' ' if where else ''}is not used: {reason}\n"
+        f"the kernel cache {folder + ' ' if folder else ''}is not used: {reason}\n"
         "  kernels are compiled again in each process; "
         "set STATICGRAD_CACHE_DIR to a folder of yours that only you can write to"
     )
-    tell(text, where)
+    tell(text, folder)
 
 
 def tell(text: str, topic: str) -> None:

@@ -213,15 +213,10 @@ OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$"
 """The parameters of library kernels: `gather_f32_8` is the text of `gather_T_N`, with f32 for T and 8 for N."""
 
 
-def library(name: str, kernel: str) -> Kernel:
-    """One kernel of a file in `kernels/`, by a name that contains its parameters. Other kernels of the file are not
-    compiled."""
-    return load(library_source(name, kernel))[kernel]
-
-
 @cache
 def library_source(name: str, kernel: str) -> str:
-    """The source of such a kernel, with the code that the kernels of its file share."""
+    """The source of one kernel of a file in `kernels/`, by a name that contains its parameters, with the code that the kernels
+    of its file share. Other kernels of the file are left out."""
     common, kernels = _library(name)
     general, given = kernel, {}
     for letter, pattern in OPEN.items():
@@ -229,6 +224,11 @@ def library_source(name: str, kernel: str) -> str:
             given[letter] = found[0]
             general = pattern.sub(letter, general)
     return common + re.sub(r"(?<![A-Za-z0-9])[TN](?![A-Za-z0-9])", lambda letter: given[letter[0]], kernels[general])
+
+
+def library_kernels(name: str) -> list[str]:
+    """The names of a file's kernels, with the letters of their parameters."""
+    return [*_library(name)[1]]
 
 
 @cache

@@ -66,7 +66,7 @@ class Code:
         job = self.job
         if job is not None:
             for text in job.told:
-                disk.tell(text, text)
+                disk.tell(text, disk.where())  # workers warn of the folder alone
         self.address = self.wanted.find()
         if job is not None and job.error:
             disk.tell(

@@ -119,6 +119,8 @@ class Interpreted:
             raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
         except IndexError as error:
             raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+        except ValueError as error:
+            raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
         return value if isinstance(value, tuple) else np.asarray(value)
 
 

@@ -43,7 +43,7 @@ class InstructionStream:
         return self.codes[wanted]
 
     def library(self, module: str, kernel: str) -> Code:
-        """A kernel of a file in `kernels/`; see `kernel_cache.library`."""
+        """A kernel of a file in `kernels/`; see `kernel_cache.library_source`."""
         return self.code("kernels", kernel_cache.library_source(module, kernel), kernel)
 
     def add(self, instruction: Instruction) -> Instruction:

@@ -1,0 +1,67 @@
+"""The machine code that is part of the package, compiled once per machine: `python -m staticgrad warm`.
+
+Products, convolutions, pooling, moves and the runtime belong to no program. Otherwise the first program that needs one has it
+compiled. Generated kernels are compiled with their programs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .backend import disk_cache, kernel_cache
+from .backend.compile_pool import pool
+from .backend.machine_code import Wanted, code, tiers
+
+FLOATS = {"f32": 4, "f64": 8}
+"""The types that most kernels are for, with their bytes."""
+TYPES = {
+    ("strided_moves", "copy_T"): ("i8", "i16", "i32", "i64"),
+    ("row_moves", "gather_T"): ("i8", "i16", "i32", "i64"),
+    ("index_checks", "bounded_T"): ("i32", "i64"),
+    ("index_checks", "nonzero_T"): ("i32", "i64"),
+}
+"""Those that others are for."""
+VECTOR = 64
+"""Bytes of the vectors by which lanes are counted."""
+
+
+def package_kernels() -> Iterator[Wanted]:
+    """Kernels that are part of the package, for the types and numbers of lanes that are in common use."""
+    for element in FLOATS:
+        yield Wanted("gemm", element, f"gemm_{element}")
+    for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):
+        if path.name != "__init__.py":
+            for kernel in kernel_cache.library_kernels(path.stem):
+                for name in sorted(_names(path.stem, kernel)):
+                    yield Wanted("kernels", kernel_cache.library_source(path.stem, name), name)
+
+
+def _names(module: str, kernel: str) -> set[str]:
+    """The kernels of one text, by name."""
+    if "_T" not in kernel:
+        return {kernel}
+    found = set()
+    for kind in TYPES.get((module, kernel), FLOATS):
+        name = kernel.replace("_T", f"_{kind}")
+        lanes = VECTOR // FLOATS.get(kind, 8)
+        choices = (lanes,) if module == "depthwise_convolution" else (8, lanes, 2 * lanes)
+        found |= {name.replace("_N", f"_{n}") for n in choices}
+    return found
+
+
+def warm() -> str:
+    """Compile all of these that the kernel cache lacks; what was done, in words. Raises CompileError, and warns where the cache
+    can't be used."""
+    begin = time.monotonic()
+    from .runtime import loader  # noqa: F401 - makes the runtime
+
+    wanted = list(package_kernels())
+    lacking = [one for one in wanted if not one.at_hand()]
+    codes = [code(one, tiers()) for one in wanted]
+    pool().wait()
+    for one in codes:
+        one.arrive()
+    seconds = time.monotonic() - begin
+    return f"{len(lacking)} of {len(wanted)} kernels compiled in {seconds:.1f} s; they are in {disk_cache.path()}"

@@ -1,0 +1,86 @@
+"""The pool of workers that compile: the order of jobs, and the line on a terminal."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from staticgrad.compiler.backend import compile_pool
+from staticgrad.compiler.backend.compile_pool import Job, Pool
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Instant:
+    """A worker that has done what it is asked for."""
+
+    done: list[str] = []
+
+    def do(self, job: Job, tick) -> None:
+        tick()
+        self.done.append(job.text)
+
+    def end(self) -> None:
+        pass
+
+
+def test_long_texts_come_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(compile_pool, "Worker", Instant)
+    monkeypatch.setattr(compile_pool, "IDLE", 0.0)
+    monkeypatch.setattr(Instant, "done", [])
+    pool = Pool(1)
+    monkeypatch.setattr(pool, "_hire", lambda wanted: None)
+    jobs = [Job("kernels", "x" * n) for n in (2, 5, 3)]
+    for job in jobs:
+        pool.submit(job)
+    monkeypatch.undo()
+    monkeypatch.setattr(compile_pool, "Worker", Instant)
+    monkeypatch.setattr(compile_pool, "IDLE", 0.0)
+    pool.hire()
+    pool.wait(jobs)
+    assert [job.error for job in jobs] == [""] * 3
+    assert [len(text) for text in Instant.done] == [5, 3, 2]
+    assert pool.given == pool.done == 0
+    until = time.monotonic() + 10
+    while pool.threads and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (pool.threads, pool.idle, pool.workers) == (0, 0, set())
+
+
+PROGRESS = "\r\x1b[Kstaticgrad compiles: 1 of 2 kernels\r\x1b[K"
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal, PROGRESS), (io.StringIO, "")])
+def test_the_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], shown: str):
+    written = stream()
+    monkeypatch.setattr("sys.stderr", written)
+    pool = Pool(0)
+    jobs = [Job("kernels", text) for text in "ab"]
+    for job in jobs:
+        pool.submit(job)
+    with pool.changed:
+        pool._finish(jobs[0])
+    pool._show()  # too soon
+    pool.since -= compile_pool.PATIENCE
+    pool._show()
+    with pool.changed:
+        pool._finish(jobs[1])
+    assert written.getvalue() == shown
+
+
+def test_jobs_are_over_where_no_worker_can_be_started(monkeypatch: pytest.MonkeyPatch):
+    def failing() -> None:
+        raise OSError("no processes")
+
+    monkeypatch.setattr(compile_pool, "Worker", failing)
+    pool = Pool(2)
+    jobs = [Job("kernels", text) for text in "ab"]
+    for job in jobs:
+        pool.submit(job)
+    pool.wait(jobs)
+    assert [job.error for job in jobs] == ["no process can be started to compile: no processes"] * 2

@@ -1,0 +1,41 @@
+"""`python -m staticgrad warm`: the kernels that are part of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import staticgrad as sg
+from staticgrad.__main__ import main
+from staticgrad.compiler import kernels, warm
+from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend.machine_code import Wanted
+from staticgrad.ops.convolution_tables import lanes_of
+
+NAMES = {wanted.name for wanted in warm.package_kernels()}
+
+
+def test_every_kernel_of_the_package_is_among_them():
+    for path in Path(kernels.__path__[0]).glob("[!_]*.py"):
+        for kernel in kernel_cache.library_kernels(path.stem):
+            assert any(name.startswith(kernel.partition("_T")[0]) for name in NAMES), kernel
+
+
+@pytest.mark.parametrize("dtype", [sg.float32, sg.float64], ids=["f32", "f64"])
+def test_convolutions_of_any_number_of_channels_are_among_them(dtype):
+    short = "f32" if dtype == sg.float32 else "f64"
+    assert {f"gather_{short}_{lanes_of(channels, dtype)}" for channels in range(1, 70)} <= NAMES
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    one = Wanted("kernels", kernel_cache.library_source("strided_moves", "clear"), "clear")
+    monkeypatch.setattr(warm, "package_kernels", lambda: [one])
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    for count in (1, 0):
+        main(["warm"])
+        assert capsys.readouterr().out.startswith(f"{count} of 1 kernels compiled in ")
+    assert len([*tmp_path.glob("k*.o")]) == 1
+    with pytest.raises(SystemExit):
+        main([])
