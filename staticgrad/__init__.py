@@ -138,7 +138,8 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-
+    from . import debug, distributions, fft, func, functional, nn, optim, utils
+    from .compiler.execute.tiers import wait_for_kernels
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap

@@ -322,11 +322,11 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
-    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
-    what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError
-    and
-    DTypeError when the branches disagree.
+    same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+
+    In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
+    does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
+    ArgumentError, ShapeError and DTypeError when the branches disagree.
 
     Examples:
         >>> sg.cond(sg.tensor(True), lambda x: x + 1, lambda x: x - 1, sg.tensor(1.0))
@@ -392,6 +392,9 @@ def deg2rad(input: Any) -> Tensor:
 
 def det(A: Any) -> Tensor:
     """The determinant of square matrices."""
+
+def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
 
 def diag(input: Any, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
@@ -569,6 +572,9 @@ def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 
 def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x >= y elementwise, bool."""
+
+def geqrf(input: Any) -> return_types.geqrf:
+    """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
 def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
@@ -818,6 +824,29 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
 
 def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
     """log|gamma(x)|."""
+
+def lobpcg(
+    A: Any,
+    k: int | None = None,
+    B: Any = None,
+    X: Any = None,
+    n: int | None = None,
+    iK: Any = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Any = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) eigenvalues and their vectors, A v = w B v, of symmetric A and positive definite B.
+
+    LAPACK finds all of them at once, so start values (X), preconditioners (iK) and what else steers PyTorch's iteration
+    change
+    nothing. Raises ArgumentError for a tracker, which there is no iteration to call.
+    """
 
 def log(input: TensorLike, *, out: None = None) -> Tensor:
     """Natural logarithm."""
@@ -1146,8 +1175,20 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless one is given."""
 
+def orgqr(A: Any, tau: Any) -> Any:
+    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+
+def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+    """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+
 def outer(x: TensorLike, y: TensorLike) -> Tensor:
     """x[i] * y[j] for 1-D operands."""
+
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
+    the
+    principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
+    """
 
 def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """x with its axes in the order `axes` (reversed when none are given)."""
@@ -1395,6 +1436,9 @@ def select(input: Any, dim: int, index: Any) -> Tensor: ...
 def select(*, input: Any, axis: int, index: Any) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
+def select_copy(input: Any, *args: Any, _source: str = 'select', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
 @overload
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
 @overload
@@ -1407,8 +1451,8 @@ def sgn(input: Any) -> Tensor:
 def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
     """1 / (1 + exp(-x))."""
 
-def sign(input: TensorLike, *, out: None = None) -> Tensor:
-    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+def sign(input: Any, *, out: None = None) -> Tensor:
+    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
 def signbit(input: Any) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
@@ -1421,6 +1465,17 @@ def sinc(input: Any) -> Tensor:
 
 def sinh(input: TensorLike, *, out: None = None) -> Tensor:
     """Hyperbolic sine."""
+
+def slice_copy(
+    input: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    axis: int = 0,
+) -> Tensor:
+    """input[start:end:step] along `dim`, in memory of its own."""
 
 def slice_scatter(
     input: Any,
@@ -1466,7 +1521,7 @@ def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
     """Square root."""
 
 def square(input: TensorLike, *, out: None = None) -> Tensor:
-    """x * x."""
+    """x * x; booleans count as integers."""
 
 def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
@@ -1545,6 +1600,9 @@ def sum_to_size(input: Any, *size: Any) -> Tensor:
 
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
     """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
+
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
 
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
@@ -1925,28 +1983,29 @@ __all__ = [
     "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
     "clone", "column_stack", "combinations", "complex", "concat", "concatenate", "cond", "conj", "conj_physical", "copysign",
     "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_trapezoid", "deg2rad", "det", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
+    "cumulative_trapezoid", "deg2rad", "det", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
     "diagonal_scatter", "diff", "digamma", "dist", "div", "divide", "dot", "dropout", "dsplit", "dstack", "einsum",
     "empty_like", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand", "expand_as", "expand_copy", "expand_dims",
     "expm1", "fill", "fix", "flatten", "flip", "fliplr", "flipud", "float_power", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ge", "ger", "getitem", "gradient", "greater", "greater_equal",
-    "gt", "hamming_window", "hann_window", "heaviside", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0",
-    "igamma", "igammac", "imag", "index_add", "index_along", "index_copy", "index_fill", "index_put", "index_reduce",
-    "index_select", "inner", "inverse", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal",
-    "istft", "kaiser_window", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10",
-    "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "logit", "logsumexp", "lt", "lu", "lu_solve", "lu_unpack", "masked_fill", "masked_scatter",
-    "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum",
-    "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean",
-    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative", "nextafter", "nonzero",
-    "nonzero_static", "norm", "normal", "not_equal", "one_hot", "ones_like", "outer", "permute", "permute_copy", "pinverse",
-    "poisson", "polar", "polygamma", "positive", "pow", "prod", "put", "qr", "quantile", "rad2deg", "rand_like",
-    "randint_like", "randn_like", "ravel", "real", "reciprocal", "relu", "remainder", "renorm", "repeat", "repeat_interleave",
-    "reshape", "reshape_as", "resolve_conj", "resolve_neg", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan",
-    "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select", "select_scatter", "sgn", "sigmoid", "sign",
-    "signbit", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy",
-    "split_with_sizes", "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
-    "stft", "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "swapaxes", "swapdims", "t", "t_copy", "take",
+    "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ge", "geqrf", "ger", "getitem", "gradient", "greater",
+    "greater_equal", "gt", "hamming_window", "hann_window", "heaviside", "histc", "histogram", "histogramdd", "hsplit",
+    "hstack", "hypot", "i0", "igamma", "igammac", "imag", "index_add", "index_along", "index_copy", "index_fill", "index_put",
+    "index_reduce", "index_select", "inner", "inverse", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf",
+    "isposinf", "isreal", "istft", "kaiser_window", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal",
+    "lgamma", "lobpcg", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lt", "lu", "lu_solve", "lu_unpack",
+    "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean",
+    "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply",
+    "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg",
+    "negative", "nextafter", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "one_hot", "ones_like", "orgqr",
+    "ormqr", "outer", "pca_lowrank", "permute", "permute_copy", "pinverse", "poisson", "polar", "polygamma", "positive", "pow",
+    "prod", "put", "qr", "quantile", "rad2deg", "rand_like", "randint_like", "randn_like", "ravel", "real", "reciprocal",
+    "relu", "remainder", "renorm", "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg",
+    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan", "scatter", "scatter_add", "scatter_reduce", "searchsorted",
+    "select", "select_copy", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy",
+    "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy", "split_with_sizes",
+    "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft", "stop_gradient",
+    "sub", "subtract", "sum", "sum_to_size", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take",
     "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace", "transpose",
     "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide",
     "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",

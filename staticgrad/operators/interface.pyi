@@ -1129,7 +1129,7 @@ class Tensor:
         """Whether the dtype is floating."""
 
     def is_inference(self) -> builtins.bool:
-        """False: tensors are dense, real, and in the CPU's memory."""
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_leaf(self) -> builtins.bool:
@@ -2065,10 +2065,8 @@ class Tensor:
 
     def sgn(self) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
-    def sgn(self, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
-    def sgn_(self, *, out: None = None) -> Tensor:
+    def sgn_(self) -> Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
@@ -2213,6 +2211,7 @@ class Tensor:
         factors of `win_length` elements. center: the signal gets n_fft // 2 elements more at its ends. Raises ArgumentError,
         ShapeError.
         """
+
     def storage(self, *args: Any, **named: Any) -> Any:
         """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
 
@@ -4405,8 +4404,6 @@ class Functions:
     @staticmethod
     def sgn(input: Any) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
-    def sgn(input: Any, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
 
     @staticmethod
     def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:

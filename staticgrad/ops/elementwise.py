@@ -178,7 +178,7 @@ def frac(input: Any) -> Tensor:
 _sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
 
 
-@torch_function(np.sign, inplace=True, names=("sgn",))
+@torch_function(np.sign, inplace=True)
 def sign(input: Any, *, out: None = None) -> Tensor:
     """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
     return F.clone(input) if dtype_of(input) == bool_ else _sign(input, out=out)
