@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks import eager_overhead
+import json
+import sys
+
+from benchmarks import eager_ops, eager_overhead
 
 
 def test_the_benchmark_runs_without_torch(monkeypatch, capsys, tmp_path):
@@ -12,3 +15,14 @@ def test_the_benchmark_runs_without_torch(monkeypatch, capsys, tmp_path):
     assert all(row.ours > 0 and row.torch is None for row in rows)
     assert "a @ b" in capsys.readouterr().out
     assert (tmp_path / "rows.json").exists()
+
+
+def test_the_table_of_single_operations(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    file = tmp_path / "rows.json"
+    rows = eager_ops.main(["--case", "relu", "softmax", "--size", "8", "--seconds", "0.01", "--json", str(file)])
+    assert [(row.case, row.direction) for row in rows] == [
+        (case, direction) for case in ("relu", "softmax") for direction in ("forward", "backward")
+    ]
+    assert all(row.ours > 0 and row.torch is None for row in rows)
+    assert len(json.loads(file.read_text())) == 4
