@@ -16,7 +16,7 @@ from .dtypes import as_dtype
 from .errors import InvalidArgumentError
 from .graph import get_default_graph
 from .py_functions import Assert, check_numerics
-from .tensor import Handle, graph_of, operation, pair, symbols, tensor
+from .tensor import Handle, graph_of, operation, pair, tensor
 
 
 def _converted(*values: Any) -> list[Any]:
@@ -289,19 +289,11 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     return isinstance(tensor, (Handle, Symbol))
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor that follows from constants, as an array; None for others."""
-    try:
-        return value_of(symbols(tensor)) if isinstance(tensor, Handle) else np.asarray(tensor)
-    except UnknownExtentError:
-        return None
-
-
 PUBLIC = (
     "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal",
     "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
     "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-    "assert_scalar", "assert_type", "get_static_value", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "assert_scalar", "assert_type", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "is_symbolic_tensor",
 )  # fmt: skip
 """Names at the top of the dialect."""

@@ -10,10 +10,9 @@ import numpy as np
 
 from ... import static
 from ...errors import UnknownExtentError
-from ...operators import F, Symbol, has_rank
-from ...ops.deferred import narrowed, value_of
-from ...types import TensorType
-from .arrays import identity, shape, stack
+from ...operators import F, Symbol
+from ...ops.deferred import value_of
+from .arrays import shape, stack
 from .dtypes import as_dtype
 from .gathering import _positions, _unique, gathered_in_batches
 from .nn.windows import batch_to_space_nd, space_to_batch_nd
@@ -100,26 +99,6 @@ def batch_gather(params: Any, indices: Any) -> Any:
     return gathered_in_batches(tensor(params), tensor(indices), None, None)
 
 
-@operation("EnsureShape", sizes=frozenset())
-def ensure_shape(x: Any, shape: Any) -> Any:
-    """The tensor, whose shape is checked in each run. Raises ValueError where it can't be so."""
-    x = tensor(x)
-    wanted = TensorShape(shape)
-    found = TensorShape(x.shape if has_rank(x) else None)
-    if not found.is_compatible_with(wanted):
-        raise ValueError(f"The shape of the tensor, {found}, is not compatible with {wanted}.")
-    merged = found.merge_with(wanted)
-    if merged == found or merged.dims is None:
-        return static.identity(x)
-    return narrowed(x, TensorType(tuple(merged.as_list()), x.dtype))
-
-
-@operation("IdentityN")
-def identity_n(input: Any) -> list[Any]:
-    """The same values as tensors of their own."""
-    return [static.identity(tensor(x)) for x in input]
-
-
 def shape_n(input: Any, out_type: Any = np.int32, name: str | None = None) -> list[Any]:
     """The shapes of several tensors."""
     return [shape(x, out_type=out_type) for x in input]
@@ -128,11 +107,6 @@ def shape_n(input: Any, out_type: Any = np.int32, name: str | None = None) -> li
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
     """`tf.stack`, whose parts are computed in any order."""
     return stack(values, name=name)
-
-
-def guarantee_const(input: Any, name: str | None = None) -> Any:
-    """Accepted: the value itself."""
-    return identity(input, name=name or "GuaranteeConst")
 
 
 # shapes ---------------------------------------------------------------------------------------------------------------
@@ -263,7 +237,7 @@ diag, diag_part = tensor_diag, tensor_diag_part
 
 PUBLIC = (
     "batch_gather", "batch_to_space", "broadcast_dynamic_shape", "broadcast_static_shape", "diag", "diag_part",
-    "ensure_shape", "extract_volume_patches", "get_static_value", "guarantee_const", "identity_n", "parallel_stack",
+    "extract_volume_patches", "get_static_value", "parallel_stack",
     "repeat", "required_space_to_batch_paddings", "setdiff1d", "shape_n", "space_to_batch", "tensor_scatter_add",
     "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "unique_with_counts", "unravel_index",

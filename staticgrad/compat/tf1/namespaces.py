@@ -6,10 +6,11 @@ from types import ModuleType
 from typing import Any
 
 from . import (
-    accepted,
+    aliases,
     boxes,
     colors,
     contrib,
+    debugging,
     decompositions,
     draws,
     elements,
@@ -21,6 +22,7 @@ from . import (
     nn,
     sparse,
     special,
+    state,
     thresholds,
     variables,
 )
@@ -30,9 +32,10 @@ SAMPLERS = ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_c
 MEMBERS: list[tuple[ModuleType, Any, tuple[str, ...]]] = [
     (image, boxes, boxes.PUBLIC),
     (image, colors, colors.PUBLIC),
-    (initializers, accepted, ("tables_initializer",)),
+    (initializers, state, ("tables_initializer",)),
     (linalg, decompositions, decompositions.LINALG),
     (math, nn, ("l2_normalize", "log_softmax", "softmax", "softsign", "zero_fraction")),
+    (math, debugging, ("is_non_decreasing", "is_strictly_increasing")),
     (math, special, special.MATH),
     (metrics, thresholds, thresholds.PUBLIC),
     (nn, draws, SAMPLERS),
@@ -48,7 +51,6 @@ for _name in ("global_variables", "local_variables", "variables"):
     setattr(initializers, _name, getattr(variables, f"{_name}_initializer"))
 
 TOP: dict[str, Any] = {
-    "__version__": accepted.VERSION,
     "contrib": contrib,
     "conv": spatial.conv,
     "conv2d_backprop_filter_v2": spatial.conv2d_backprop_filter_v2,
@@ -61,5 +63,5 @@ TOP: dict[str, Any] = {
     **sparse.TOP,
 }
 """Names at the top of the dialect."""
-for _module in (accepted, draws, elements, special):
+for _module in (aliases, draws, elements, special):
     TOP.update({_name: getattr(_module, _name) for _name in _module.PUBLIC})

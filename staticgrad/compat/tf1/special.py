@@ -110,18 +110,6 @@ def truncatediv(x: Any, y: Any) -> Any:
     return F.floor_divide(F.sub(x, F.fmod(x, y)), y)
 
 
-def _ordered(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
-    def call(x: Any) -> Any:
-        flat = F.reshape(tensor(x), (-1,))
-        return F.all(compare(flat[1:], flat[:-1]))
-
-    call.__name__, call.__doc__ = name, "Whether the elements, in row-major order, are so: one boolean."
-    return operation(name)(call)
-
-
-is_non_decreasing, is_strictly_increasing = _ordered(F.ge, "is_non_decreasing"), _ordered(F.gt, "is_strictly_increasing")
-
-
 def _largest(name: str, sign: int) -> Callable[..., Any]:
     def call(
         operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
@@ -203,12 +191,12 @@ def bincount(
 
 
 MATH = (
-    *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp", "is_non_decreasing",
-    "is_strictly_increasing", "polygamma", "polyval", "sobol_sample", "xlog1py", "zeta",
+    *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp",
+    "polygamma", "polyval", "sobol_sample", "xlog1py", "zeta",
 )  # fmt: skip
 """Names of `tf.math`."""
 PUBLIC = (
-    "approx_top_k", "betainc", "bincount", "histogram_fixed_width", "histogram_fixed_width_bins", "is_non_decreasing",
-    "is_strictly_increasing", "polygamma", "truncatediv", "zeta",
+    "approx_top_k", "betainc", "bincount", "histogram_fixed_width", "histogram_fixed_width_bins",
+    "polygamma", "truncatediv", "zeta",
 )  # fmt: skip
 """Names at the top of the dialect."""
