@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import IndexRangeError, OutOfMemoryError, StaticgradError
 from ...ir import Node
 from ...ir.subgraph import Abandoned, watched
-from ...signals import uninterrupted
+from ...signals import module, uninterrupted
 from ..backend.compile_pool import pool
 from ..backend.machine_code import Code
 
@@ -61,7 +61,7 @@ class Interpreted:
         plan = self.plan()
         assert plan is not None
         try:
-            with watched(self._look):
+            with watched(self._look), _blas().limit(limits=1):
                 values = self._values(plan, arrays)
                 results = [np.array(values[node], buffer.dtype, order="C") for node, buffer in self._fetches(plan)]
                 after = [(plan.bound[cell], np.array(values[node])) for cell, node in plan.assigns]
@@ -122,6 +122,12 @@ class Interpreted:
         except ValueError as error:
             raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
         return value if isinstance(value, tuple) else np.asarray(value)
+
+
+@cache
+def _blas() -> Any:
+    """NumPy's BLAS. Its threads spin while they wait for one another, on the CPUs that the workers compile on."""
+    return module("threadpoolctl").ThreadpoolController().select(user_api="blas")
 
 
 def _write(after: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
