@@ -20,7 +20,8 @@ from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
-from .op_calls import LEAST, cotangents
+from .op_calls import LEAST
+from .op_calls import cotangents as kernel_cotangents
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
@@ -261,7 +262,7 @@ class BackwardEngine:
     """
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
-        self.create = create or state.deferral is not None
+        self.create = create or (frontends.tracing > 0 and state.deferral is not None)
         """Whether the rules compute on tensors."""
         self.recorded = create
         mode = modes.now
@@ -278,9 +279,9 @@ class BackwardEngine:
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
         """Records, and ids of leaves, to whose cotangent parts have been added in place."""
-        self.taken = set() if self.create else {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
+        self.taken = set() if self.create else {id(seed._data) for seed in seeds}
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
-        self.given: dict[int, Any] = {id(seed): seed for seed in seeds}
+        self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
         """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
@@ -374,7 +375,7 @@ class BackwardEngine:
         if record.hooks:
             g = self._hooked(record.hooks, g, record)
             after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
-        if record in self.wanted_records:
+        if self.wanted_records and record in self.wanted_records:
             target = self.wanted_records[record]
             self.found[id(target)] = (target, g)
         edges = self.needed.get(record)
@@ -384,9 +385,9 @@ class BackwardEngine:
         if after or op.vjp_all is not None:
             self._visit_all(record, g, edges, after)
             return
-        rules, operands, plain, out = op.vjp, None, not self.create, record.out
+        rules, operands, plain, out, cotangents = op.vjp, None, not self.create, record.out, self.cotangents
         adds = op.vjp_add is not None and plain and not self.anomaly
-        if plain and LEAST.get(op, 1) <= g.size >= self.heavy and not adds:
+        if plain and g.size >= self.heavy and not adds and LEAST.get(op, 1) <= g.size:
             edges = self._by_kernels(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
@@ -405,7 +406,8 @@ class BackwardEngine:
             if self.anomaly:
                 _check_nan(cotangent, record, position)
             if maker is not None:
-                self._add_at_record(maker, cotangent)
+                known = cotangents.get(maker)
+                cotangents[maker] = cotangent if known is None else self._total(maker, known, cotangent)
             else:
                 self._add_at_leaf(leaf, cotangent)
 
@@ -415,7 +417,7 @@ class BackwardEngine:
         def saved(position: int) -> Any:
             return self._saved_out(record) if position < 0 else self._saved(record.inputs[position], record)
 
-        found = cotangents(record, g, tuple([position for position, _, _ in edges]), saved)
+        found = kernel_cotangents(record, g, tuple([position for position, _, _ in edges]), saved)
         if found is None:
             return edges
         left = []

@@ -153,6 +153,7 @@ class Requests:
             if program is None:
                 return NONE
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds))
+            plan.wait()  # NumPy answers by itself until then
         except (StaticgradError, MemoryError):
             return NONE  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):

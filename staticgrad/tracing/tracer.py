@@ -7,7 +7,6 @@ whether it succeeds or raises.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
@@ -18,21 +17,16 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
-from ..operators import F, append, flows, frontends, layout_of, misuse, state, top_level
+from ..operators import F, append, flows, layout_of, misuse, state, top_level
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
-from . import traced_backward
+from . import interception, traced_backward
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
 from .views import TracedView, assign_item
 
 Result = TypeVar("Result")
-
-_count = threading.Lock()
-"""Held while `frontends.tracing` is changed."""
-_active: weakref.WeakSet[Tracer] = weakref.WeakSet()
-"""The tracers that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""
 
 
 class ArgumentReached(BaseException):
@@ -117,17 +111,13 @@ class Tracer:
         mode, outer = modes.now, state.tracer
         grad = mode.grad
         try:
-            with _count:
-                _active.add(self)
-                frontends.tracing = len(_active)
+            interception.begin(self)
             state.tracer = self
             return work()
         finally:
             mode.grad = grad
             state.tracer = outer
-            with _count:
-                _active.discard(self)
-                frontends.tracing = len(_active)
+            interception.end(self)
 
     def close(self) -> None:
         """Drop the values, which refer to the tracer, and the arrays of the arguments."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...errors import StaticgradError
-from ...operators import frontends, state
+from ...operators import state
+from .. import interception
 from .deferral import Deferral
 from .roads import Roads
 
@@ -18,8 +18,6 @@ Result = TypeVar("Result")
 
 MOST = 64
 """Segments of a function; more of them run operation by operation."""
-_count = threading.Lock()
-"""Held while `frontends.tracing` is changed."""
 
 
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
@@ -51,8 +49,7 @@ class SegmentedRuns:
         deferral = Deferral(self.roads, self._full)
         outer = state.deferral
         try:
-            with _count:
-                frontends.tracing += 1  # short paths of eager ops step aside
+            interception.begin(deferral)
             state.deferral = deferral
             try:
                 return fn(*args, **kwargs)
@@ -61,8 +58,7 @@ class SegmentedRuns:
                 deferral.settle()
         finally:
             state.deferral = outer
-            with _count:
-                frontends.tracing -= 1
+            interception.end(deferral)
 
     def _full(self) -> None:
         if not self.warned:

@@ -1,0 +1,28 @@
+"""What takes over the operations of a thread: a tracer, or a run in segments."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from ..operators import frontends
+
+_count = threading.Lock()
+"""Held while `frontends.tracing` is changed."""
+_active: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Those that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""
+
+
+def begin(interceptor: Any) -> None:
+    """From now on the short paths of eager operations ask who takes over, until `end`."""
+    with _count:
+        _active.add(interceptor)
+        frontends.tracing = len(_active)
+
+
+def end(interceptor: Any) -> None:
+    """The counterpart of `begin`."""
+    with _count:
+        _active.discard(interceptor)
+        frontends.tracing = len(_active)
