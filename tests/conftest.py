@@ -16,6 +16,7 @@ os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before th
 import staticgrad as sg
 from staticgrad.eager.grad_mode import modes
 from staticgrad.tracing import function, settings
+from tests.held_pool import hold
 
 
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])
@@ -33,6 +34,14 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled functions refuse Python that needs values, unless they say otherwise."""
     monkeypatch.setattr(settings, "default_break", ["error"])
     monkeypatch.setattr(function, "default_break", settings.default_break)
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """NumPy runs all plans: for tests of what graphs are made of. It saves the compilation of kernels, which have tests."""
+    pool = hold(monkeypatch)
+    yield
+    pool.release()
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_samples_have_the_moments(name, kwargs, other, value):
 
 
 @pytest.mark.parametrize(("name", "kwargs", "other", "value"), ROWS, ids=IDS)
-def test_the_same_in_every_mode(name, kwargs, other, value):
+def test_the_same_in_every_mode(interpreted, name, kwargs, other, value):
     arrays = {k: v for k, v in kwargs.items() if not isinstance(v, int)}
     rest = {k: v for k, v in kwargs.items() if isinstance(v, int)}
 
@@ -136,7 +136,7 @@ REPARAMETRIZED = [row for row in ROWS if getattr(D, row[0]).has_rsample and row[
 
 
 @pytest.mark.parametrize("row", REPARAMETRIZED, ids=[f"{r[0]} {'-'.join(r[1])}" for r in REPARAMETRIZED])
-def test_samples_are_differentiable(row):
+def test_samples_are_differentiable(interpreted, row):
     """Against central differences with the same random numbers; compiled as eager."""
     name, kwargs = row[:2]
 

@@ -319,7 +319,7 @@ def test_names_are_unique():
 
 
 @pytest.mark.parametrize(("case", "sample"), ROWS)
-def test_nothing_runs_on_the_host(case: Case, sample: Any):
+def test_nothing_runs_on_the_host(interpreted: None, case: Case, sample: Any):
     """Values and gradients of every op of floats are native rows of the plan."""
     if case.host:
         return

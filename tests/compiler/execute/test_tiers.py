@@ -10,42 +10,18 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
-from staticgrad.compiler.backend import compile_pool, machine_code
-from staticgrad.compiler.backend.compile_pool import Job, Pool
+from staticgrad.compiler.backend import machine_code
 from staticgrad.compiler.execute.tiers import Interpreted
+from tests.held_pool import Held, hold
 from tests.helpers import assert_close, raised
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 Y = np.array([0, 1, 2, 0, 1, 2])
 
 
-class Held(Pool):
-    """Workers that never get to their jobs, until `release`."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.jobs: list[Job] = []
-
-    def submit(self, job: Job) -> None:
-        job.pool = self
-        self.jobs.append(job)
-
-    def release(self) -> None:
-        for job in self.jobs:
-            job.over = True
-
-    def wait(self, jobs: object = None) -> None:
-        self.release()
-
-
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    pool = Held()
-    monkeypatch.setenv(machine_code.TIERS, "1")
-    monkeypatch.setattr(compile_pool, "_pool", pool)
-    monkeypatch.setattr(machine_code.Wanted, "at_hand", lambda self: False)
-    for table in ("_codes", "_jobs"):
-        monkeypatch.setattr(machine_code, table, {})
+    pool = hold(monkeypatch)
     yield pool
     pool.release()
 
