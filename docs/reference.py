@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import staticgrad as sg
 
 ROOMS = {
-    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random", "amp")),
+    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random", "amp", "runtime_settings")),
     "functions": (
         "Functions of tensors",
         ("functions", "torch_names", "torch_layers", "functional", "ops", "operators", "func"),

@@ -53,7 +53,7 @@ def main() -> None:
     for eccentricity in (0.0167, 0.2056, 0.5, 0.9):  # Earth, Mercury, a comet or two
         mean = sg.tensor(np.linspace(0.3, 2.8, 6), requires_grad=True)
         e = np.full(6, eccentricity)
-        solution, first, second, steps = (x.numpy() for x in derivatives(mean, e))
+        solution, first, second, steps = (x.detach().numpy() for x in derivatives(mean, e))
         pairs = zip((first, second), expected(solution, e), strict=True)
         error = max(float(np.abs(found - wanted).max()) for found, wanted in pairs)
         print(

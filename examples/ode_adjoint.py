@@ -107,7 +107,7 @@ def main() -> None:
         for name, way in (("through", through_the_solver), ("adjoint", by_the_adjoint)):
             p = sg.tensor(parameters, requires_grad=True)
             value, gradient, steps = way(sg.tensor(state), p, duration)
-            found.append(gradient.numpy())
+            found.append(gradient.detach().numpy())
             numbers = "  ".join(f"{g:12.6f}" for g in found[-1])
             print(f"{duration:8.1f}  {name:10s}  {steps.item():5d}  {value.item():8.4f}   {numbers}")
         print(f"{'':8s}  difference {np.abs(found[0] - found[1]).max() / np.abs(found[0]).max():.1e}")

@@ -68,7 +68,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return from_numpy(array.copy() if copy else array)
 
 
-def to_dlpack(tensor: AnyTensor) -> Any:
+def to_dlpack(tensor: AnyTensor) -> object:
     """The capsule by which other libraries share a tensor's memory. Raises GradientError for one that requires gradients."""
     return tensor.__dlpack__()
 

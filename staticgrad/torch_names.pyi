@@ -1175,8 +1175,8 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless one is given."""
 
-def orgqr(A: Any, tau: Any) -> Any:
-    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+def orgqr(A: Any, tau: Any) -> Tensor:
+    """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""

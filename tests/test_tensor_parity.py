@@ -18,6 +18,7 @@ from tests.helpers import assert_close
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:indexing a 0-dim tensor with:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
     pytest.mark.filterwarnings("ignore:Casting complex values to real:UserWarning"),
 ]
 

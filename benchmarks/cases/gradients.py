@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, jax_for, mode, torch_compiled, torch_for
+from ..frameworks import JAX, OURS, THREADS, jax_for, mode, session, session_variants, torch_compiled, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 COMPONENTS, HEAT, STEPS, LATENT = 16, 64, 50, 20
@@ -125,17 +125,23 @@ def repeated(cell: Callable[[Any], Any], x: Any, times: int) -> Any:
     return x
 
 
-@implements(CASES, *OURS)
-def ours(data: Arrays, backend: str, variant: str) -> Job:
+def our_words() -> Words:
     import staticgrad as sg
     import staticgrad.functional as F
 
-    words = Words(
+    return Words(
         sg.exp, sg.tanh, F.softplus, sg.logsumexp, lambda z, y: sg.gather(z, 1, y[:, None])[:, 0],
         lambda x: F.pad(x, (1, 1, 1, 1)),
         lambda cell, x, times: sg.scan(lambda c, _: (cell(c), None), x, length=times)[0],
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
     )  # fmt: skip
+
+
+@implements(CASES, *OURS)
+def ours(data: Arrays, backend: str, variant: str) -> Job:
+    import staticgrad as sg
+
+    words = our_words()
     loss_of, positions = of_case(data)
 
     def function(*values: Any) -> Any:
@@ -150,6 +156,21 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
         return float(loss), *(g.numpy() for g in gradients)
 
     return Job(step)
+
+
+@implements(CASES, "session", variants=session_variants)
+def in_session(data: Arrays, backend: str, variant: str) -> Job:
+    import staticgrad as sg
+
+    loss_of, positions = of_case(data)
+    graph = sg.Graph()
+    with graph.as_default():
+        inputs = [sg.placeholder(str(v.dtype), v.shape) for v in data.values()]
+        loss = loss_of(our_words(), *inputs)
+        fetches = [loss, *sg.gradients(loss, [inputs[i] for i in positions])]
+    _, call = session(graph, fetches, inputs, variant)
+    values = list(data.values())
+    return Job(lambda: call(*values))
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, placed"))

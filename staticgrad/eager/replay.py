@@ -124,7 +124,7 @@ def _value(node: Node, values: Values) -> Any:
 def _call(body: Subgraph, operands: Sequence[Any]) -> list[Any]:
     body = body if body.written is None else body.written
     values: Values = dict(zip(body.params, operands, strict=True))
-    for node in body.graph.nodes:
+    for node in body.graph.reaching(body.results):
         if node not in values:
             values[node] = _value(node, values)
     return [values[result] for result in body.results]

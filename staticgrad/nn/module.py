@@ -437,7 +437,7 @@ class Module:
         Examples:
             >>> source, target = nn.Linear(3, 2), nn.Linear(3, 2)
             >>> target.load_state_dict(source.state_dict())
-            IncompatibleKeys(missing_keys=[], unexpected_keys=[])
+            <All keys matched successfully>
             >>> (target.weight == source.weight).all().item()
             True
         """

@@ -1769,8 +1769,8 @@ class Tensor:
     def op(self) -> str:
         """The op's name."""
 
-    def orgqr(self, tau: Any) -> Any:
-        """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+    def orgqr(self, tau: Any) -> Tensor:
+        """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
     def ormqr(self, tau: Any, other: Any, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
         """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
@@ -4074,8 +4074,8 @@ class Functions:
         """Ones of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
-    def orgqr(A: Any, tau: Any) -> Any:
-        """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+    def orgqr(A: Any, tau: Any) -> Tensor:
+        """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
     @staticmethod
     def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:

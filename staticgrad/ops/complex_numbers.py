@@ -72,6 +72,8 @@ def _from_pairs(x: TensorType) -> TensorType:
 
 def _as_complex(x: np.ndarray) -> np.ndarray:
     """A view where the parts of a number lie side by side, else a copy."""
+    if x.ndim == 0 or x.shape[-1] != 2:
+        raise ValueError("no pairs")  # `infer` has the text
     pairs = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
     result: np.ndarray = pairs.view(COMPLEX_OF[x.dtype])[..., 0]
     return result

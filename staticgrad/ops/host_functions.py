@@ -167,7 +167,7 @@ host("igammac", scipy_special("gammaincc"),
      slopes(None, lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
      names=("igammac", "special.gammaincc"), doc="The regularized upper incomplete gamma function.")  # fmt: skip
 host("betainc", scipy_special("betainc"), (None, None, lambda g, node, out, a, b, x: unbroadcast(
-         g * F.exp(F.xlogy(a - 1, x) + F.xlogy(b - 1, 1 - x) + F.lgamma(a + b) - F.lgamma(a) - F.lgamma(b)), x)),
+         g * F.exp(F.xlogy(a - 1, x) + F.xlogy(b - 1, 1 - x) + F.lgamma(F.add(a, b)) - F.lgamma(a) - F.lgamma(b)), x)),
      names=(), doc="The regularized incomplete beta function of (a, b, x), whose gradient is that by x.")  # fmt: skip
 zeta: OpDef = host("zeta", scipy_special("zeta"), slopes(None, lambda out, x, q: -x * apply(zeta, x + 1, q)),
             names=("special.zeta",), doc="Hurwitz's zeta function.")  # fmt: skip

@@ -67,7 +67,7 @@ def views() -> Case:
         return x[:, 1:], w * 1, x.T
 
     f = sg.compile(step)
-    return Case(lambda n: [y.numpy()[:1] for y in f(LARGE[:n])], lambda: [w.detach().numpy().copy()])
+    return Case(lambda n: [y.detach().numpy()[:1] for y in f(LARGE[:n])], lambda: [w.detach().numpy().copy()])
 
 
 def _net() -> tuple[Any, Any, Callable[..., Any]]:

@@ -14,7 +14,7 @@ from ...signals import module
 from ...types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
-from ..operands import dtype_of, extent, extents, integer, ndim_of
+from ..operands import dtype_of, extents, integer, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
 from ..slicing import cut
@@ -205,17 +205,3 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
             f"got {shape_text(A.shape)}",
         )
     return F.reshape(solve(F.reshape(A, (size, size)), F.reshape(B, (size,))), shape)
-
-
-@linalg()
-def householder_product(A: Any, tau: Any) -> Any:
-    """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
-    *lead, m, n = extents("householder_product", A)
-    eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*lead, m, n))
-    lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
-    for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
-        v = cut(lower, ndim_of(A) - 1, i, i + 1)
-        weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
-        out = F.matmul(eye - weight * F.matmul(v, F.adjoint(v)), out)
-    return out

@@ -19,8 +19,8 @@ from .records import as_floats, check_matrices, check_square, host_record, in_mo
 
 
 @linalg()
-def householder_product(A: Any, tau: Any) -> Any:
-    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+def householder_product(A: Any, tau: Any) -> Tensor:
+    """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
     check_matrices("householder_product", A)
     *lead, m, n = extents("householder_product", A)
     if ndim_of(tau) != ndim_of(A) - 1 or tau.shape[-1] > n:
@@ -34,7 +34,7 @@ def householder_product(A: Any, tau: Any) -> Any:
     for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
         v = cut(lower, ndim_of(A) - 1, i, i + 1)
         weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
-        out = F.matmul(eye - weight * F.matmul(v, v.mT), out)
+        out = F.matmul(eye - weight * F.matmul(v, F.adjoint(v)), out)
     return out
 
 

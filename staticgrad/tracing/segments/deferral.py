@@ -23,7 +23,7 @@ from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
-from ...ir import REGISTRY, Node, OpDef, View
+from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
 from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
 from .roads import NUMBERS, Roads, Step
@@ -137,7 +137,7 @@ class Deferral:
     def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int) -> Tensor:
         """The tensor of a noted operation, on the tape where a gradient can flow."""
         first = args[0]
-        is_view = isinstance(op.emit, View) and isinstance(first, Tensor)
+        is_view = step.view and isinstance(first, Tensor)
         source = None
         if is_view:
             source = first._value if first.__class__ is Pending else first._data

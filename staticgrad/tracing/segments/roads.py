@@ -18,7 +18,7 @@ from ...compiler.templates import Templates
 from ...eager.execution import recover
 from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
-from ...ir import REGISTRY, Graph, Node, OpDef
+from ...ir import REGISTRY, Graph, Native, Node, OpDef, Reduction, View
 from ...operators import Symbol, append, promotion
 from ...types import TensorType
 from ..plain import same
@@ -30,11 +30,13 @@ class Step:
     """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
-    these are inputs, so that any number will do. flags: which operands are on the tape, and how. regions: see `regions.py`.
+    these are inputs, so that any number will do. flags: which operands are on the tape, and how. view: the result shares the
+    memory of the first operand. regions: see `regions.py`.
     """
 
     __slots__ = (
         "attrs", "children", "flags", "free", "inputs", "node", "nodes", "numbers", "op", "parent", "plans", "refs", "regions",
+        "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -45,6 +47,7 @@ class Step:
         self.numbers: dict[int, np.dtype] = {}
         self.free = False
         self.flags = 0
+        self.view = False
         self.regions: dict[Any, Any] = {}
         self.children: list[Step] = []
         self.inputs: dict[Any, Step] = {}
@@ -145,9 +148,12 @@ class Roads:
             return None
         if not isinstance(node.type, TensorType) or not node.type.static or type(node.type) is not TensorType:
             return None
+        view = is_view(node)
+        if view and len(node.inputs) > 1:
+            return None  # eager mode finds out which operands it reads
         step = Step(at, node, graph.nodes[first:])
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
-        step.flags = flags
+        step.flags, step.view = flags, view
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
         if twins:
             at.children += twins
@@ -185,6 +191,21 @@ class Roads:
                     values[node] = next(given)
                 else:
                     values[node] = _evaluated(node, [values[i] for i in node.inputs])
+
+
+def is_view(node: Node) -> bool:
+    """Whether eager mode's result of an operation shares the memory of its first operand."""
+    if isinstance(node.op.emit, View):
+        return True
+    if isinstance(node.op.emit, (Native, Reduction)) or isinstance(node.op.eval, np.ufunc) or not node.op.pure:
+        return False
+    operands = [np.zeros(n.type.shape, n.type.dtype) for n in node.inputs]
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(node.op.eval(*operands, **node.attrs))
+    except Exception:  # of zeros
+        return False
+    return result is operands[0] or result.base is operands[0]
 
 
 def _evaluated(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
