@@ -46,9 +46,7 @@ def variables_of(graph: Any, model: Any) -> dict[str, Any]:
     return {name: graph.variable_of[graph.standing_for(p)] for name, p in model.named_parameters()}
 
 
-def torch_training(
-    parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any]
-) -> Job:
+def torch_training(parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any]) -> Job:
     """A step of PyTorch's on the next batch."""
 
     def step() -> float:
@@ -74,9 +72,7 @@ def torch_compiled_training(parameters: Mapping[str, Any], train: Callable[..., 
     return Job(step, lambda: {name: p.numpy() for name, p in parameters.items()})
 
 
-def torch_compiled_adam(
-    parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float, batch: Callable[[], Any]
-) -> Job:
+def torch_compiled_adam(parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float, batch: Callable[[], Any]) -> Job:
     """A training step in one graph of torch.compile, the optimizer included; it changes `parameters` in place.
 
     loss_of(parameters, *batch). All moments lie in one vector each.

@@ -56,9 +56,7 @@ def main() -> None:
         solution, first, second, steps = (x.detach().numpy() for x in derivatives(mean, e))
         pairs = zip((first, second), expected(solution, e), strict=True)
         error = max(float(np.abs(found - wanted).max()) for found, wanted in pairs)
-        print(
-            f"{eccentricity:12.4f}  {steps:5d}  {solution[0]:7.4f}  {first[0]:8.4f}  {second[0]:8.4f}   {error:.1e}"
-        )
+        print(f"{eccentricity:12.4f}  {steps:5d}  {solution[0]:7.4f}  {first[0]:8.4f}  {second[0]:8.4f}   {error:.1e}")
     print(f"traced {len(derivatives.recompiles)} time, host calls: {derivatives.plan.host_calls}")
 
 

@@ -140,57 +140,55 @@ class StaticgradError(Exception):
         return _rebuild, (type(self), self.summary, self.details, self.where)
 
 
-def _rebuild(
-    cls: type[StaticgradError], summary: str, details: tuple[str, ...], where: Where | None
-) -> StaticgradError:
+def _rebuild(cls: type[StaticgradError], summary: str, details: tuple[str, ...], where: Where | None) -> StaticgradError:
     return cls(summary, *details, where=where)
 
 
 class ShapeError(StaticgradError, ValueError, RuntimeError):
     """Shapes don't fit the operation.
 
-        broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
-        fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
+    broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
+    fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
     """
 
 
 class UnknownExtentError(ShapeError):
     """An operation of a graph needs a shape, or an integer value, that is known only when the graph runs.
 
-        broken:  x = sg.placeholder(sg.float32, [None, 3]); sg.tile(x, (x.shape[0], 1))
-        fixed:   x = sg.placeholder(sg.float32, [8, 3]);    sg.tile(x, (x.shape[0], 1))
+    broken:  x = sg.placeholder(sg.float32, [None, 3]); sg.tile(x, (x.shape[0], 1))
+    fixed:   x = sg.placeholder(sg.float32, [8, 3]);    sg.tile(x, (x.shape[0], 1))
     """
 
 
 class DTypeError(StaticgradError, TypeError, RuntimeError):
     """A dtype that the operation can't take.
 
-        broken:  sg.tensor([1, 2], requires_grad=True)
-        fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
+    broken:  sg.tensor([1, 2], requires_grad=True)
+    fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
     """
 
 
 class ArgumentError(StaticgradError, ValueError, RuntimeError):
     """An argument of an operation is wrong, for example an unknown option. PyTorch raises either class for these.
 
-        broken:  x.sum(axis=(0, 0))
-        fixed:   x.sum(axis=0)
+    broken:  x.sum(axis=(0, 0))
+    fixed:   x.sum(axis=0)
     """
 
 
 class AxisError(ArgumentError, IndexError):
     """An axis is out of range.
 
-        broken:  x.sum(axis=2)   # x has 2 axes
-        fixed:   x.sum(axis=1)
+    broken:  x.sum(axis=2)   # x has 2 axes
+    fixed:   x.sum(axis=1)
     """
 
 
 class DataDependentError(ArgumentError):
     """The shape of a result depends on values, which a graph doesn't have.
 
-        broken:  y = x[x > 0]               # in a graph
-        fixed:   y = sg.where(x > 0, x, 0)
+    broken:  y = x[x > 0]               # in a graph
+    fixed:   y = sg.where(x > 0, x, 0)
     """
 
 
@@ -213,80 +211,80 @@ class LinAlgError(StaticgradError, RuntimeError):
 class IndexRangeError(StaticgradError, IndexError, RuntimeError):
     """An index is out of range. PyTorch raises either class for these.
 
-        broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
-        fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
+    broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
+    fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
     """
 
 
 class DivisionError(StaticgradError, ZeroDivisionError, RuntimeError):
     """An integer is divided by 0, or its remainder by 0 is asked for; floats give inf and NaN instead.
 
-        broken:  sg.tensor([1, 2]) // sg.tensor([1, 0])
-        fixed:   sg.tensor([1, 2]) // sg.where(y == 0, 1, y)
+    broken:  sg.tensor([1, 2]) // sg.tensor([1, 0])
+    fixed:   sg.tensor([1, 2]) // sg.where(y == 0, 1, y)
     """
 
 
 class GradientError(StaticgradError, RuntimeError):
     """Backward can't be run: no graph, a freed graph, an in-place change, a leaf changed in place.
 
-        broken:  loss.backward(); loss.backward()
-        fixed:   loss.backward(retain_graph=True); loss.backward()
+    broken:  loss.backward(); loss.backward()
+    fixed:   loss.backward(retain_graph=True); loss.backward()
     """
 
 
 class AnomalyError(GradientError):
     """`detect_anomaly` saw a NaN in a gradient.
 
-        broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
-        fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
+    broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
+    fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
     """
 
 
 class GraphError(StaticgradError, ValueError):
     """A graph is built or used wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
 
-        broken:  sess.run(tensor_of_another_graph)
-        fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
+    broken:  sess.run(tensor_of_another_graph)
+    fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
     """
 
 
 class FeedError(StaticgradError, ValueError):
     """A fed value is missing, or its shape or dtype does not fit the placeholder.
 
-        broken:  sess.run(y)                 # y needs the placeholder x
-        fixed:   sess.run(y, {x: value})
+    broken:  sess.run(y)                 # y needs the placeholder x
+    fixed:   sess.run(y, {x: value})
     """
 
 
 class UninitializedError(StaticgradError, RuntimeError):
     """A variable is read before it has a value in this session.
 
-        broken:  sess = sg.Session(); sess.run(w)
-        fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
+    broken:  sess = sg.Session(); sess.run(w)
+    fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
     """
 
 
 class TraceError(StaticgradError, TypeError):
     """Python asked a traced tensor for a value that exists only when the compiled step runs.
 
-        broken:  if loss > 1: scale = 2.0        # inside @sg.compile
-        fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
+    broken:  if loss > 1: scale = 2.0        # inside @sg.compile
+    fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
     """
 
 
 class TransformError(StaticgradError, RuntimeError):
     """A function can't run under `vmap`, `grad` or another transform of `sg.func` as it is written.
 
-        broken:  sg.vmap(lambda x: x if x.sum() > 0 else -x)(points)
-        fixed:   sg.vmap(lambda x: sg.where(x.sum() > 0, x, -x))(points)
+    broken:  sg.vmap(lambda x: x if x.sum() > 0 else -x)(points)
+    fixed:   sg.vmap(lambda x: sg.where(x.sum() > 0, x, -x))(points)
     """
 
 
 class OutOfMemoryError(StaticgradError, MemoryError):
     """Results, or values that a loop of unknown length keeps for its gradient, need more memory than there is.
 
-        broken:  sg.while_loop(...)                          # a million iterations, with a gradient
-        fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept
+    broken:  sg.while_loop(...)                          # a million iterations, with a gradient
+    fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept
     """
 
 

@@ -73,9 +73,7 @@ def to_dlpack(tensor: AnyTensor) -> object:
     return tensor.__dlpack__()
 
 
-def frombuffer(
-    buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> AnyTensor:
+def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False) -> AnyTensor:
     """A 1-D tensor that shares the memory of an object with Python's buffer protocol: `count` elements (all for -1) after the
     first `offset` bytes. Raises ArgumentError where they don't fit.
 

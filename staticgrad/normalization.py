@@ -106,16 +106,12 @@ def batch_norm(
         if not is_number(momentum):
             raise ArgumentError(f"batch_norm: momentum has to be a number, got {momentum!r}")
         if all(x.shape[a] == 1 for a in _folded(x)):
-            raise ArgumentError(
-                f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}"
-            )
+            raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
         out, mean, var = _by_batch(x, weight, bias, eps)
         _move_running(x, running_mean, running_var, momentum, mean, var)
         return out
     if running_mean is None or running_var is None:
-        raise ArgumentError(
-            f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode"
-        )
+        raise ArgumentError(f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode")
     return _standardized(x, kept(running_mean, x), kept(running_var, x), weight, bias, eps)
 
 

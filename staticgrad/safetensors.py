@@ -35,8 +35,8 @@ complex128."""
 class SafetensorsError(StaticgradError, ValueError):
     """A file is not in the safetensors format, or holds something that can't be loaded.
 
-        broken:  load_file("model.pt")
-        fixed:   load_file("model.safetensors")
+    broken:  load_file("model.pt")
+    fixed:   load_file("model.safetensors")
     """
 
 

@@ -138,9 +138,7 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """As `nn.functional.ctc_loss`."""
-    return functional.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity
-    )
+    return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
 
 
 def hinge_embedding_loss(input: TensorLike, target: TensorLike, margin: float = 1.0, reduction: int = 1) -> Tensor:
@@ -160,9 +158,7 @@ def margin_ranking_loss(
     return functional.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction(reduction))
 
 
-def poisson_nll_loss(
-    input: TensorLike, target: TensorLike, log_input: bool, full: bool, eps: float, reduction: int
-) -> Tensor:
+def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """As `nn.functional.poisson_nll_loss`."""
     return functional.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_reduction(reduction))
 
@@ -225,6 +221,7 @@ def gru_cell(
     r, z = F.sigmoid(r1 + r2), F.sigmoid(z1 + z2)
     n = F.tanh(n1 + r * n2)
     return n + z * (h - n)
+
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",

@@ -16,6 +16,7 @@ from .operators import F, Tensor
 assert EagerTensor is not None, "importing the eager front end enters the functions that draw"
 assert windows is not None
 
+
 def _changing(name: str) -> Callable[..., Tensor]:
     """The function of an in-place method."""
 

@@ -51,9 +51,7 @@ class World:
             self.logits = self.x @ self.w
             self.loss = F.cross_entropy(self.logits, self.y)
             self.train = optim.Adam(lr=0.1).minimize(self.loss, [self.w])
-            initializer = sg.variables_initializer(
-                [v for v in sg.global_variables() if v is not self.never]
-            )
+            initializer = sg.variables_initializer([v for v in sg.global_variables() if v is not self.never])
         self.session = sg.Session(self.graph)
         self.session.run(initializer)
         for _ in range(2):
@@ -85,9 +83,7 @@ class World:
         saved = self.opt.state_dict()
         found["optimizer"] = {i: {k: s.tolist() for k, s in slots.items()} for i, slots in saved["state"].items()}
         found["groups"] = saved["param_groups"]
-        found["session"] = [
-            self.session.run(v).tolist() for v in self.graph.variables if v is not self.never
-        ]
+        found["session"] = [self.session.run(v).tolist() for v in self.graph.variables if v is not self.never]
         return found
 
 

@@ -102,8 +102,16 @@ def test_promotion_of_matrices_does_not_depend_on_order():
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(True, bool_), (np.bool_(True), bool_), (3, int64), (np.int8(3), int64), (3.0, float32), (np.float64(3), float32),
-     (1j, complex64), (np.complex128(1j), complex64)],
+    [
+        (True, bool_),
+        (np.bool_(True), bool_),
+        (3, int64),
+        (np.int8(3), int64),
+        (3.0, float32),
+        (np.float64(3), float32),
+        (1j, complex64),
+        (np.complex128(1j), complex64),
+    ],
     ids=repr,
 )
 def test_dtype_of_a_number(value, expected):

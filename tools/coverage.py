@@ -175,7 +175,8 @@ GIVEN: dict[str, Sequence[Any]] = {
     "bilinear": (X, Y[:, :3], rng.uniform(-0.5, 0.5, (2, 4, 3))),
     "ctc_loss": (
         lambda scores, targets: NN.ctc_loss(sg.log_softmax(scores, 2), targets, (4, 4), (2, 1)),
-        rng.uniform(-0.5, 0.5, (4, 2, 5)), np.array([[1, 2], [3, 3]]),
+        rng.uniform(-0.5, 0.5, (4, 2, 5)),
+        np.array([[1, 2], [3, 3]]),
     ),
     "embedding_bag": (N - 1, Y.T.copy()),
     "fold": (rng.uniform(-0.5, 0.5, (2, 12, 9)), (4, 4), 2),
@@ -183,7 +184,9 @@ GIVEN: dict[str, Sequence[Any]] = {
     "fractional_max_pool2d_with_indices": (_fractional("fractional_max_pool2d_with_indices"), IMAGE, SHARES[:, :, :2].copy()),
     "fractional_max_pool3d": (_fractional("fractional_max_pool3d"), IMAGE.reshape(2, 4, 3, 4, 3), SHARES),
     "fractional_max_pool3d_with_indices": (
-        _fractional("fractional_max_pool3d_with_indices"), IMAGE.reshape(2, 4, 3, 4, 3), SHARES
+        _fractional("fractional_max_pool3d_with_indices"),
+        IMAGE.reshape(2, 4, 3, 4, 3),
+        SHARES,
     ),
     "grid_sample": (IMAGE, rng.uniform(-0.8, 0.8, (2, 2, 2, 2))),
     "lp_pool2d": (IMAGE, 2, 2),

@@ -61,9 +61,7 @@ def text(batch: int = 16) -> Arrays:
     return result
 
 
-CASES = add_cases(
-    Case("gpt", "GPT of 2 layers, width 64, 4 heads, 64 tokens, batch 16, AdamW, float32", text, target=1.3)
-)
+CASES = add_cases(Case("gpt", "GPT of 2 layers, width 64, 4 heads, 64 tokens, batch 16, AdamW, float32", text, target=1.3))
 
 
 def model_of(nn: Any, F: Any, positions: Any) -> Any:
@@ -162,9 +160,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
         m = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, m, g)
         v = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, v, g)
         size, scale = RATE / (1 - BETA1**t), 1 / jnp.sqrt(1 - BETA2**t)
-        p = jax.tree.map(
-            lambda p, m, v: p * (1 - RATE * DECAY) - size * m / (jnp.sqrt(v) * scale + EPSILON), p, m, v
-        )
+        p = jax.tree.map(lambda p, m, v: p * (1 - RATE * DECAY) - size * m / (jnp.sqrt(v) * scale + EPSILON), p, m, v)
         return (p, m, v, t), loss
 
     jitted = jax.jit(update, donate_argnums=0)

@@ -27,9 +27,7 @@ class CartPole:
         pushed = (force + moment * w**2 * sine) / total
         angular = (self.gravity * sine - cosine * pushed) / (self.half_length * (4 / 3 - self.pole * cosine**2 / total))
         linear = pushed - moment * angular * cosine / total
-        self.state = np.array(
-            [x + self.tau * v, v + self.tau * linear, angle + self.tau * w, w + self.tau * angular]
-        )
+        self.state = np.array([x + self.tau * v, v + self.tau * linear, angle + self.tau * w, w + self.tau * angular])
         self.steps += 1
         fallen = abs(self.state[0]) > self.position_limit or abs(self.state[2]) > self.angle_limit
         return self.state.astype(np.float32), 1.0, bool(fallen), self.steps >= self.step_limit

@@ -1,6 +1,6 @@
 """A DCGAN of scikit-learn's digits (Radford et al., "Unsupervised representation learning", 2016), at 16 x 16 pixels.
 
-    python examples/torch/dcgan.py [--epochs 10] [--compile]
+python examples/torch/dcgan.py [--epochs 10] [--compile]
 """
 
 import argparse

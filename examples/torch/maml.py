@@ -1,6 +1,6 @@
 """Model-agnostic meta-learning of sine waves (Finn et al., 2017): gradients through steps of gradient descent.
 
-    python examples/torch/maml.py [--steps 500] [--compile]
+python examples/torch/maml.py [--steps 500] [--compile]
 """
 
 import argparse

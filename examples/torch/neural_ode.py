@@ -1,6 +1,6 @@
 """A neural ordinary differential equation fitted to a spiral (Chen et al., 2018), solved by Runge-Kutta steps.
 
-    python examples/torch/neural_ode.py [--steps 300] [--compile]
+python examples/torch/neural_ode.py [--steps 300] [--compile]
 
 """
 

@@ -1,6 +1,6 @@
 """Proximal policy optimization on CartPole (Schulman et al., 2017; advantages by Schulman et al., 2016).
 
-    python examples/torch/ppo.py [--iterations 30] [--compile]
+python examples/torch/ppo.py [--iterations 30] [--compile]
 """
 
 import argparse

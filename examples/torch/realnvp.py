@@ -1,6 +1,6 @@
 """A normalizing flow of two moons by affine coupling layers (Dinh et al., "Density estimation using Real NVP", 2017).
 
-    python examples/torch/realnvp.py [--steps 500] [--compile]
+python examples/torch/realnvp.py [--steps 500] [--compile]
 """
 
 import argparse

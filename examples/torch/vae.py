@@ -1,6 +1,6 @@
 """A variational autoencoder of scikit-learn's digits (Kingma and Welling, "Auto-encoding variational Bayes", 2014).
 
-    python examples/torch/vae.py [--epochs 20] [--compile]
+python examples/torch/vae.py [--epochs 20] [--compile]
 """
 
 import argparse

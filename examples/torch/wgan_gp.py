@@ -27,9 +27,7 @@ class Generator(nn.Module):
 class Discriminator(nn.Module):
     def __init__(self, dim=64):
         super().__init__()
-        self.main = nn.Sequential(
-            nn.Linear(2, dim), nn.LeakyReLU(0.2), nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, 1)
-        )
+        self.main = nn.Sequential(nn.Linear(2, dim), nn.LeakyReLU(0.2), nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, 1))
 
     def forward(self, inputs):
         return self.main(inputs).view(-1)

@@ -156,7 +156,5 @@ def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[A
             stack.extend(s for s in step.sources if s is not None)
     for step in sorted(seen, key=lambda s: s.number):
         if step.node is not None:
-            found[step] = push(
-                step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources]
-            )
+            found[step] = push(step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources])
     return [None if step is None else found.get(step) for step in ends]

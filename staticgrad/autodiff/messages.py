@@ -130,6 +130,4 @@ def wrong_node_hook(hook: Any, wanted: int, given: int) -> StaticgradError:
 
 
 def wrong_hook(shape: Shape, replaced: Any) -> StaticgradError:
-    return GradientError(
-        f"a hook must return None or a Tensor of the gradient's shape {shape_text(shape)}, got {replaced!r}"
-    )
+    return GradientError(f"a hook must return None or a Tensor of the gradient's shape {shape_text(shape)}, got {replaced!r}")

@@ -122,9 +122,14 @@ def _implicit_seed(mode: Mode[T], root: T) -> T | None:
 def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:
     """Raises ShapeError and DTypeError for a seed that a root can't have. An unknown extent (None) fits any other, an unknown
     rank any shape."""
-    if has_rank(seed) and has_rank(root) and seed.shape != root.shape and (
-        len(seed.shape) != len(root.shape)
-        or any(a != b and None not in (a, b) for a, b in zip(seed.shape, root.shape, strict=True))
+    if (
+        has_rank(seed)
+        and has_rank(root)
+        and seed.shape != root.shape
+        and (
+            len(seed.shape) != len(root.shape)
+            or any(a != b and None not in (a, b) for a, b in zip(seed.shape, root.shape, strict=True))
+        )
     ):
         raise messages.seed_shape(i, root.shape, seed.shape)
     if seed.dtype.kind not in INEXACT:

@@ -130,9 +130,7 @@ def _constant(y: Symbol, value: Any) -> Symbol:
     return append(y.graph, constant, (), constant_of(np.asarray(value, y.dtype)))
 
 
-def _between(
-    graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]
-) -> tuple[set[Node], list[Node]]:
+def _between(graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]) -> tuple[set[Node], list[Node]]:
     """Nodes through which a y depends differentiably on a wanted node, and all ancestors of the ys in order."""
     order = graph.reaching(ys, stop=stops)
     needed: set[Node] = set()

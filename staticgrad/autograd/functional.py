@@ -79,8 +79,8 @@ def jacobian(
         )
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported "
-            "together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
         )
     if vectorize and strict:
         raise GradientError(
@@ -176,9 +176,7 @@ def _as_tuple(given: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
 def _points(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Any, ...]]:
     """The inputs as the function gets them: leaves, or copies on the tape of the user's tensors that require grad."""
     single, given = _as_tuple(inputs, "inputs", name)
-    return single, tuple(
-        F.clone(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in given
-    )
+    return single, tuple(F.clone(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in given)
 
 
 def _outputs(given: Any, name: str, strict: bool) -> tuple[bool, tuple[Any, ...]]:
@@ -274,9 +272,7 @@ def _rows(number: int, out: Any, points: Sequence[Any], create_graph: bool, stri
         rows.append(tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, points, strict=True)))
     if not rows:
         return tuple(F.reshape(F.zeros_like(x)[None][:0], (*out.shape, *x.shape)) for x in points)
-    return tuple(
-        F.reshape(F.stack([row[k] for row in rows], 0), (*out.shape, *x.shape)) for k, x in enumerate(points)
-    )
+    return tuple(F.reshape(F.stack([row[k] for row in rows], 0), (*out.shape, *x.shape)) for k, x in enumerate(points))
 
 
 def _result(found: Sequence[Any], alone: bool, create_graph: bool) -> Any:

@@ -24,8 +24,8 @@ Function = Callable[..., Any]
 class GradcheckError(StaticgradError, RuntimeError):
     """`gradcheck` or `gradgradcheck` found a wrong gradient.
 
-        broken:  a backward that returns grad * x for x**2
-        fixed:   a backward that returns grad * 2 * x
+    broken:  a backward that returns grad * x for x**2
+    fixed:   a backward that returns grad * 2 * x
     """
 
 
@@ -115,9 +115,11 @@ def gradgradcheck(
     def slope(*args: Any) -> Any:
         points, weights = args[:-count], args[-count:]
         with enable_grad():
-            points = tuple(
-                x.detach().requires_grad_(True) if is_tensor(x) and x.requires_grad and x.is_leaf else x for x in points
-            ) if not any(is_tensor(x) and x.requires_grad for x in args) else points
+            points = (
+                tuple(x.detach().requires_grad_(True) if is_tensor(x) and x.requires_grad and x.is_leaf else x for x in points)
+                if not any(is_tensor(x) and x.requires_grad for x in args)
+                else points
+            )
             outputs = _differentiable(func(*points))
             wanted = [x for x in points if is_tensor(x) and x.requires_grad]
             found = grad(outputs, wanted, list(weights), create_graph=True, allow_unused=True)
@@ -307,8 +309,8 @@ class _Check:
                 grad(x, points, Tensor(np.zeros(x.shape, x.dtype)), retain_graph=True, allow_unused=True)
             except (StaticgradError, TypeError, AttributeError) as error:
                 raise GradcheckError(
-                    "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined "
-                    f"output gradients\" in \"tools/autograd/derivatives.yaml\". It failed for output {i}: {error}"
+                    'Expected backward function to handle undefined output grads. Please look at "Notes about undefined '
+                    f'output gradients" in "tools/autograd/derivatives.yaml". It failed for output {i}: {error}'
                 ) from error
 
 

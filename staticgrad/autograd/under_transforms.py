@@ -127,17 +127,13 @@ def _pushed(cls: Any, ctx: Any, level: Forward, args: Sequence[Any], results: li
         raise TransformError(
             f"{cls.__name__}.jvp returned {len(pushed)} tangents for {len(results)} results", "return one for each, or None"
         )
-    return [
-        Dual(level, x, t) if t is not None and _smooth(ctx, x) else x for x, t in zip(results, pushed, strict=True)
-    ]
+    return [Dual(level, x, t) if t is not None and _smooth(ctx, x) else x for x, t in zip(results, pushed, strict=True)]
 
 
 # vmap -----------------------------------------------------------------------------------------------------------------
 
 
-def _mapped(
-    function: Any, cls: Any, level: Vmap, args: tuple[Any, ...], gradients: Callable[..., list[Any]]
-) -> Any:
+def _mapped(function: Any, cls: Any, level: Vmap, args: tuple[Any, ...], gradients: Callable[..., list[Any]]) -> Any:
     flags = [isinstance(x, Batched) and x.level is level for x in args]
     values = [x.value if flag else x for x, flag in zip(args, flags, strict=True)]
     own = getattr(cls, "vmap", None)
@@ -168,9 +164,7 @@ def _mapped(
     return tuple(made) if isinstance(output, tuple) else made[0]
 
 
-def _of_samples(
-    function: Any, cls: Any, outer: Vmap, flags: Sequence[bool], gradients: Callable[..., list[Any]]
-) -> Any:
+def _of_samples(function: Any, cls: Any, outer: Vmap, flags: Sequence[bool], gradients: Callable[..., list[Any]]) -> Any:
     """The Function of all samples, whose `forward`, `backward` and `jvp` are those of one under `vmap`."""
 
     def again() -> Vmap:

@@ -71,7 +71,7 @@ class Program:
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when
         there is no memory for the results. A plan that never ran for lack of memory is not kept, because it holds memory
-        itself. """
+        itself."""
         plan = self.plans.get(tuple([a.shape for a in arrays]) if not self.decisive else self._key(arrays))
         if plan is None:
             plan = self.plan(*arrays)

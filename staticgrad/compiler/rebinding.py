@@ -511,9 +511,7 @@ def _layouts(found: Layouts, filler: Filler, moved: Mapping[Node, Node]) -> Layo
 def _source(source: KernelSource, filler: Filler, moved: Mapping[Node, Node]) -> KernelSource:
     number = filler.number
     buffers = [
-        replace(
-            ref, node=None if ref.node is None else moved[ref.node], offset=number(ref.offset), length=number(ref.length)
-        )
+        replace(ref, node=None if ref.node is None else moved[ref.node], offset=number(ref.offset), length=number(ref.length))
         for ref in source.buffers
     ]
     return replace(

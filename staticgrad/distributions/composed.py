@@ -90,9 +90,7 @@ class TransformedDistribution(Distribution):
         shape, events = (*base.batch_shape, *base.event_shape), len(base.event_shape)
         wanted = int(whole.domain.event_dim)
         if len(shape) < wanted:
-            raise ArgumentError(
-                f"base_distribution needs to have shape with size at least {wanted}, but got {shape}."
-            )
+            raise ArgumentError(f"base_distribution needs to have shape with size at least {wanted}, but got {shape}.")
         made = whole.forward_shape(shape)
         source = whole.inverse_shape(made)
         if source != shape:  # arguments of the transforms have more batch axes

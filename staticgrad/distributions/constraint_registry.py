@@ -46,6 +46,7 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 """Transforms onto a constraint, for optimizers: not all of them are bijections."""
 
+
 def _above(constraint: Any) -> Transform:
     bound = constraint.lower_bound
     zero = isinstance(bound, (int, float)) and bound == 0

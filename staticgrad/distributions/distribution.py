@@ -151,9 +151,7 @@ class Distribution:
             return value
         shape, event, whole = tuple(value.shape), self._event_shape, (*self._batch_shape, *self._event_shape)
         if len(shape) < len(event) or any(a != b for a, b in zip(shape[len(shape) - len(event) :], event, strict=True)):
-            raise ArgumentError(
-                f"The right-most size of value must match event_shape: {shape} vs {event}."
-            )
+            raise ArgumentError(f"The right-most size of value must match event_shape: {shape} vs {event}.")
         for a, b in zip(reversed(shape), reversed(whole), strict=False):
             if a != b and 1 not in (a, b) and None not in (a, b):
                 raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}.")

@@ -52,9 +52,7 @@ def _of_probabilities(p: Any, q: Any) -> Any:
 
 def _gamma(p: Any, q: Any) -> Any:
     a, b = p.concentration, q.concentration
-    return (
-        b * F.log(p.rate / q.rate) + F.lgamma(b) - F.lgamma(a) + (a - b) * F.digamma(a) + (q.rate - p.rate) * a / p.rate
-    )
+    return b * F.log(p.rate / q.rate) + F.lgamma(b) - F.lgamma(a) + (a - b) * F.digamma(a) + (q.rate - p.rate) * a / p.rate
 
 
 def _dirichlet(p: Any, q: Any) -> Any:

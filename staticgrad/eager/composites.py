@@ -389,9 +389,7 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
     return np.zeros(shape, dtype)
 
 
-def _by_composition(
-    g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]
-) -> list[Any]:
+def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
     mode = modes.now
     around = mode.kernels, mode.arrays, mode.grad

@@ -198,4 +198,3 @@ def _vjp_program(
 def _computed(graph: Graph, node: Node) -> bool:
     """Whether a cotangent is more than a placeholder or views of one."""
     return any(isinstance(n.op.emit, (Pointwise, Reduction, Native, Expand)) for n in graph.reaching([node]))
-

@@ -40,9 +40,7 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
 
 
 def _probe(record: Record, wanted: tuple[bool, ...]) -> tuple[tuple[int, ...], bool]:
-    operands: list[Any] = [
-        t.shape_array() if isinstance(t, FreedTensor) else np.asarray(t._data) for t in record.inputs
-    ]
+    operands: list[Any] = [t.shape_array() if isinstance(t, FreedTensor) else np.asarray(t._data) for t in record.inputs]
     result: Any = record.out.shape_array() if isinstance(record.out, FreedTensor) else record.out
     g = np.zeros(result.shape, result.dtype)
     found = []

@@ -150,8 +150,7 @@ def _result(level: Vmap, x: Any, axis: int | None, func: Any) -> Any:
     rank = len(x.shape) + 1
     if not -rank <= axis < rank:
         raise ArgumentError(
-            f"vmap({name}, ...): out_dim={axis} is not an axis of a result of shape {shape_text(x.shape)} with the "
-            "mapped axis"
+            f"vmap({name}, ...): out_dim={axis} is not an axis of a result of shape {shape_text(x.shape)} with the mapped axis"
         )
     return back(level.of(x), axis % rank)
 

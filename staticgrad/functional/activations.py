@@ -365,5 +365,3 @@ def gumbel_softmax(logits: TensorLike, tau: float = 1, hard: bool = False, eps: 
         return soft
     best = F.expand_dims(F.argmax(soft, dim), normalize_axis(dim, len(x.shape)))
     return F.stop_gradient(F.astype(F.eq(F.index_along(x, dim), best), soft.dtype) - soft) + soft
-
-

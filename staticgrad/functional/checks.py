@@ -50,8 +50,7 @@ def regression_pair(name: str, input: TensorLike, target: TensorLike, kinds: str
     check_floating(name, "input", input, kinds)
     if not fitting(input.shape, target.shape):
         raise ShapeError(
-            f"Using a target size ({shape_text(target.shape)}) that is different to the input size "
-            f"({shape_text(input.shape)})",
+            f"Using a target size ({shape_text(target.shape)}) that is different to the input size ({shape_text(input.shape)})",
             f"{name} does not broadcast: reshape the target",
         )
     return input, target

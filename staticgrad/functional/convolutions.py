@@ -28,9 +28,7 @@ def _conv(
 ) -> Tensor:
     x, weight = operand(x), operand(weight)
     if len(weight.shape) != axes + 2:
-        raise ShapeError(
-            f"{name}: the weight needs {axes + 2} axes (out, in / groups, *kernel), got {size_text(weight.shape)}"
-        )
+        raise ShapeError(f"{name}: the weight needs {axes + 2} axes (out, in / groups, *kernel), got {size_text(weight.shape)}")
     x, lacked = batched(name, x, axes)
     stride, dilation = positive_numbers("stride", stride, axes), positive_numbers("dilation", dilation, axes)
     (groups,) = positive_numbers("groups", groups, 1)
@@ -153,9 +151,7 @@ def _transposed(
 ) -> Tensor:  # fmt: skip
     x, weight = operand(x), operand(weight)
     if len(weight.shape) != axes + 2:
-        raise ShapeError(
-            f"{name}: the weight needs {axes + 2} axes (in, out / groups, *kernel), got {size_text(weight.shape)}"
-        )
+        raise ShapeError(f"{name}: the weight needs {axes + 2} axes (in, out / groups, *kernel), got {size_text(weight.shape)}")
     x, lacked = batched(name, x, axes)
     stride, dilation = positive_numbers("stride", stride, axes), positive_numbers("dilation", dilation, axes)
     (groups,) = positive_numbers("groups", groups, 1)
@@ -190,9 +186,7 @@ def _transposed_planes(x: Any, weight: Any, stride: Any, pads: Pairs, extra: Any
     for axis, (e, s) in enumerate(zip(extra, stride, strict=True), 2):
         x = _with_zeros(x, axis, e // s)  # the op is the cotangent of a convolution, which would have made as many more
     extra = tuple(e % s for e, s in zip(extra, stride, strict=True))
-    return apply(
-        conv_input_op, x, weight, stride=stride, padding=pads, dilation=dilation, groups=groups, extra=extra
-    )
+    return apply(conv_input_op, x, weight, stride=stride, padding=pads, dilation=dilation, groups=groups, extra=extra)
 
 
 def _transposed_volumes(x: Any, weight: Any, stride: Any, pads: Pairs, extra: Any, groups: int, dilation: Any) -> Any:

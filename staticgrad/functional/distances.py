@@ -30,9 +30,7 @@ def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
 
 
 @spelled
-def pairwise_distance(
-    x1: TensorLike, x2: TensorLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
+def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """||x1 - x2 + eps||_p along the last axis, broadcast."""
     difference = operand(x1) - operand(x2) + eps
     return _powers_sum(F.abs(difference), p, -1, keepdim)

@@ -113,5 +113,3 @@ def feature_alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = Fa
     if training and p and len(x.shape) < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
     return _alpha_dropped(x, _mask_shape(x), p, training)
-
-

@@ -33,8 +33,7 @@ def layer_norm(
     n = len(extents)
     if not n or n > len(x.shape) or not fitting(x.shape[len(x.shape) - n :], extents):
         raise ShapeError(
-            f"layer_norm: normalized_shape {shape_text(extents)} is not the end of the input's shape "
-            f"{shape_text(x.shape)}"
+            f"layer_norm: normalized_shape {shape_text(extents)} is not the end of the input's shape {shape_text(x.shape)}"
         )
     for role, given in (("weight", weight), ("bias", bias)):
         if given is not None and not fitting(given.shape, extents):

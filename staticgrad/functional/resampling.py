@@ -74,9 +74,7 @@ def interpolate(
         raise ShapeError("interpolate: extents after the second have to be known", f"got {size_text(x.shape)}")
     factors = _each("scale_factor", scale_factor, n)
     sizes = _each("size", size, n)
-    wanted = [
-        int(s) if f is None else math.floor(d * float(f)) for s, f, d in zip(sizes, factors, x.shape[2:], strict=True)
-    ]
+    wanted = [int(s) if f is None else math.floor(d * float(f)) for s, f, d in zip(sizes, factors, x.shape[2:], strict=True)]
     if any(d < 1 for d in wanted) or 0 in x.shape[2:]:
         raise ShapeError(
             f"Input and output sizes should be greater than 0, but got input ({size_text(x.shape)}) and output ({wanted})"
@@ -91,9 +89,7 @@ def interpolate(
     return x
 
 
-def _along(
-    x: Any, axis: int, extent: int, count: int, factor: float | None, mode: str, corners: bool, antialias: bool
-) -> Any:
+def _along(x: Any, axis: int, extent: int, count: int, factor: float | None, mode: str, corners: bool, antialias: bool) -> Any:
     """x with `count` elements along an axis."""
     if mode not in AXES:
         return F.take(x, _nearest(extent, count, factor, mode == "nearest-exact"), axis)
@@ -415,5 +411,3 @@ def channel_shuffle(input: TensorLike, groups: int) -> Tensor:
 
 
 native_channel_shuffle = channel_shuffle
-
-

@@ -166,7 +166,7 @@ def from_json(text: str, *, cells: Mapping[str, Cell] | None = None) -> Graph:
     except RecursionError:
         raise GraphError("from_json: the text is nested too deeply") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise GraphError(f"from_json: not a graph: the text has no \"format\": \"{FORMAT}\"")
+        raise GraphError(f'from_json: not a graph: the text has no "format": "{FORMAT}"')
     version = document.get("version")
     if version.__class__ is not int or version != VERSION:
         raise GraphError(f"from_json: version {_short(version)} of the format is unknown, expected {VERSION}")
@@ -245,9 +245,7 @@ class _Reader:
         self.at_node += f" {name}"
         inputs = tuple(self.ref(at, "inputs") for at in self.field(entry, "inputs", list, []))
         after = tuple(self.ref(at, "after") for at in self.field(entry, "after", list, []))
-        attrs = {
-            key: self.attr(value, f"attrs.{clip(key)}") for key, value in self.field(entry, "attrs", dict, {}).items()
-        }
+        attrs = {key: self.attr(value, f"attrs.{clip(key)}") for key, value in self.field(entry, "attrs", dict, {}).items()}
         where = self.where(self.field(entry, "where", list, None))
         given = self.type(self.field(entry, "type", dict), "type")
         name = self.text(entry.get("name", ""), "name")

@@ -44,9 +44,7 @@ class Subgraph:
 
     __slots__ = ("_order", "_types", "graph", "params", "results", "written")
 
-    def __init__(
-        self, graph: Graph, params: Sequence[Node], results: Sequence[Node], written: Subgraph | None = None
-    ):
+    def __init__(self, graph: Graph, params: Sequence[Node], results: Sequence[Node], written: Subgraph | None = None):
         self.graph = graph
         self.params = tuple(params)
         self.results = tuple(results)

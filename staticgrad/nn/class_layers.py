@@ -62,9 +62,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for i, (first, last) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
             width = int(in_features // (div_value ** (i + 1)))
             self.tail.append(
-                Sequential(
-                    Linear(in_features, width, False, device, dtype), Linear(width, last - first, False, device, dtype)
-                )
+                Sequential(Linear(in_features, width, False, device, dtype), Linear(width, last - first, False, device, dtype))
             )
 
     def reset_parameters(self) -> None:

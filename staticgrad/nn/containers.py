@@ -56,7 +56,6 @@ class _Chain(Module):
         self.add_module(str(place), module)
         return self
 
-
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add several at the end."""
         for module in modules:

@@ -257,9 +257,7 @@ class _LazyNorm(LazyModuleMixin):
         return x.shape[0] if self.instances and n < self.dims[0] else x.shape[1]
 
     def shapes(self, extent: int) -> dict[str, tuple[int, ...]]:
-        return {
-            name: (extent,) for name in ("weight", "bias", "running_mean", "running_var") if vars(self)[name] is not None
-        }
+        return {name: (extent,) for name in ("weight", "bias", "running_mean", "running_var") if vars(self)[name] is not None}
 
 
 def _norm(base: type[Module]) -> type[Module]:

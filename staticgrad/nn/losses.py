@@ -163,9 +163,7 @@ class PoissonNLLLoss(_Loss):
         self.log_input, self.full, self.eps = log_input, full, eps
 
     def forward(self, log_input: TensorLike, target: TensorLike) -> AnyTensor:
-        return functional.poisson_nll_loss(
-            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
-        )
+        return functional.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
 class GaussianNLLLoss(_Loss):
@@ -238,9 +236,7 @@ class MultiMarginLoss(_WeightedLoss):
         self.p, self.margin = p, margin
 
     def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
-        return functional.multi_margin_loss(
-            input, target, self.p, self.margin, self.weight, reduction=self.reduction
-        )
+        return functional.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -284,9 +280,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     ):  # fmt: skip
         super().__init__(reduction=reduction)
         if margin <= 0:
-            raise ArgumentError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
-            )
+            raise ArgumentError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
         self.distance_function = functional.pairwise_distance if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 

@@ -174,9 +174,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise ArgumentError(
-                f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)"
-            )
+            raise ArgumentError(f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)")
         self._register(name, tensor, BUFFER)
         transient = self.__dict__.setdefault("_non_persistent_buffers_set", set())
         (transient.discard if persistent else transient.add)(name)
@@ -400,9 +398,7 @@ class Module:
 
     # saving -----------------------------------------------------------------------------------------------------------
 
-    def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Tensor]:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Copies of all parameters and persistent buffers by dotted path; a shared one under each of its names.
 
         destination: a dict to add to. prefix: what paths begin with. keep_vars: the tensors themselves. Hooks are called

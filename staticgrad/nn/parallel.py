@@ -12,9 +12,7 @@ from .module import Module
 class DataParallel(Module):
     """Calls `module`. Names of parameters begin with "module.". Raises DeviceError for GPUs that are asked for."""
 
-    def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
-    ):
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0):
         super().__init__()
         if device_ids:
             check_device("cuda")

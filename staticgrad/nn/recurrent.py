@@ -102,9 +102,7 @@ class RNNBase(Module):
         if n not in (2, 3):
             raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {n}D instead")
         if x.shape[-1] is not None and x.shape[-1] != self.input_size:
-            raise ShapeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
-            )
+            raise ShapeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}")
         if n == 2:
             x = F.expand_dims(x, 1)
         elif self.batch_first:
@@ -122,9 +120,7 @@ class RNNBase(Module):
         steps = np.arange(lengths[0])[:, None]
         x = padded_as_sorted(packed, 0.0, int(lengths[0]))
         if x.shape[-1] != self.input_size:
-            raise ShapeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
-            )
+            raise ShapeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}")
         first = self._first(x, hx, True)
         order = packed.layout[1]
         if hx is not None and order is not None:
@@ -180,9 +176,7 @@ class RNNBase(Module):
             )
             if not fits:
                 which = f"hidden[{i}]" if self.states > 1 else "hidden"
-                raise ShapeError(
-                    f"Expected {which} size ({size_text(wanted)[1:-1]}), got {size_text(tuple(part.shape))}"
-                )
+                raise ShapeError(f"Expected {which} size ({size_text(wanted)[1:-1]}), got {size_text(tuple(part.shape))}")
         return given if batched else tuple(F.expand_dims(part, 1) for part in given)
 
     def extra_repr(self) -> str:

@@ -27,9 +27,7 @@ class RNNCellBase(Module):
     bias_ih: Tensor | None
     bias_hh: Tensor | None
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None):
         super().__init__()
         name = type(self).__name__
         self.input_size = _extent(name, "input_size", input_size)

@@ -17,8 +17,8 @@ from ..types import shape_text
 class StateDictError(StaticgradError, RuntimeError):
     """A state dict does not fit the module; nothing was loaded.
 
-        broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
-        fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
+    broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
+    fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
     """
 
 
@@ -40,9 +40,7 @@ def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if trace is not None:
         for tensor in places.values():
             trace.no_value(tensor, "a copy")
-    return {
-        name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()
-    }
+    return {name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()}
 
 
 def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool) -> IncompatibleKeys:

@@ -37,9 +37,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(
-        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
-    ) -> AnyTensor:
+    def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None) -> AnyTensor:
         """Shapes and masks as for `TransformerEncoderLayer`."""
         x = src
         for layer in self.layers:
@@ -81,9 +79,7 @@ class TransformerDecoderLayer(Module):
         """Shapes and masks as for `MultiheadAttention`: tgt (l, n, d_model), memory (s, n, d_model), or batch first."""
 
         def own(x: Any) -> Any:
-            return self.dropout1(
-                self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
-            )
+            return self.dropout1(self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
 
         def other(x: Any) -> Any:
             found = self.multihead_attn(
@@ -120,9 +116,7 @@ class TransformerDecoder(Module):
         """Shapes and masks as for `TransformerDecoderLayer`."""
         x, causal = tgt, bool(tgt_is_causal) and tgt_mask is not None
         for layer in self.layers:
-            x = layer(
-                x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal
-            )
+            x = layer(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal)
         result: AnyTensor = x if self.norm is None else self.norm(x)
         return result
 

@@ -64,9 +64,7 @@ class Operators(Tensor):
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
         if self.ndim > 2:
-            raise ShapeError(
-                f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute"
-            )
+            raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute")
         return self.T
 
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
@@ -77,49 +75,119 @@ class Operators(Tensor):
         return self.ndim
 
     # arithmetic
-    def __add__(self, other: TensorLike) -> Tensor: return F.add(self, other)
-    def __radd__(self, other: TensorLike) -> Tensor: return F.add(other, self)
-    def __sub__(self, other: TensorLike) -> Tensor: return F.sub(self, other)
-    def __rsub__(self, other: TensorLike) -> Tensor: return F.sub(other, self)
-    def __mul__(self, other: TensorLike) -> Tensor: return F.mul(self, other)
-    def __rmul__(self, other: TensorLike) -> Tensor: return F.mul(other, self)
-    def __truediv__(self, other: TensorLike) -> Tensor: return F.div(self, other)
-    def __rtruediv__(self, other: TensorLike) -> Tensor: return F.div(other, self)
+    def __add__(self, other: TensorLike) -> Tensor:
+        return F.add(self, other)
+
+    def __radd__(self, other: TensorLike) -> Tensor:
+        return F.add(other, self)
+
+    def __sub__(self, other: TensorLike) -> Tensor:
+        return F.sub(self, other)
+
+    def __rsub__(self, other: TensorLike) -> Tensor:
+        return F.sub(other, self)
+
+    def __mul__(self, other: TensorLike) -> Tensor:
+        return F.mul(self, other)
+
+    def __rmul__(self, other: TensorLike) -> Tensor:
+        return F.mul(other, self)
+
+    def __truediv__(self, other: TensorLike) -> Tensor:
+        return F.div(self, other)
+
+    def __rtruediv__(self, other: TensorLike) -> Tensor:
+        return F.div(other, self)
+
     __rdiv__ = __rtruediv__
-    def __floordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(self, other)
-    def __rfloordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(other, self)
-    def __mod__(self, other: TensorLike) -> Tensor: return F.remainder(self, other)
-    def __rmod__(self, other: TensorLike) -> Tensor: return F.remainder(other, self)
-    def __pow__(self, other: TensorLike) -> Tensor: return F.pow(self, other)
-    def __rpow__(self, other: TensorLike) -> Tensor: return F.pow(other, self)
-    def __matmul__(self, other: TensorLike) -> Tensor: return F.matmul(self, other)
-    def __rmatmul__(self, other: TensorLike) -> Tensor: return F.matmul(other, self)
-    def __neg__(self) -> Tensor: return F.neg(self)
-    def __pos__(self) -> Tensor: return self
-    def __abs__(self) -> Tensor: return F.abs(self)
+
+    def __floordiv__(self, other: TensorLike) -> Tensor:
+        return F.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: TensorLike) -> Tensor:
+        return F.floor_divide(other, self)
+
+    def __mod__(self, other: TensorLike) -> Tensor:
+        return F.remainder(self, other)
+
+    def __rmod__(self, other: TensorLike) -> Tensor:
+        return F.remainder(other, self)
+
+    def __pow__(self, other: TensorLike) -> Tensor:
+        return F.pow(self, other)
+
+    def __rpow__(self, other: TensorLike) -> Tensor:
+        return F.pow(other, self)
+
+    def __matmul__(self, other: TensorLike) -> Tensor:
+        return F.matmul(self, other)
+
+    def __rmatmul__(self, other: TensorLike) -> Tensor:
+        return F.matmul(other, self)
+
+    def __neg__(self) -> Tensor:
+        return F.neg(self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return F.abs(self)
 
     # comparisons; elementwise, as in NumPy and PyTorch
-    def __eq__(self, other: Any) -> Tensor: return F.eq(self, other)  # type: ignore[override]
-    def __ne__(self, other: Any) -> Tensor: return F.ne(self, other)  # type: ignore[override]
-    def __lt__(self, other: TensorLike) -> Tensor: return F.lt(self, other)
-    def __le__(self, other: TensorLike) -> Tensor: return F.le(self, other)
-    def __gt__(self, other: TensorLike) -> Tensor: return F.gt(self, other)
-    def __ge__(self, other: TensorLike) -> Tensor: return F.ge(self, other)
+    def __eq__(self, other: Any) -> Tensor:
+        return F.eq(self, other)  # type: ignore[override]
+
+    def __ne__(self, other: Any) -> Tensor:
+        return F.ne(self, other)  # type: ignore[override]
+
+    def __lt__(self, other: TensorLike) -> Tensor:
+        return F.lt(self, other)
+
+    def __le__(self, other: TensorLike) -> Tensor:
+        return F.le(self, other)
+
+    def __gt__(self, other: TensorLike) -> Tensor:
+        return F.gt(self, other)
+
+    def __ge__(self, other: TensorLike) -> Tensor:
+        return F.ge(self, other)
+
     __hash__ = object.__hash__
 
     # logic: of booleans, and of the bits of integers
-    def __and__(self, other: TensorLike) -> Tensor: return _bitwise("and", "&", self, other)
-    def __rand__(self, other: TensorLike) -> Tensor: return _bitwise("and", "&", other, self)
-    def __or__(self, other: TensorLike) -> Tensor: return _bitwise("or", "|", self, other)
-    def __ror__(self, other: TensorLike) -> Tensor: return _bitwise("or", "|", other, self)
-    def __xor__(self, other: TensorLike) -> Tensor: return _bitwise("xor", "^", self, other)
-    def __rxor__(self, other: TensorLike) -> Tensor: return _bitwise("xor", "^", other, self)
+    def __and__(self, other: TensorLike) -> Tensor:
+        return _bitwise("and", "&", self, other)
+
+    def __rand__(self, other: TensorLike) -> Tensor:
+        return _bitwise("and", "&", other, self)
+
+    def __or__(self, other: TensorLike) -> Tensor:
+        return _bitwise("or", "|", self, other)
+
+    def __ror__(self, other: TensorLike) -> Tensor:
+        return _bitwise("or", "|", other, self)
+
+    def __xor__(self, other: TensorLike) -> Tensor:
+        return _bitwise("xor", "^", self, other)
+
+    def __rxor__(self, other: TensorLike) -> Tensor:
+        return _bitwise("xor", "^", other, self)
+
     def __invert__(self) -> Tensor:
         return F.bitwise_not(self) if self.dtype.kind in "iu" else F.logical_not(_boolean(self, "~"))
-    def __lshift__(self, other: TensorLike) -> Tensor: return F.bitwise_left_shift(self, other)
-    def __rlshift__(self, other: TensorLike) -> Tensor: return F.bitwise_left_shift(other, self)
-    def __rshift__(self, other: TensorLike) -> Tensor: return F.bitwise_right_shift(self, other)
-    def __rrshift__(self, other: TensorLike) -> Tensor: return F.bitwise_right_shift(other, self)
+
+    def __lshift__(self, other: TensorLike) -> Tensor:
+        return F.bitwise_left_shift(self, other)
+
+    def __rlshift__(self, other: TensorLike) -> Tensor:
+        return F.bitwise_left_shift(other, self)
+
+    def __rshift__(self, other: TensorLike) -> Tensor:
+        return F.bitwise_right_shift(self, other)
+
+    def __rrshift__(self, other: TensorLike) -> Tensor:
+        return F.bitwise_right_shift(other, self)
 
     def __getitem__(self, index: Index) -> Tensor:
         return F.getitem(self, index)

@@ -64,8 +64,10 @@ def control_of(graph: Graph) -> tuple[Node, ...]:
 
 def promotion(op: OpDef, operands: Sequence[Any]) -> Sequence[np.dtype | None]:
     """The dtype that each operand is cast to (None: kept)."""
-    types = [operand.type if isinstance(operand, Node) else
-             type_of(operand) if isinstance(operand, np.ndarray) else operand for operand in operands]
+    types = [
+        operand.type if isinstance(operand, Node) else type_of(operand) if isinstance(operand, np.ndarray) else operand
+        for operand in operands
+    ]
     if op.promote is not None:
         return op.promote(types)
     return [None if isinstance(t, TensorType) else scalar_dtype(t) for t in types]

@@ -51,11 +51,7 @@ def axis_of(operand: int) -> Attribute:
 
 
 def _ascending(value: Any, below: int) -> bool:
-    return (
-        value.__class__ is tuple
-        and all(whole(a, 0, below) for a in value)
-        and all(a < b for a, b in pairwise(value))
-    )
+    return value.__class__ is tuple and all(whole(a, 0, below) for a in value) and all(a < b for a, b in pairwise(value))
 
 
 def axes_of(operand: int) -> Attribute:
@@ -78,9 +74,9 @@ new_axes = Attribute(
 )
 order = Attribute(
     "an order of the axes of operand 0",
-    lambda value, types: value.__class__ is tuple
-    and all(whole(a) for a in value)
-    and sorted(value) == list(range(_ndim(types, 0))),
+    lambda value, types: (
+        value.__class__ is tuple and all(whole(a) for a in value) and sorted(value) == list(range(_ndim(types, 0)))
+    ),
     shifted=lambda axes: (0, *_next(axes)),
 )
 flag = Attribute("True or False", lambda value, types: value.__class__ is bool)

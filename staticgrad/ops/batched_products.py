@@ -77,4 +77,3 @@ def weight_cotangents(samples: Any, node: Any, g: Any, x: Any, like: Any) -> Any
     g, x, like = samples.spread([g, x, like])
     out = apply(node.op, _channels(g), _channels(x), _rows(like), **_grouped(samples, node))
     return F.reshape(out, samples.shape(node.type.shape))
-

@@ -17,9 +17,7 @@ Rule = Callable[..., Any]
 def shifted(node: Any) -> dict[str, Any]:
     """The attributes of an op whose operands all have an axis of samples in front."""
     kinds = node.op.attrs
-    return {
-        name: value if kinds[name].shifted is None else kinds[name].shifted(value) for name, value in node.attrs.items()
-    }
+    return {name: value if kinds[name].shifted is None else kinds[name].shifted(value) for name, value in node.attrs.items()}
 
 
 def with_axes(x: Any, flag: bool, axes: int, rank: int) -> Any:

@@ -233,9 +233,7 @@ def _weight_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
     return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype, places))
 
 
-def _gather(
-    spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places
-) -> Routine:
+def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places) -> Routine:
     channels = (spec.c if gradient else spec.o) // spec.groups
     if channels <= depthwise_tables.MOST_CHANNELS:
         return depthwise_tables.gather(spec, dtype, gradient)

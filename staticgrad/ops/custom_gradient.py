@@ -29,9 +29,7 @@ class CustomCall:
     node, so that the node says all that its gradient reads, in the body of a loop too.
     """
 
-    def __init__(
-        self, name: str, results: Sequence[TensorType], operands: int, saved: Sequence[int | None], rule: Rule
-    ):
+    def __init__(self, name: str, results: Sequence[TensorType], operands: int, saved: Sequence[int | None], rule: Rule):
         self.name, self.results, self.operands, self.saved, self.rule = name, tuple(results), operands, tuple(saved), rule
 
     def __repr__(self) -> str:

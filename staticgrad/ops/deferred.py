@@ -209,9 +209,7 @@ def deferred_rule(g: Symbol, node: Node, position: int, operands: Sequence[Symbo
     return _backward(Definition(lambda inner: [apply(node.op, *inner, **node.attrs)]), position, g, operands, ())
 
 
-def _backward(
-    definition: Definition, position: int, g: Symbol, operands: Sequence[Symbol], values: tuple[int, ...]
-) -> Symbol:
+def _backward(definition: Definition, position: int, g: Symbol, operands: Sequence[Symbol], values: tuple[int, ...]) -> Symbol:
     """The cotangent of an operand of a definition with one result."""
 
     def write(given: list[Symbol]) -> list[Any]:

@@ -82,9 +82,7 @@ def _parsed(equation: str, ndims: list[int]) -> tuple[list[str], str]:
     result = right.replace("...", wild)
     for s in result:
         if s not in wild and s not in joined:
-            raise ArgumentError(
-                f"einsum(): output subscript {s} does not appear in the equation for any input operand"
-            )
+            raise ArgumentError(f"einsum(): output subscript {s} does not appear in the equation for any input operand")
         if result.count(s) > 1:
             raise ArgumentError(f"einsum(): output subscript {s} appears more than once in the output")
     return terms, result

@@ -260,7 +260,6 @@ _family("hfft", _c2r, False, "The transform of signals that are the conjugates o
 _family("ihfft", _r2c, True, "The inverse of `hfft`")
 
 
-
 def transform(name: str, x: Any, orthonormal: bool, n: int | None = None) -> Any:
     """One of these transforms along the last axis."""
     return FFT[name](x, n, -1, "ortho" if orthonormal else "backward")

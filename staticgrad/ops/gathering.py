@@ -220,9 +220,7 @@ gather_op = define(
         infer=_gather_infer,
         eval=lambda x, *indices, axis: x[_where(axis, indices)],
         vjp=lambda i: (
-            (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"]))
-            if i == 0
-            else None
+            (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"])) if i == 0 else None
         ),
         emit=Expand(lambda node, x, *indices: _flat(node, pick_op, x, (), indices)),
         promote=keep,
@@ -239,9 +237,7 @@ scatter_op: OpDef = define(
         infer=_scatter_infer,
         eval=_scatter_eval,
         vjp=lambda i: (
-            (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"]))
-            if i == 0
-            else None
+            (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"])) if i == 0 else None
         ),
         emit=Expand(lambda node, g, like, *indices: _flat(node, put_op, like, (g,), indices)),
         shape_only=(1,),
@@ -250,8 +246,6 @@ scatter_op: OpDef = define(
         doc="Zeros of the shape of `like`, to which values are added at integer positions; the cotangent of gather.",
     )
 )
-
-
 
 
 def _flat(node: Node, op: OpDef, x: Any, before: tuple[Any, ...], indices: Sequence[Any]) -> Any:
@@ -454,8 +448,7 @@ def _along_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
     if x.ndim != index.ndim:
         raise ShapeError(f"the index needs as many axes as x, {shape_text(x.shape)} and {shape_text(index.shape)}")
     rest = [
-        broadcast_shapes((a,), (b,))[0] if i != axis else b
-        for i, (a, b) in enumerate(zip(x.shape, index.shape, strict=True))
+        broadcast_shapes((a,), (b,))[0] if i != axis else b for i, (a, b) in enumerate(zip(x.shape, index.shape, strict=True))
     ]
     return x.with_shape(tuple(rest))
 

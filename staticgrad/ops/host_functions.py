@@ -138,7 +138,6 @@ def _ratio(x: Any, y: Any) -> Any:
     return F.where(zero, 0.0, x / F.where(zero, 1.0, y))
 
 
-
 def _hypot(op: Any, x: Any, y: Any) -> Any:
     """With both scaled by a power of 2, so that their squares neither overflow nor lose digits."""
     p, q = abs(x), abs(y)

@@ -93,9 +93,7 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *
     if ndim_of(index) != 1:
         raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
     if ndim_of(source) != ndim_of(x) > 1:
-        raise ShapeError(
-            f"index_add: source needs as many axes as x, got {ndim_of(source)} and {ndim_of(x)}"
-        )
+        raise ShapeError(f"index_add: source needs as many axes as x, got {ndim_of(source)} and {ndim_of(x)}")
     if isinstance(alpha, Operators) or alpha != 1:
         source = F.astype(F.mul(source, alpha), x.dtype)
     if axis == 0:

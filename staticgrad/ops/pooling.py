@@ -67,8 +67,7 @@ def check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
             raise ArgumentError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise ArgumentError(
-                "pad should be at most half of effective kernel size, but got "
-                f"pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
 
 

@@ -242,12 +242,8 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 
 
 ALONG = {"axis": at.one_axis, "keepdims": at.flag}
-argmax_op = define(
-    OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG)
-)
-argmin_op = define(
-    OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG)
-)
+argmax_op = define(OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG))
+argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG))
 
 
 # public functions -----------------------------------------------------------------------------------------------------

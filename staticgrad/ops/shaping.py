@@ -158,9 +158,7 @@ squeeze_op = define(
         eval=lambda x, axis: x.squeeze(axis),
         vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
         emit=View(
-            lambda node, at: Layout(
-                _drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset
-            ),
+            lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
             keeps_order=True,
         ),
     )

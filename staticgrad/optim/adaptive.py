@@ -52,9 +52,7 @@ class Adagrad(Optimizer):
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"step_size": hyper("lr") / (1 + (t - 1) * hyper("lr_decay"))}
 
-    def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         g = with_decay(p, g, hyper, group)
         total = slots["sum"] + g * g
         return p - hyper("step_size") * g / (F.sqrt(total) + hyper("eps")), {"sum": total}
@@ -98,9 +96,7 @@ class Adadelta(Optimizer):
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow": 1 - hyper("rho")}
 
-    def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         g = with_decay(p, g, hyper, group)
         v = hyper("rho") * slots["square_avg"] + hyper("inflow") * (g * g)
         d = F.sqrt(slots["acc_delta"] + hyper("eps")) / F.sqrt(v + hyper("eps")) * g
@@ -149,9 +145,7 @@ class RMSprop(Optimizer):
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow": 1 - hyper("alpha")}
 
-    def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         g = with_decay(p, g, hyper, group)
         v = hyper("alpha") * slots["square_avg"] + hyper("inflow") * (g * g)
         after = {"square_avg": v}
@@ -204,9 +198,7 @@ class Rprop(Optimizer):
     def counts(self, group: ParamGroup) -> bool:
         return True
 
-    def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         agreement = g * slots["prev"]
         turned = F.lt(agreement, 0)
         same = F.where(F.gt(agreement, 0), hyper("etaplus"), F.astype(1.0, p.dtype))
@@ -265,9 +257,7 @@ class ASGD(Optimizer):
             }
         }
 
-    def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         g = with_decay(p, g, hyper, group)
         exact = hyper("float64")
         p = F.astype(1 - exact["lambd"] * slots["eta"], p.dtype) * p - F.astype(slots["eta"], p.dtype) * g

@@ -80,9 +80,9 @@ class LBFGS(Optimizer):
     # parameters as one vector -----------------------------------------------------------------------------------------
 
     def _gradient(self) -> np.ndarray:
-        return np.concatenate([
-            _numbers(np.zeros(p.shape, p.dtype) if p.grad is None else p.grad._data) for p in self.parameters()
-        ])
+        return np.concatenate(
+            [_numbers(np.zeros(p.shape, p.dtype) if p.grad is None else p.grad._data) for p in self.parameters()]
+        )
 
     def _position(self) -> np.ndarray:
         return np.concatenate([_numbers(p._data) for p in self.parameters()])

@@ -427,11 +427,7 @@ class Optimizer:
         if isinstance(loss, Symbol) and tracer() is None:
             pairs: list[tuple[AnyTensor | None, AnyTensor]] = _symbolic().compute_gradients(self, loss, var_list)
             return pairs
-        chosen = (
-            list(var_list)
-            if var_list is not None
-            else [p for p in self._tensors("compute_gradients") if p.requires_grad]
-        )
+        chosen = list(var_list) if var_list is not None else [p for p in self._tensors("compute_gradients") if p.requires_grad]
         return list(zip(grad(loss, chosen, allow_unused=True), chosen, strict=True))
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[AnyTensor | None, AnyTensor]]) -> Operation | None:

@@ -42,8 +42,7 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     positions = [i for group in groups for i in group["params"]]
     owners = [(group, p) for group in optimizer.param_groups for p in group["params"]]
     loaded = {
-        id(p): _arrays(optimizer, group, p, saved["state"].get(i, {}))
-        for i, (group, p) in zip(positions, owners, strict=True)
+        id(p): _arrays(optimizer, group, p, saved["state"].get(i, {})) for i, (group, p) in zip(positions, owners, strict=True)
     }
     for group, values in zip(optimizer.param_groups, groups, strict=True):
         group.check(hyper_of(values))
@@ -70,9 +69,7 @@ def check_saved(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     if len(groups) != len(optimizer.param_groups):
         raise ArgumentError("loaded state dict has a different number of parameter groups")
     if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, optimizer.param_groups, strict=True)):
-        raise ArgumentError(
-            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-        )
+        raise ArgumentError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
 
 
 def hyper_of(values: Mapping[str, Any]) -> dict[str, Any]:

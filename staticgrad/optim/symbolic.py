@@ -29,9 +29,7 @@ def compute_gradients(optimizer: Optimizer, loss: Symbol, var_list: Iterable[Any
         found = (_variable(graph, p, required=isinstance(p, Symbol)) for p in optimizer.parameters())
         variables = [v for v in found if v is not None]
     if not variables:
-        raise GraphError(
-            "No variables to optimize.", "make one: w = sg.Variable(initial_value), and use it in the loss"
-        )
+        raise GraphError("No variables to optimize.", "make one: w = sg.Variable(initial_value), and use it in the loss")
     return list(zip(static.gradients(loss, variables), variables, strict=True))
 
 

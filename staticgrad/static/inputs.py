@@ -30,9 +30,7 @@ def placeholder(dtype: DTypeLike, shape: int | Sequence[int | None] | None = Non
         array([4., 6.], dtype=float32)
     """
     if dtype is None or isinstance(dtype, (tuple, list)):
-        raise ArgumentError(
-            f"placeholder: the dtype comes first, got {dtype!r}", "sg.placeholder(sg.float32, (None, 64))"
-        )
+        raise ArgumentError(f"placeholder: the dtype comes first, got {dtype!r}", "sg.placeholder(sg.float32, (None, 64))")
     if shape is None:
         raise ArgumentError(
             "placeholder needs a shape of known rank",

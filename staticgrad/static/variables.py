@@ -199,9 +199,7 @@ def _variable(ref: Any, value: Any) -> Variable:
         node = graph.standing_for(ref)
     variable = graph.variable_of.get(node) if isinstance(graph, Graph) and node is not None else None
     if variable is None:
-        raise GraphError(
-            f"only variables have a value to change, got {ref!r}", "make it one: sg.Variable(initial_value)"
-        )
+        raise GraphError(f"only variables have a value to change, got {ref!r}", "make it one: sg.Variable(initial_value)")
     return variable
 
 

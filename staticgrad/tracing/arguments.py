@@ -143,8 +143,7 @@ class Call:
         arrays = iter(self.arrays)
         labels = self.names()
         args = [
-            self._symbol(arg, tracer, arrays, labels[i] if i < len(labels) else f"arg{i}")
-            for i, arg in enumerate(self.args)
+            self._symbol(arg, tracer, arrays, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)
         ]
         return args, {name: self._symbol(self.kwargs[name], tracer, arrays, name) for name in sorted(self.kwargs)}
 

@@ -2,7 +2,7 @@
 
 CPython gives a trace function the frame before every instruction, but not the operands of the instruction. They are stored
 after the frame's locals in memory, and the depth of the stack follows from the code. The offset of the locals is found once,
-by a search for known objects. """
+by a search for known objects."""
 
 from __future__ import annotations
 

@@ -231,8 +231,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
         if not specialization.plan.ran:
             left = {
-                key: [other for other in known if other is not specialization]
-                for key, known in self.specializations.items()
+                key: [other for other in known if other is not specialization] for key, known in self.specializations.items()
             }
             self.specializations = {key: known for key, known in left.items() if known}
             self.recent = tuple(other for other in self.recent if other is not specialization)
@@ -359,9 +358,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             self.trace_templates.failed(error)
             return None
 
-    def _traced(
-        self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None
-    ) -> Specialization:
+    def _traced(self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None) -> Specialization:
         """Trace the function."""
         observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
         tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
@@ -379,9 +376,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             raise
         return specialization
 
-    def _specialize(
-        self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None
-    ) -> Specialization:
+    def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
         def traced() -> Any:

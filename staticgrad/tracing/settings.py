@@ -16,9 +16,7 @@ default_break = ["split"]
 """For functions that don't say it."""
 
 
-def check_settings(
-    backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool
-) -> str | None:
+def check_settings(backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool) -> str | None:
     """What happens where Python needs a value, None for the default. Raises ArgumentError for a setting that PyTorch would
     refuse, and for a backend of the user's."""
     if backend not in BACKENDS:

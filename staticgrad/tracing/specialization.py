@@ -309,9 +309,7 @@ class Specialization:
             result[cell] = Cell(cell.name, kind, tensor=tensor)
         return result
 
-    def again(
-        self, call: Call, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool
-    ) -> Specialization:
+    def again(self, call: Call, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool) -> Specialization:
         """This trace for a call with other extents, over storage of its own. first: of the call that was traced."""
         new = copy.copy(self)
         new.key, new.program = call.key, program

@@ -164,9 +164,7 @@ class Traced(Symbol):
     # Python asks for a value ------------------------------------------------------------------------------------------
 
     def _no_value(self, what: str, *advice: str) -> NoReturn:
-        raise TraceError(
-            f"{self.describe()} is traced: Python can't have {what} before the compiled function runs", *advice
-        )
+        raise TraceError(f"{self.describe()} is traced: Python can't have {what} before the compiled function runs", *advice)
 
     def __bool__(self) -> bool:
         misuse.check_truth(self._count())
@@ -208,9 +206,7 @@ class Traced(Symbol):
         return self.__str__()
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
-        self._no_value(
-            f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result"
-        )
+        self._no_value(f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result")
 
 
 for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`
@@ -219,8 +215,7 @@ for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: all o
 
 
 class LostValue(Symbol):
-    """A value that eager mode would have lost. It has a shape; reading the value raises the exception that `error` makes.
-    """
+    """A value that eager mode would have lost. It has a shape; reading the value raises the exception that `error` makes."""
 
     __slots__ = ("error",)
 

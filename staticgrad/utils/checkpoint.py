@@ -29,8 +29,8 @@ Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManage
 class CheckpointError(StaticgradError, RuntimeError):
     """A function did something else when it ran again.
 
-        broken:  checkpoint(lambda x: x.exp() if next(coin) else x.sin(), x, use_reentrant=False)
-        fixed:   a function of its arguments
+    broken:  checkpoint(lambda x: x.exp() if next(coin) else x.sin(), x, use_reentrant=False)
+    fixed:   a function of its arguments
     """
 
 
@@ -86,9 +86,7 @@ def checkpoint(
         return function(*args, **kwargs)
 
 
-def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
-) -> Any:
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
     """A chain of functions, or an `nn.Sequential`, in `segments` parts, of which all but the last are checkpointed."""
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

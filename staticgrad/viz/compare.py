@@ -128,9 +128,7 @@ def _session(case: Case, repeats: int) -> Mode:
             found = dict(zip(wanted, known, strict=True))
         initializer = global_variables_initializer()
     variables = {name: graph.standing_for(tensor) for name, tensor in case.tensors.items() if name in case.changed}
-    if any(node is None for node in variables.values()) or (
-        variables and not any(isinstance(x, Operation) for _, x in leaves)
-    ):
+    if any(node is None for node in variables.values()) or (variables and not any(isinstance(x, Operation) for _, x in leaves)):
         raise GradientError(
             f"it changes {', '.join(case.changed)} in place, which a graph can't do",
             "return the operation that does: optimizer.minimize(loss), or an assign",

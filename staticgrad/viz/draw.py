@@ -80,9 +80,7 @@ def draw(
     """
     suffix = None if path is None else os.path.splitext(path)[1].lower()
     if path is not None and suffix not in (*PICTURES, ".dot"):
-        raise ArgumentError(
-            f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot"
-        )
+        raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
     if group not in GROUPINGS:
         raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
     plan = _plan(what)
@@ -186,7 +184,7 @@ def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:
     except ImportError:
         raise StaticgradError(
             "draw needs matplotlib for .svg, .png and .pdf",
-            'pip install matplotlib, or write a .dot file, which needs nothing more',
+            "pip install matplotlib, or write a .dot file, which needs nothing more",
         ) from None
     placed, edges = place(graph, groups)
     backward = backward_part(graph)

@@ -105,6 +105,7 @@ class Comparison:
             lines += ["", *_difference_table(others)]
         return "\n".join(lines)
 
+
 # differences ------------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +143,7 @@ def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: floa
         if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
             return False
     return True
+
 
 # text -------------------------------------------------------------------------------------------------------------------
 

@@ -335,7 +335,9 @@ CASES |= {
     },
     **{
         f"unsorted {kind}": (
-            lambda tf, x, n=kind: getattr(tf, f"unsorted_segment_{n}")(x, tf.constant([2, 0, 2]), 3), (X,), None
+            lambda tf, x, n=kind: getattr(tf, f"unsorted_segment_{n}")(x, tf.constant([2, 0, 2]), 3),
+            (X,),
+            None,
         )
         for kind in ("sum", "mean", "max", "min", "prod", "sqrt_n")
     },
@@ -360,7 +362,9 @@ CASES |= {
     "svd": (lambda tf, x: tf.svd(x, compute_uv=False), (X,), lambda x: np.linalg.svd(x, compute_uv=False)),
     "conv1d": (lambda tf, x, w: tf.nn.conv1d(x, w, 2, "SAME"), (WIDE, KERNEL), None),
     "separable_conv2d": (
-        lambda tf, m, w: tf.nn.separable_conv2d(m, w, tf.ones([1, 1, 12, 2]), [1, 1, 1, 1], "SAME"), (IMAGE, FILTER), None
+        lambda tf, m, w: tf.nn.separable_conv2d(m, w, tf.ones([1, 1, 12, 2]), [1, 1, 1, 1], "SAME"),
+        (IMAGE, FILTER),
+        None,
     ),
     "atrous_conv2d": (lambda tf, m, w: tf.nn.atrous_conv2d(m, w, 2, "SAME"), (IMAGE, FILTER), None),
     "space_to_depth": (lambda tf, m: tf.space_to_depth(m, 2), (COLORS,), None),
@@ -370,7 +374,9 @@ CASES |= {
     "patches": (lambda tf, m: tf.extract_image_patches(m, [1, 3, 2, 1], [1, 2, 1, 1], [1, 1, 2, 1], "SAME"), (COLORS,), None),
     "lrn": (lambda tf, m: tf.nn.lrn(m, 1, 1.0, 0.1, 0.75), (IMAGE,), None),
     "fused_batch_norm": (
-        lambda tf, m, w: tf.nn.fused_batch_norm(m, w[0, 0, :, 0] + 2.0, w[0, 1, :, 1])[0], (IMAGE, FILTER), None
+        lambda tf, m, w: tf.nn.fused_batch_norm(m, w[0, 0, :, 0] + 2.0, w[0, 1, :, 1])[0],
+        (IMAGE, FILTER),
+        None,
     ),
     "log_poisson_loss": (lambda tf, p, x: tf.nn.log_poisson_loss(p, x, True), (P * 3, X), None),
     **{

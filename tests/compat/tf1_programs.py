@@ -159,9 +159,7 @@ def assignments_in_branches(tf):
             return a.read_value() * 2.0
 
     first = tf.cond(p, grown, lambda: b.assign(b + 10.0)[0] * 1.0)
-    counted = tf.cond(
-        p, lambda: tf.cond(n > 1, lambda: tf.assign(n, 0), lambda: tf.assign_add(n, 1)), lambda: tf.identity(n)
-    )
+    counted = tf.cond(p, lambda: tf.cond(n > 1, lambda: tf.assign(n, 0), lambda: tf.assign_add(n, 1)), lambda: tf.identity(n))
     out = []
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -74,9 +74,7 @@ def halving(c: Any) -> Any:
 
 
 def two_variables(c: Any, w: Any) -> Any:
-    v, s = sg.while_loop(
-        lambda v, s: (s < 6.0).all(), lambda v, s: (sg.tanh(v @ w) * s, s + 1.0), [c, (c * 0).sum() + 1.0]
-    )
+    v, s = sg.while_loop(lambda v, s: (s < 6.0).all(), lambda v, s: (sg.tanh(v @ w) * s, s + 1.0), [c, (c * 0).sum() + 1.0])
     return (v**2).sum() * s
 
 
@@ -129,9 +127,7 @@ def while_of_scan(c: Any, x: Any) -> Any:
 
 
 def cond_of_loops(c: Any, x: Any) -> Any:
-    return sg.cond(
-        c.sum() > -100, lambda: both(*sg.scan(lambda h, v: (sg.tanh(h * v), h), c, x)), lambda: (c**2).sum()
-    )
+    return sg.cond(c.sum() > -100, lambda: both(*sg.scan(lambda h, v: (sg.tanh(h * v), h), c, x)), lambda: (c**2).sum())
 
 
 def gathered(c: Any, i: Any) -> Any:

@@ -17,9 +17,7 @@ PROGRAMS = {
     "cond": lambda c, x: sg.cond(x.sum() > 0, lambda: (x * c).sum(), lambda: (x + c).sum()),
     "scan in cond in scan": lambda c, x: sg.scan(
         lambda h, v: (
-            sg.cond(
-                h.sum() > 0, lambda: sg.scan(lambda a, b: (a * c + b, None), h, sg.stack([v, v]))[0], lambda: h + c
-            ),
+            sg.cond(h.sum() > 0, lambda: sg.scan(lambda a, b: (a * c + b, None), h, sg.stack([v, v]))[0], lambda: h + c),
             None,
         ),
         x,

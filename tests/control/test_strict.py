@@ -47,9 +47,7 @@ def in_a_strict_session(case: Case, arrays: Sequence[np.ndarray], *, known: bool
         inputs = [sg.placeholder(a.dtype, a.shape if known else [None] * a.ndim) for a in arrays]
         fetches = derived(case, inputs)
         with sg.Session(numerics="strict") as session:
-            values = iter(
-                session.run([f for f in fetches if f is not None], dict(zip(inputs, arrays, strict=True)))
-            )
+            values = iter(session.run([f for f in fetches if f is not None], dict(zip(inputs, arrays, strict=True))))
     return [None if f is None else next(values) for f in fetches]
 
 

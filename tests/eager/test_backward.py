@@ -195,9 +195,7 @@ def test_gradient_argument():
     x.grad = None
     (x * x).backward(np.array([1.0, 1.0]))
     assert x.grad.tolist() == [2.0, 4.0]
-    with pytest.raises(
-        sg.ShapeError, match=r"^Mismatch in shape: grad_output\[0\] has a shape of \(3,\) and output\[0\]"
-    ):
+    with pytest.raises(sg.ShapeError, match=r"^Mismatch in shape: grad_output\[0\] has a shape of \(3,\) and output\[0\]"):
         (x * x).backward(sg.ones(3))
     with pytest.raises(sg.DTypeError, match=r"^gradients are floating, got int64"):
         (x * x).backward(sg.tensor([1, 2]))

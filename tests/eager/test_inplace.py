@@ -76,13 +76,9 @@ def test_the_dtype_stays_or_it_is_an_error():
     half = sg.ones(2)
     half += sg.ones(2, dtype=sg.float64)
     assert half.dtype == np.float32
-    with pytest.raises(
-        sg.DTypeError, match=r"^add_: result type float32 can't be cast to the desired output type int64"
-    ):
+    with pytest.raises(sg.DTypeError, match=r"^add_: result type float32 can't be cast to the desired output type int64"):
         x += 0.5
-    with pytest.raises(
-        sg.ShapeError, match=r"^add_: output with shape \(2,\) doesn't match the broadcast shape \(3, 2\)"
-    ):
+    with pytest.raises(sg.ShapeError, match=r"^add_: output with shape \(2,\) doesn't match the broadcast shape \(3, 2\)"):
         x += sg.ones(3, 2, dtype=sg.int64)
     assert x.tolist() == [2, 3]
     assert x._version == 1
@@ -105,9 +101,7 @@ def test_the_dtype_stays_or_it_is_an_error():
 )
 def test_leaf_that_requires_grad(change):
     w = sg.ones(2, requires_grad=True)
-    with pytest.raises(
-        sg.GradientError, match=r"^a leaf Variable that requires grad is being used in an in-place operation."
-    ):
+    with pytest.raises(sg.GradientError, match=r"^a leaf Variable that requires grad is being used in an in-place operation."):
         change(w)
     assert w.tolist() == [1, 1]
     assert w._version == 0

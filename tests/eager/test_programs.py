@@ -157,9 +157,7 @@ def test_inference_under_no_grad():
     assert predict.__name__ == "predict"
     with sg.set_grad_enabled(False):
         assert not (x @ w).requires_grad
-    with pytest.raises(
-        sg.GradientError, match=r"^element 0 of tensors does not require grad and does not have a grad_fn"
-    ):
+    with pytest.raises(sg.GradientError, match=r"^element 0 of tensors does not require grad and does not have a grad_fn"):
         y.sum().backward()
 
 

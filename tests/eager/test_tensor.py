@@ -89,9 +89,7 @@ def test_values_that_are_no_tensor(value, text):
 
 
 def test_ragged_lists():
-    with pytest.raises(
-        sg.ShapeError, match=r"^can't make a tensor of list: rows have different lengths: \[\[1\], \[1, 2\]\]"
-    ):
+    with pytest.raises(sg.ShapeError, match=r"^can't make a tensor of list: rows have different lengths: \[\[1\], \[1, 2\]\]"):
         sg.tensor([[1], [1, 2]])
 
 

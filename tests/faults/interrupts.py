@@ -1,8 +1,8 @@
 """Ctrl-C at every phase: a call ends in KeyboardInterrupt or is completed, and the next one gives the right result.
 
-    python -m tests.faults.interrupts calls [count] [seed]     where a function of the package is entered, in each mode
-    python -m tests.faults.interrupts signals [count] [seed]   by a signal at any time, while kernels are compiled
-    python -m tests.faults.interrupts hot [count] [seed]       by a signal during many short calls
+python -m tests.faults.interrupts calls [count] [seed]     where a function of the package is entered, in each mode
+python -m tests.faults.interrupts signals [count] [seed]   by a signal at any time, while kernels are compiled
+python -m tests.faults.interrupts hot [count] [seed]       by a signal during many short calls
 """
 
 from __future__ import annotations

@@ -124,9 +124,7 @@ def test_init(fill, mean, deviation, largest):
 
 
 def test_init_errors():
-    with pytest.raises(
-        ShapeError, match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-    ):
+    with pytest.raises(ShapeError, match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"):
         nn.init.xavier_uniform_(sg.zeros(3))
     with pytest.raises(ArgumentError, match="Unsupported nonlinearity swish"):
         nn.init.calculate_gain("swish")

@@ -406,8 +406,7 @@ def test_a_state_dict_that_does_not_fit_changes_nothing():
     assert caught.value.summary == "Error(s) in loading state_dict for Sequential:"
     assert caught.value.details == (
         'Unexpected key(s) in state_dict: "extra".',
-        "size mismatch for 0.bias: copying a param with shape (3,) from checkpoint, "
-        "the shape in current model is (1,).",
+        "size mismatch for 0.bias: copying a param with shape (3,) from checkpoint, the shape in current model is (1,).",
     )
     with pytest.raises(nn.StateDictError) as caught:
         net.load_state_dict({})

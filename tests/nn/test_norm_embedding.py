@@ -86,9 +86,7 @@ def test_values_and_gradients_in_every_mode(name, function, operands, reference)
     for position, operand in enumerate(operands):
         direction = rng.normal(size=operand.shape)
         h = 1e-6
-        shifted = [
-            reference(*(o + s * h * direction if i == position else o for i, o in enumerate(operands))) for s in (1, -1)
-        ]
+        shifted = [reference(*(o + s * h * direction if i == position else o for i, o in enumerate(operands))) for s in (1, -1)]
         slope = ((shifted[0] - shifted[1]) * weights).sum() / (2 * h)
         assert (grads[position].numpy() * direction).sum() == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
@@ -281,43 +279,77 @@ def test_module_dict():
 
 
 ERRORS = [
-    (lambda: F.batch_norm(IMAGES[:1, :, :1, :1], training=True), ArgumentError,
-     "Expected more than 1 value per channel when training, got input size [1, 3, 1, 1]"),
+    (
+        lambda: F.batch_norm(IMAGES[:1, :, :1, :1], training=True),
+        ArgumentError,
+        "Expected more than 1 value per channel when training, got input size [1, 3, 1, 1]",
+    ),
     (lambda: F.batch_norm(IMAGES), ArgumentError, "running_mean must be defined in evaluation mode"),
     (lambda: F.batch_norm(IMAGES, training=True, weight=W), ShapeError, "weight should contain 3 elements not 6"),
     (lambda: nn.BatchNorm2d(3)(X), ShapeError, "expected 4D input (got 3D input)"),
     (lambda: nn.BatchNorm1d(3)(IMAGES), ShapeError, "expected 2D or 3D input (got 4D input)"),
     (lambda: nn.BatchNorm2d(4)(sg.tensor(IMAGES)), ShapeError, "running_mean should contain 3 elements not 4"),
-    (lambda: F.group_norm(IMAGES, 2), ShapeError,
-     "Expected number of channels in input to be divisible by num_groups, but got input of shape [4, 3, 2, 5] and num"),
+    (
+        lambda: F.group_norm(IMAGES, 2),
+        ShapeError,
+        "Expected number of channels in input to be divisible by num_groups, but got input of shape [4, 3, 2, 5] and num",
+    ),
     (lambda: F.group_norm(IMAGES, 0), ArgumentError, "Expected num groups to be greater than 0, got 0"),
     (lambda: nn.GroupNorm(3, 10), ArgumentError, "num_channels (10) must be divisible by num_groups (3)"),
-    (lambda: F.rms_norm(X, 5), ShapeError,
-     "Given normalized_shape=[5], expected input with shape [*5], but got input of size[4, 3, 6]"),
-    (lambda: F.scaled_dot_product_attention(QUERY, VALUE, VALUE), ShapeError,
-     "scaled_dot_product_attention: query and key have different sizes of a head, 5 and 2"),
-    (lambda: F.scaled_dot_product_attention(QUERY, KEY, QUERY), ShapeError,
-     "scaled_dot_product_attention: key and value have different lengths, 6 and 4"),
-    (lambda: F.scaled_dot_product_attention(W, W, W), ShapeError,
-     "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: 1"),
-    (lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN, is_causal=True), ArgumentError,
-     "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"),
-    (lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN[:3]), ShapeError,
-     "scaled_dot_product_attention: attn_mask [3, 6] doesn't broadcast to the scores [2, 3, 4, 6]"),
+    (
+        lambda: F.rms_norm(X, 5),
+        ShapeError,
+        "Given normalized_shape=[5], expected input with shape [*5], but got input of size[4, 3, 6]",
+    ),
+    (
+        lambda: F.scaled_dot_product_attention(QUERY, VALUE, VALUE),
+        ShapeError,
+        "scaled_dot_product_attention: query and key have different sizes of a head, 5 and 2",
+    ),
+    (
+        lambda: F.scaled_dot_product_attention(QUERY, KEY, QUERY),
+        ShapeError,
+        "scaled_dot_product_attention: key and value have different lengths, 6 and 4",
+    ),
+    (
+        lambda: F.scaled_dot_product_attention(W, W, W),
+        ShapeError,
+        "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: 1",
+    ),
+    (
+        lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN, is_causal=True),
+        ArgumentError,
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
+    ),
+    (
+        lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN[:3]),
+        ShapeError,
+        "scaled_dot_product_attention: attn_mask [3, 6] doesn't broadcast to the scores [2, 3, 4, 6]",
+    ),
     (lambda: nn.MultiheadAttention(10, 3), ArgumentError, "embed_dim must be divisible by num_heads"),
     (lambda: nn.MultiheadAttention(6, 3)(X[:, :, :4], X, X), ShapeError, "was expecting embedding dimension of 6, but got 4"),
-    (lambda: nn.MultiheadAttention(6, 3)(X, X, X, is_causal=True), ArgumentError,
-     "Need attn_mask if specifying the is_causal hint."),
-    (lambda: nn.TransformerEncoderLayer(6, 3, activation="tanh"), ArgumentError,
-     "activation should be relu/gelu, not tanh"),
-    (lambda: sg.einsum("ij,jk", X[0], X[0]), ShapeError,
-     "einsum(): subscript j has size 3 for operand 1 which does not broadcast with previously seen size 6"),
-    (lambda: sg.einsum("ij->iz", X[0]), ArgumentError,
-     "einsum(): output subscript z does not appear in the equation for any input operand"),
-    (lambda: sg.einsum("ij,jk", X[0]), ArgumentError,
-     "einsum(): fewer operands were provided than specified in the equation"),
-    (lambda: sg.einsum("ij", X), ArgumentError,
-     "einsum(): the number of subscripts in the equation (2) does not match the number of dimensions (3) for operand 0"),
+    (
+        lambda: nn.MultiheadAttention(6, 3)(X, X, X, is_causal=True),
+        ArgumentError,
+        "Need attn_mask if specifying the is_causal hint.",
+    ),
+    (lambda: nn.TransformerEncoderLayer(6, 3, activation="tanh"), ArgumentError, "activation should be relu/gelu, not tanh"),
+    (
+        lambda: sg.einsum("ij,jk", X[0], X[0]),
+        ShapeError,
+        "einsum(): subscript j has size 3 for operand 1 which does not broadcast with previously seen size 6",
+    ),
+    (
+        lambda: sg.einsum("ij->iz", X[0]),
+        ArgumentError,
+        "einsum(): output subscript z does not appear in the equation for any input operand",
+    ),
+    (lambda: sg.einsum("ij,jk", X[0]), ArgumentError, "einsum(): fewer operands were provided than specified in the equation"),
+    (
+        lambda: sg.einsum("ij", X),
+        ArgumentError,
+        "einsum(): the number of subscripts in the equation (2) does not match the number of dimensions (3) for operand 0",
+    ),
     (lambda: F.layer_norm(X, 5), ShapeError, "normalized_shape (5,) is not the end of the input's shape (4, 3, 6)"),
     (lambda: F.layer_norm(X, 6, W[:3]), ShapeError, "layer_norm: the weight has shape (3,), not (6,)"),
     (lambda: F.gelu(X, "fast"), ArgumentError, "gelu: approximate must be 'none' or 'tanh', got 'fast'"),

@@ -82,9 +82,7 @@ CUBE = ((real(2, 3, 4),), (real(1, 3, 1),))
 
 
 def elementwise() -> list[Case]:
-    rows = [
-        Case(row.name, getattr(F, row.name), row.numpy, row.samples, order=row.order, ulps=row.ulps) for row in ELEMENTWISE
-    ]
+    rows = [Case(row.name, getattr(F, row.name), row.numpy, row.samples, order=row.order, ulps=row.ulps) for row in ELEMENTWISE]
     rows += [
         Case("rsqrt", F.rsqrt, lambda x: 1 / np.sqrt(x), POSITIVE, ulps=2),
         Case("softplus", F.softplus, lambda x: np.log1p(np.exp(x)), PLAIN, ulps=16),
@@ -346,9 +344,7 @@ def shaping() -> list[Case]:
             ((real(2, 3), real(3, 2)), (real(4), real(2, 1, 2))),
             ulps=0,
         ),
-        Case(
-            "reshape permuted", lambda x: x.T.reshape(-1) * 2, lambda x: x.T.reshape(-1) * 2, ((real(2, 3),),), ulps=0
-        ),
+        Case("reshape permuted", lambda x: x.T.reshape(-1) * 2, lambda x: x.T.reshape(-1) * 2, ((real(2, 3),),), ulps=0),
         Case("flatten", F.flatten, np.ravel, CUBE, ulps=0),
         Case(
             "flatten from 1",

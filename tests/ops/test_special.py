@@ -280,6 +280,8 @@ def test_derivatives_at_nan(name: str, fn: Any, x: list[float], expected: list[f
     leaf = sg.tensor(np.array(x), requires_grad=True)
     fn(leaf).sum().backward()
     np.testing.assert_array_equal(leaf.grad.numpy(), expected)
+
+
 EMPTY = [  # over the axis of extent 0, and over all axes
     ("sum", [0, 0], 0), ("mean", [nan, nan], nan), ("var", [nan, nan], nan), ("std", [nan, nan], nan), ("norm", [0, 0], 0),
     ("logsumexp", [-inf, -inf], -inf), ("all", [True, True], True), ("any", [False, False], False),
@@ -434,14 +436,26 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: functional.rms_norm(sg.ones(2, 3), 3.0), ArgumentError, "a shape is a tuple of integers, got 3.0"),
     (lambda: functional.layer_norm(sg.ones(2, 3), 3, "a"), DTypeError, "can't make a tensor of str"),
     (lambda: functional.embedding([0], None), DTypeError, "can't make a tensor of NoneType"),
-    (lambda: functional.cross_entropy(sg.ones(1, 2), [0], label_smoothing="a"), ArgumentError,
-     "label_smoothing must be between 0.0 and"),
-    (lambda: functional.batch_norm(sg.ones(2, 3), [0.0] * 3, [1.0] * 3, training=True), ArgumentError,
-     "batch_norm: running_mean changes in training: it has to be a tensor, got list"),
-    (lambda: functional.batch_norm(sg.ones(2, 3), sg.zeros(3), sg.ones(3), training=True, momentum="a"), ArgumentError,
-     "batch_norm: momentum has to be a number, got 'a'"),
-    (lambda: functional.scaled_dot_product_attention(*[sg.ones(2, 3)] * 3, scale="a"), ArgumentError,
-     "scaled_dot_product_attention: scale has to be a number, got 'a'"),
+    (
+        lambda: functional.cross_entropy(sg.ones(1, 2), [0], label_smoothing="a"),
+        ArgumentError,
+        "label_smoothing must be between 0.0 and",
+    ),
+    (
+        lambda: functional.batch_norm(sg.ones(2, 3), [0.0] * 3, [1.0] * 3, training=True),
+        ArgumentError,
+        "batch_norm: running_mean changes in training: it has to be a tensor, got list",
+    ),
+    (
+        lambda: functional.batch_norm(sg.ones(2, 3), sg.zeros(3), sg.ones(3), training=True, momentum="a"),
+        ArgumentError,
+        "batch_norm: momentum has to be a number, got 'a'",
+    ),
+    (
+        lambda: functional.scaled_dot_product_attention(*[sg.ones(2, 3)] * 3, scale="a"),
+        ArgumentError,
+        "scaled_dot_product_attention: scale has to be a number, got 'a'",
+    ),
     (lambda: np.split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
     (lambda: sg.flatten(sg.ones(2, 3), 2), ArgumentError, "axis 2 is out of range for 2 axes"),
     (lambda: sg.ones(3)[3], IndexRangeError, "slice: index 3 is out of range for axis 0 with extent 3"),

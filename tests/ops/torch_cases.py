@@ -132,9 +132,7 @@ def rows(plain: Any) -> list[Any]:
             CUBE,
             order=0,
         ),
-        Case(
-            "histc", lambda x: F.histc(x, 4, -1, 1), lambda x: np.histogram(x, 4, (-1, 1))[0].astype(x.dtype), CUBE, order=0
-        ),
+        Case("histc", lambda x: F.histc(x, 4, -1, 1), lambda x: np.histogram(x, 4, (-1, 1))[0].astype(x.dtype), CUBE, order=0),
     ]
     host += [
         Case(f"bitwise_{name}", getattr(F, f"bitwise_{name}"), getattr(np, f"bitwise_{name}"), NUMBERS, order=0, ulps=0)

@@ -16,9 +16,7 @@ def convolved(
 ) -> np.ndarray:
     """Cross-correlation of (n, c, h, w), one tap at a time."""
     x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
-    extents = [
-        (d - a * (k - 1) - 1) // s + 1 for d, k, s, a in zip(x.shape[2:], w.shape[2:], stride, dilation, strict=True)
-    ]
+    extents = [(d - a * (k - 1) - 1) // s + 1 for d, k, s, a in zip(x.shape[2:], w.shape[2:], stride, dilation, strict=True)]
     out = np.zeros((len(x), len(w), *extents), x.dtype)
     share, held = len(w) // groups, w.shape[1]
     for o, i, j in itertools.product(range(len(w)), range(extents[0]), range(extents[1])):

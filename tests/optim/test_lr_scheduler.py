@@ -16,6 +16,8 @@ from staticgrad.errors import ArgumentError
 from staticgrad.optim import lr_scheduler
 
 EPOCHS = 25
+
+
 def restarted(epoch, length, factor):
     """The share of the present cycle that is over."""
     while epoch >= length:
@@ -302,21 +304,24 @@ def test_epochs_of_warm_restarts_may_be_fractions():
         (lambda opt: lr_scheduler.StepLR(opt, "a"), "StepLR: step_size has to be a number, got 'a'"),
         (lambda opt: lr_scheduler.StepLR(opt, 1, None), "StepLR: gamma has to be a number, got None"),
         (lambda opt: lr_scheduler.ExponentialLR(opt, "a"), "ExponentialLR: gamma has to be a number, got 'a'"),
-        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 0),
-         "CosineAnnealingLR: T_max is a number of epochs, above 0, got 0"),
-        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 3, "a"),
-         "CosineAnnealingLR: eta_min has to be a number, got 'a'"),
+        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 0), "CosineAnnealingLR: T_max is a number of epochs, above 0, got 0"),
+        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 3, "a"), "CosineAnnealingLR: eta_min has to be a number, got 'a'"),
         (lambda opt: lr_scheduler.LambdaLR(opt, 3), "LambdaLR: lr_lambda has to be a function of the epoch, got 3"),
         (lambda opt: lr_scheduler.ConstantLR(opt, 2.0), "Constant multiplicative factor expected to be between 0 and 1."),
-        (lambda opt: lr_scheduler.OneCycleLR(opt, 0.1),
-         "You must define either total_steps OR (epochs AND steps_per_epoch)"),
-        (lambda opt: lr_scheduler.OneCycleLR(opt, 0.1, 10, anneal_strategy="x"),
-         "anneal_strategy must be one of 'cos' or 'linear', instead got x"),
-        (lambda opt: lr_scheduler.CyclicLR(opt, [0.1, 0.2], 0.1),
-         "base_lr must have the same length as optimizer.param_groups: 2 and 1"),
+        (lambda opt: lr_scheduler.OneCycleLR(opt, 0.1), "You must define either total_steps OR (epochs AND steps_per_epoch)"),
+        (
+            lambda opt: lr_scheduler.OneCycleLR(opt, 0.1, 10, anneal_strategy="x"),
+            "anneal_strategy must be one of 'cos' or 'linear', instead got x",
+        ),
+        (
+            lambda opt: lr_scheduler.CyclicLR(opt, [0.1, 0.2], 0.1),
+            "base_lr must have the same length as optimizer.param_groups: 2 and 1",
+        ),
         (lambda opt: lr_scheduler.ReduceLROnPlateau(opt, factor=1.0), "Factor should be < 1.0."),
-        (lambda opt: lr_scheduler.ChainedScheduler([]),
-         "ChainedScheduler expects at least one scheduler, but got no scheduler."),
+        (
+            lambda opt: lr_scheduler.ChainedScheduler([]),
+            "ChainedScheduler expects at least one scheduler, but got no scheduler.",
+        ),
     ],
 )
 def test_settings_that_make_no_sense(make, text):

@@ -36,6 +36,7 @@ class Attrs:
     def __repr__(self):
         return f"Attrs({self.x!r}, {self.y!r})"
 
+
 STRUCTURES = [
     1,
     [],

@@ -344,9 +344,7 @@ def test_modules_of_the_user():
         block.scales, block.flag = [1.0, 2.0], False
 
         def check(compiled=compiled):
-            np.testing.assert_allclose(
-                compiled(X).detach().numpy(), block(sg.tensor(X)).detach().numpy(), rtol=1e-5, atol=1e-6
-            )
+            np.testing.assert_allclose(compiled(X).detach().numpy(), block(sg.tensor(X)).detach().numpy(), rtol=1e-5, atol=1e-6)
 
         check()
         block.scales.append(3.0)

@@ -216,9 +216,7 @@ FINE: dict[str, Program] = {
     "gradients of gradients": of(
         lambda x, w: (w * w * x).sum(), lambda x, w, y: sg.grad(y, w, create_graph=True)[0], lambda x, w, g: g.sum().backward()
     ),
-    "two losses of two graphs": of(
-        lambda x, w: (w * x).sum().backward() or x, lambda x, w, _: (w * w).sum().backward()
-    ),
+    "two losses of two graphs": of(lambda x, w: (w * x).sum().backward() or x, lambda x, w, _: (w * w).sum().backward()),
     "a change that nobody needs undone": of(lambda x, w: w * 2, lambda x, w, y: y.add_(1).sum().backward()),
     "the operation that changes it": of(lambda x, w: w * 2, lambda x, w, y: y.mul_(w).sum().backward()),
     "exp_": of(lambda x, w: w * 1, lambda x, w, y: y.exp_().sum().backward()),

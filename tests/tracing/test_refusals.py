@@ -339,7 +339,9 @@ def untouched():
     assert modes.now.grad
 
 
-@pytest.mark.parametrize(("inside", "text", "advice"), [(k, *v) for k, v in REFUSED.items()], ids=lambda x: getattr(x, "__name__", ""))  # noqa: E501
+@pytest.mark.parametrize(
+    ("inside", "text", "advice"), [(k, *v) for k, v in REFUSED.items()], ids=lambda x: getattr(x, "__name__", "")
+)
 @pytest.mark.parametrize("first", [True, False], ids=["first call", "later"])
 def test_refusals(inside, text, advice, first, monkeypatch):
     program = training()

@@ -175,9 +175,7 @@ def test_the_same_in_a_session(dtype: Any):
     graph = sg.Graph()
     with graph.as_default():
         index, label = placeholder(np.int64, (None, 5)), placeholder(np.int64, (None,))
-        table, weight = Variable(eager.table.detach().numpy().copy()), Variable(
-            eager.weight.detach().numpy().copy()
-        )
+        table, weight = Variable(eager.table.detach().numpy().copy()), Variable(eager.weight.detach().numpy().copy())
         loss = F.cross_entropy(F.embedding(index, table).mean(1) @ weight, label)
         grads = gradients(loss, [table, weight])
         train = [assign_sub(v, 0.5 * g) for v, g in zip((table, weight), grads, strict=True)]

@@ -564,9 +564,7 @@ def cached_function():
 @row
 def callbacks():
     box = [2.0]
-    return lambda x: functools.reduce(lambda a, b: a * box[0] + b, (i * box[0] for i in [1.0, 2.0]), x), putter(
-        box, 0, 3.0
-    )
+    return lambda x: functools.reduce(lambda a, b: a * box[0] + b, (i * box[0] for i in [1.0, 2.0]), x), putter(box, 0, 3.0)
 
 
 @row

@@ -287,9 +287,7 @@ def test_no_steps():
         sg.compile(host_call).loop(YS[:0])
 
 
-@pytest.mark.parametrize(
-    ("batches", "shapes"), [((XS, YS[1:]), "(7, 6, 5), (6, 6)"), ((XS, np.ones(())), "(7, 6, 5), ()")]
-)
+@pytest.mark.parametrize(("batches", "shapes"), [((XS, YS[1:]), "(7, 6, 5), (6, 6)"), ((XS, np.ones(())), "(7, 6, 5), ()")])
 def test_stacks_of_different_extents(batches: Any, shapes: str):
     step = sg.compile(lambda x, y: x.sum() + y.sum())
     with pytest.raises(ArgumentError, match=re.escape(f"loop: stacked batches need one leading extent, got shapes {shapes}")):

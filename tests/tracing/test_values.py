@@ -293,9 +293,7 @@ def test_values_written_between_calls_are_seen():
         expected = F.cross_entropy(twin(sg.tensor(X)), sg.tensor(y))
         expected.backward()
         assert step(X, y).item() == pytest.approx(expected.item(), rel=1e-5)
-        np.testing.assert_allclose(
-            net.weight.detach(), (twin.weight - 0.1 * twin.weight.grad).detach(), rtol=1e-4, atol=1e-6
-        )
+        np.testing.assert_allclose(net.weight.detach(), (twin.weight - 0.1 * twin.weight.grad).detach(), rtol=1e-4, atol=1e-6)
     assert step.recompiles == ["first call"]
 
 

@@ -531,9 +531,6 @@ class Iterator:
         return self._ahead[0] if look else self._ahead.pop(0)
 
 
-
-
-
 HANDLES: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()
 """Iterators by the values of their handles."""
 
@@ -663,5 +660,3 @@ def _compiled(fn: Callable[..., Any], spec: Spec) -> tuple[Callable[[Element], E
     run = callable_of(static.Session(graph), [r.symbol for r in results], places)
     made = Spec(structure, [(r.dtype.numpy, r.shape) for r in results])
     return lambda element: made.nest(run(*_leaves(element))), made
-
-

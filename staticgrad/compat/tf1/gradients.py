@@ -61,17 +61,13 @@ def gradients(
             if not isinstance(item, Handle):
                 raise TypeError(f"gradients: each {what} has to be a tensor or variable, got {item!r}")
     with using(graph), graph.name_scope(name or "gradients"):
-        found = static.gradients(
-            symbols(roots), symbols(sources), seeds, symbols(_listed(stop_gradients or []))
-        )
+        found = static.gradients(symbols(roots), symbols(sources), seeds, symbols(_listed(stop_gradients or [])))
         made = [None if g is None else _gradient(graph, g, x) for g, x in zip(found, sources, strict=True)]
     if zeros:
         from .arrays import zeros_like
 
         made = [zeros_like(x) if g is None else g for g, x in zip(made, sources, strict=True)]
     return made
-
-
 
 
 def _gradient(graph: Graph, g: Any, x: Any) -> Any:

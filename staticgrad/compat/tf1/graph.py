@@ -172,9 +172,7 @@ class Graph(static.Graph):
         node, _ = self.output_of.get(node, (node, 0))
         return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
 
-    def host_action(
-        self, tensors: Sequence[Any], act: Callable[..., None], name: str, with_session: bool = False
-    ) -> Any:
+    def host_action(self, tensors: Sequence[Any], act: Callable[..., None], name: str, with_session: bool = False) -> Any:
         """An operation that computes tensors and hands their values to a Python function."""
         after = control_of(self)
         with using(self), static.control_dependencies(None):

@@ -78,6 +78,7 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
     "squared_difference": (lambda x, y: F.square(F.sub(x, y)), "SquaredDifference"),
 }
 
+
 def _nonzero(x: Any) -> Any:
     """x with 1 in the place of 0."""
     return F.where(F.eq(x, 0), F.ones_like(x), x)

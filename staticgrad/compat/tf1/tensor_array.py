@@ -142,5 +142,3 @@ class TensorArray:
 
     def __repr__(self) -> str:
         return f"<tf.TensorArray {self.name!r} dtype={self.dtype.name} element_shape={self.element_shape}>"
-
-

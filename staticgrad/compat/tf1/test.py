@@ -56,7 +56,6 @@ class TestCase(unittest.TestCase):
             self.skipTest("Not a test.")
         return self.session(*args, **options)
 
-
     @contextmanager
     def cached_session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False

@@ -28,20 +28,47 @@ class Value:
     def __init__(self, op: Composer, expr: Expr):
         self.op, self.expr = op, expr
 
-    def __add__(self, other: Value | float) -> Value: return self.op("add", self, other)
-    def __radd__(self, other: float) -> Value: return self.op("add", other, self)
-    def __sub__(self, other: Value | float) -> Value: return self.op("sub", self, other)
-    def __rsub__(self, other: float) -> Value: return self.op("sub", other, self)
-    def __mul__(self, other: Value | float) -> Value: return self.op("mul", self, other)
-    def __rmul__(self, other: float) -> Value: return self.op("mul", other, self)
-    def __truediv__(self, other: Value | float) -> Value: return self.op("div", self, other)
-    def __rtruediv__(self, other: float) -> Value: return self.op("div", other, self)
-    def __neg__(self) -> Value: return self.op("neg", self)
-    def __abs__(self) -> Value: return self.op("abs", self)
-    def __lt__(self, other: Value | float) -> Value: return self.op("lt", self, other)
-    def __le__(self, other: Value | float) -> Value: return self.op("le", self, other)
-    def __gt__(self, other: Value | float) -> Value: return self.op("gt", self, other)
-    def __ge__(self, other: Value | float) -> Value: return self.op("ge", self, other)
+    def __add__(self, other: Value | float) -> Value:
+        return self.op("add", self, other)
+
+    def __radd__(self, other: float) -> Value:
+        return self.op("add", other, self)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self.op("sub", self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        return self.op("sub", other, self)
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self.op("mul", self, other)
+
+    def __rmul__(self, other: float) -> Value:
+        return self.op("mul", other, self)
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self.op("div", self, other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.op("div", other, self)
+
+    def __neg__(self) -> Value:
+        return self.op("neg", self)
+
+    def __abs__(self) -> Value:
+        return self.op("abs", self)
+
+    def __lt__(self, other: Value | float) -> Value:
+        return self.op("lt", self, other)
+
+    def __le__(self, other: Value | float) -> Value:
+        return self.op("le", self, other)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return self.op("gt", self, other)
+
+    def __ge__(self, other: Value | float) -> Value:
+        return self.op("ge", self, other)
 
 
 class Composer:

@@ -387,4 +387,3 @@ def matrix_vector_loops(product: MatrixVector) -> Loop:
     columns = loop("j", 0, product.columns, [step])
     clear = [] if product.transposed else [Store(out, target.index, Literal(0, dtype), dtype)]
     return loop("l", 0, product.rows, [*clear, columns], strip_of="b")
-

@@ -35,9 +35,7 @@ def strip_mined(
     return loop(index, inner.start, inner.stop, [*named, *before, tile(strip), *after], step)
 
 
-def segmented(
-    rows: Loop, length: Expr, places: Mapping[Expr, tuple[Name, Expr | None]], tile: Callable[[Loop], Loop]
-) -> Loop:
+def segmented(rows: Loop, length: Expr, places: Mapping[Expr, tuple[Name, Expr | None]], tile: Callable[[Loop], Loop]) -> Loop:
     """A loop over rows as one over segments, in which places that are found by divisions grow by one stride.
 
     A segment ends before each multiple of `length`. places: by such a place, a name for its part that is the same in all rows

@@ -74,9 +74,7 @@ def explain(plan: Plan) -> str:
         where = instruction.node.where.short if instruction.node is not None and instruction.node.where is not None else ""
         name = _clip("  " * depths[i] + instruction.name, 46)
         flops, size = cost(instruction)
-        lines.append(
-            f"  {i:3d}  {what:10s} {name:46s} {size:>10,d} B {flops:>12,d} flop  x{instruction.chunks}  {where}"
-        )
+        lines.append(f"  {i:3d}  {what:10s} {name:46s} {size:>10,d} B {flops:>12,d} flop  x{instruction.chunks}  {where}")
     lines += ["", "buffers in the arena (bytes, offset, instructions of first and last use)"]
     lines += [
         f"  {buffer.nbytes:>10,d} at {buffer.offset:>10,d}  {buffer.first:3d} to {buffer.last:3d}"
@@ -103,7 +101,7 @@ def overview(plan: Plan) -> str:
     """The text of `print(plan)`: instructions, inputs and results, memory, and further methods."""
     arena, bound = plan.memory
     kinds = Counter(instruction.kind for instruction in plan.instructions)
-    inputs = [f'{node.name or "input"} {node.type}' for node in plan.feeds]
+    inputs = [f"{node.name or 'input'} {node.type}" for node in plan.feeds]
     shapes = [buffer.shape if buffer.layout is None else buffer.layout.shape for buffer in plan.fetches]
     results = [repr(TensorType(shape, buffer.dtype)) for shape, buffer in zip(shapes, plan.fetches, strict=True)]
     written = f"; writes {_listed([cell.name or 'a variable' for cell in plan.written])}" if plan.written else ""

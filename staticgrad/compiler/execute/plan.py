@@ -556,5 +556,3 @@ class Plan:
         from .explain import profile
 
         return profile(self, repeats)
-
-

@@ -6,7 +6,7 @@ concatenation along the last axis), where a row is long enough. The iteration do
 its rows and columns are then those of the part.
 
 A product may be read in another order of its axes, as the heads of attention are. It is then computed in that order, as part
-of a concatenation or of a view that would have been a copy (`merge_heads = permute, reshape`). """
+of a concatenation or of a view that would have been a copy (`merge_heads = permute, reshape`)."""
 
 from __future__ import annotations
 
@@ -213,4 +213,3 @@ def _in_runs(layout: Layout) -> Layout | None:
     """A layout whose rows are long enough to be written one by one, or None."""
     k = block_start(layout.shape, layout.strides)
     return layout if layout.strides[-1] == 1 and count(layout.shape[k:]) >= SHORT_RUN else None
-

@@ -5,7 +5,7 @@ networkx would search the whole graph, and fusion asks for each union that it tr
 labels in topological order, as in Pearce and Kelly, "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs" (2006).
 A search from the later group against the edges stops at labels below that of the earlier group. Vertices that it finds on no
 path to the earlier group move in front of that group, so later searches don't meet them again. Vertices on a path to the
-earlier group are recorded as its successors. """
+earlier group are recorded as its successors."""
 
 from __future__ import annotations
 

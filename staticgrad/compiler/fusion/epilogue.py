@@ -2,7 +2,7 @@
 
 A kernel that only adds products, times numbers, and at most one other value (a bias, a residual, an old value) is dissolved:
 the first product starts from that value, and each further product adds to the result's memory. A sum that is part of a larger
-kernel stays there, where it is free. """
+kernel stays there, where it is free."""
 
 from __future__ import annotations
 

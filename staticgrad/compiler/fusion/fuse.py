@@ -6,7 +6,7 @@ into scalar. Accumulated values exist only after the last row, so only scalar ar
 group without columns is *flat*: all its values are row values or scalars.
 
 A union of groups is legal if it closes no cycle between groups (convexity): with a -> x -> b, a kernel of a and b without x
-would need the result of x before it has finished, and x needs the result of the kernel. """
+would need the result of x before it has finished, and x needs the result of the kernel."""
 
 from __future__ import annotations
 
@@ -136,9 +136,7 @@ class Fuser:
         for group in groups:
             waiting = None if group.growth is None else group.growth.waiting
             group.outputs = [
-                n
-                for n in group.members
-                if n in self.results or ((waiting is None or waiting[n]) and self._leaves(n, group))
+                n for n in group.members if n in self.results or ((waiting is None or waiting[n]) and self._leaves(n, group))
             ]
         for group in groups:
             for node in list(group.outputs):

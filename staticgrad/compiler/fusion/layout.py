@@ -220,9 +220,7 @@ def row_run(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
     return extents[-1], steps[-1]
 
 
-def collapse(
-    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
-) -> tuple[list[int], list[int], list[int]]:
+def collapse(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """The axes, merged where one stride walks them on both sides; at least one axis."""
     dims: list[list[int]] = []
     for d, s, t in zip(shape, a, b, strict=True):

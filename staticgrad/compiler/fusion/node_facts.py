@@ -91,9 +91,7 @@ class Facts:
         """Per operand: the operand as the node reads it, its origin, and the first axis of the suffix of axes of which it has
         either all or none."""
         self.members = [
-            (seen, source)
-            for seen, source in self.operands
-            if not (source.op.leaf == "generator" or inlined(source))
+            (seen, source) for seen, source in self.operands if not (source.op.leaf == "generator" or inlined(source))
         ]
         """Operands that are in memory or values of the group."""
         self.runs: dict[Node, tuple[Layout, int | None]] = {}

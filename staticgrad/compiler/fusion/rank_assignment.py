@@ -94,9 +94,7 @@ def assign_rank(node: Node, domain: IterationDomain, inside: Collection[Node], l
             _check_access(seen, node.type.shape, own, facts, domain, layouts)
 
 
-def _assign_indirect(
-    node: Node, facts: Facts, domain: IterationDomain, inside: Collection[Node], layouts: Layouts
-) -> None:
+def _assign_indirect(node: Node, facts: Facts, domain: IterationDomain, inside: Collection[Node], layouts: Layouts) -> None:
     """The rank of a node that reads its operands, or writes its result, at other positions."""
     if facts.window is not None:
         assign_padding(node, facts.window, domain, inside, layouts)
@@ -193,9 +191,7 @@ def _check_member(seen: Node, rank: str, shape: tuple[int, ...], user: str, doma
     raise FusionFailure(f"a {rank} value of shape {t} does not lie along the {rank}s of {shape}")
 
 
-def _check_access(
-    seen: Node, shape: Sequence[int], rank: str, facts: Facts, domain: IterationDomain, layouts: Layouts
-) -> None:
+def _check_access(seen: Node, shape: Sequence[int], rank: str, facts: Facts, domain: IterationDomain, layouts: Layouts) -> None:
     """`access_check`, done once per domain and layout."""
     key, at = (seen, rank, domain.rows, domain.columns), layouts.at[seen]
     if key not in facts.accesses or facts.accesses[key] is not at:

@@ -5,7 +5,7 @@ share the rows of the result: each clears its own, scans all indices, and comput
 So the result does not depend on the number of threads.
 
 This takes a kernel that computes row by row. Where a kernel reduces rows on the way (layer norm), it works on tiles of rows
-and can't leave one out; then the rows are stored, and a routine adds them. """
+and can't leave one out; then the rows are stored, and a routine adds them."""
 
 from __future__ import annotations
 

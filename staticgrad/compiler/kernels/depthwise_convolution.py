@@ -110,9 +110,7 @@ def gather(x, w, y, scratch, sizes, start, stop, lanes):
                 for k in range(count):
                     scratch[packed + k] = w[weights + sizes[taps + count + k]]
                 for p in range(0, (rows - 1) * wide + columns, 4 * lanes):
-                    put_span(
-                        x, at(scratch, own + p), at(sizes, taps), at(scratch, packed), count, at(scratch, sums + p), 4
-                    )
+                    put_span(x, at(scratch, own + p), at(sizes, taps), at(scratch, packed), count, at(scratch, sums + p), 4)
                 to = unit * sizes[14] + sizes[phase + 4]
                 stored(y, to, rows, columns, sizes[phase + 5], sizes[phase + 6], scratch, sums, wide)
 

@@ -253,8 +253,14 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
                     for p in range(0, plane, DEPTH):
                         for t in range(0, padded, 8):
                             add_rows(
-                                g, source, at(sizes, taps + t), at(sizes, pixels + p), min(DEPTH, plane - p),
-                                rows + p * step, at(scratch, out + t * lanes), lanes,
+                                g,
+                                source,
+                                at(sizes, taps + t),
+                                at(sizes, pixels + p),
+                                min(DEPTH, plane - p),
+                                rows + p * step,
+                                at(scratch, out + t * lanes),
+                                lanes,
                             )
                     out += padded * lanes
 
@@ -315,8 +321,14 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
                 for p in range(0, steps, DEPTH):
                     for t in range(first, last):
                         add_rows(
-                            g, source, at(sizes, taps + 8 * t), at(sizes, pixels + p), min(DEPTH, steps - p),
-                            at(scratch, columns + p * lanes), at(scratch, sums + (unit - begin + t - first) * 8 * lanes), lanes,
+                            g,
+                            source,
+                            at(sizes, taps + 8 * t),
+                            at(sizes, pixels + p),
+                            min(DEPTH, steps - p),
+                            at(scratch, columns + p * lanes),
+                            at(scratch, sums + (unit - begin + t - first) * 8 * lanes),
+                            lanes,
                         )
                 unit += last - first
         for unit in range(begin, end):

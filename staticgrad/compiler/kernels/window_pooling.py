@@ -112,13 +112,9 @@ def most_put(g, x, y, sizes, start, stop):
                         upper = plane + 2 * (i * width + first)
                         lower = upper + width
                         if step == 8:
-                            squares_put(
-                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 8
-                            )
+                            squares_put(x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 8)
                         else:
-                            squares_put(
-                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 4
-                            )
+                            squares_put(x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 4)
                 else:
                     for j in range(wide):
                         y[plane + winner(x, plane, sizes, i, j)] += g[source + j]

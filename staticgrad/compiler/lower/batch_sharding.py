@@ -93,9 +93,7 @@ class _Check:
         return True
 
 
-def split(
-    instructions: Sequence[Instruction], shards: int, shard: int, moved: dict[int, Buffer]
-) -> list[Instruction]:
+def split(instructions: Sequence[Instruction], shards: int, shard: int, moved: dict[int, Buffer]) -> list[Instruction]:
     """The instructions of a body for one shard. moved: by the id of an item's buffer, the one that this shard's loop moves."""
     result = []
     for each in instructions:

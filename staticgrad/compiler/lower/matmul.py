@@ -152,4 +152,3 @@ def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
         shape[axis] = extent
         grid = grid + (np.arange(extent, dtype=np.int64) * step).reshape(shape)
     return grid.reshape(-1).tolist()
-

@@ -69,9 +69,7 @@ def clear(b: GraphLowering, node: Node) -> None:
     b.stream.add(Instruction("clear", "zero", node, [(buffer, 0)], [], kernel, 0, buffer.nbytes, work=buffer.nbytes))
 
 
-def copy(
-    b: GraphLowering, node: Node, to: Buffer, layout: Layout, source: tuple[Buffer, int, Layout] | None = None
-) -> None:
+def copy(b: GraphLowering, node: Node, to: Buffer, layout: Layout, source: tuple[Buffer, int, Layout] | None = None) -> None:
     """Copy a node's value, or `source`, into a buffer at `layout`; nothing where it is there already."""
     buffer, add, at = (*b.view(node), b.layouts.at[node]) if source is None else source
     size = node.type.dtype.itemsize

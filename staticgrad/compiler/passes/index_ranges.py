@@ -2,7 +2,7 @@
 
 Kernels read and write at indices without a bounds check. The public functions check every index, so this pass adds nothing to
 their graphs. A graph from a file, or one built node by node, may lack the check or have a different one. The range of an
-integer follows from constants, checks and the ops that pass integers on (`OpDef.range`), into the bodies of loops too. """
+integer follows from constants, checks and the ops that pass integers on (`OpDef.range`), into the bodies of loops too."""
 
 from __future__ import annotations
 

@@ -69,9 +69,7 @@ def _before(loop: LoopBuilder) -> None:
         [node for node in loop.graph.nodes if node in read and not stays(node)],
         lambda node: () if stays(node) or worth_moving(node) else node.inputs,
     )
-    moved = {
-        node: parameter(loop.graph, node.type, node.name) for node in candidates if not stays(node) and worth_moving(node)
-    }
+    moved = {node: parameter(loop.graph, node.type, node.name) for node in candidates if not stays(node) and worth_moving(node)}
     hoisted = [(param, loop.outside(node)) for node, param in moved.items()]
     loop.consts += hoisted
     if moved:

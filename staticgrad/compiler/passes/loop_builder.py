@@ -187,9 +187,7 @@ def result_of(graph: Graph, node: Node, index: int) -> Node:
     return graph.add(REGISTRY["result"], (node,), {"index": index}, kind, "", node.where)
 
 
-def _unique(
-    entries: Sequence[tuple[Node, Node]], read: set[Node], moved: dict[Node, Node]
-) -> list[tuple[Node, Node]]:
+def _unique(entries: Sequence[tuple[Node, Node]], read: set[Node], moved: dict[Node, Node]) -> list[tuple[Node, Node]]:
     first: dict[Node, Node] = {}
     result = []
     for param, operand in entries:

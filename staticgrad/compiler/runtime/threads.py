@@ -48,9 +48,7 @@ def blas_hold() -> np.ndarray | None:
     for library in module("threadpoolctl").ThreadpoolController().lib_controllers:
         if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
             prefix, suffix = library._symbol_prefix, library._symbol_suffix
-            functions = [
-                getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")
-            ]
+            functions = [getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")]
             addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
             made = np.array([0, functions[0](), *addresses, 0], np.int64)
             if hasattr(os, "register_at_fork"):

@@ -105,10 +105,7 @@ def _units(
     for group in groups:
         inside = set(group.members)
         reads = {
-            layouts.source(i)
-            for n in group.members
-            for i in n.inputs
-            if origin(i) not in inside and not inlined(origin(i))
+            layouts.source(i) for n in group.members for i in n.inputs if origin(i) not in inside and not inlined(origin(i))
         }
         units.append(ScheduleNode("kernel", list(group.outputs), reads, position[group.members[-1]], group))
     taken_out: dict[Node, list[Node]] = {}

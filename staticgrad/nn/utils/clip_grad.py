@@ -29,9 +29,7 @@ def _norm(x: Any, order: float) -> Any:
     return F.sum(F.abs(x) ** order) ** (1.0 / order)
 
 
-def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
-) -> Any:
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
     """The norm of several tensors as if they were one vector, a scalar; 0 of none. foreach changes nothing here.
 
     Raises GradientError for a norm that is not finite where `error_if_nonfinite`.

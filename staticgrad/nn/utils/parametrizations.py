@@ -51,9 +51,7 @@ class SpectralNorm(Module):
     def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
         if n_power_iterations <= 0:
-            raise ArgumentError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+            raise ArgumentError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.n_power_iterations, self.eps = n_power_iterations, eps
         self.dim = normalize_axis(dim, len(weight.shape)) if len(weight.shape) else 0
         if len(weight.shape) > 1:

@@ -68,9 +68,7 @@ def lengths_of(packed: PackedSequence) -> np.ndarray:
     return result
 
 
-def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-) -> Any:
+def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:
     """Tensors (l_i, ...) as one of (longest, n, ...), or (n, longest, ...), with `padding_value` after (or before) each.
 
     Raises ArgumentError for none, and for another side.

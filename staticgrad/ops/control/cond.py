@@ -21,9 +21,7 @@ from .subgraph_tracing import Draws, Traced, outputs, symbol
 
 
 @public
-def cond(
-    pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any
-) -> Output:
+def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the

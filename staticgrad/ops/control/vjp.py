@@ -103,6 +103,7 @@ class Joint:
 
     def frontier(self, results: Sequence[Node]) -> list[Node]:
         """Early nodes that late ancestors of `results` read."""
+
         def read(node: Node) -> list[Node]:
             return [i for p, i in enumerate(node.inputs) if not self.known(node, p)] if node in self.late else []
 
@@ -134,6 +135,7 @@ def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> l
 
     def leaves(root: Node) -> list[Node]:
         """The ancestors of a value, up to expensive ones."""
+
         def ends(node: Node) -> bool:
             return node in loop.carry_params or not (remat or _cheap(node))
 

@@ -122,9 +122,7 @@ class _While:
     draws: the random numbers of the functions, which a further carry counts, the last of all.
     """
 
-    def __init__(
-        self, cond: Callable[..., Any], body: Callable[..., Any], spec: Any, limit: Any, draws: Draws | None = None
-    ):
+    def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], spec: Any, limit: Any, draws: Draws | None = None):
         self.cond, self.body, self.spec, self.limit, self.draws = cond, body, spec, limit, draws
         self.names = paths(spec, "loop_vars")
 

@@ -49,7 +49,11 @@ def _change(x: Any, t: Any) -> Any:
 
 
 cofactor_op: OpDef = host_record(
-    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant.",
+    "cofactor",
+    same_type,
+    _cofactor_eval,
+    (_cofactor_vjp,),
+    doc="The derivative of the determinant.",
     complex=HOLOMORPHIC,
 )
 det_op: OpDef = host_record(

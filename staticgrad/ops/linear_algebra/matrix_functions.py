@@ -35,7 +35,11 @@ def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 exp_op: OpDef = host_record(
-    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A).",
+    "matrix_exp",
+    same_type,
+    lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x),
+    (_exp_vjp,),
+    doc="exp(A).",
     complex=HOLOMORPHIC,
 )
 

@@ -77,8 +77,16 @@ def host_record(
 ) -> OpDef:  # fmt: skip
     return define(
         OpDef(
-            f"linalg_{name}", infer, lapack(shown or name, evaluate), vjp, None, floating, doc=doc, attrs=attrs or {},
-            batch=batch, complex=complex,
+            f"linalg_{name}",
+            infer,
+            lapack(shown or name, evaluate),
+            vjp,
+            None,
+            floating,
+            doc=doc,
+            attrs=attrs or {},
+            batch=batch,
+            complex=complex,
         )
     )
 

@@ -49,7 +49,12 @@ def _solve_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
 
 
 solve_op: OpDef = host_record(
-    "solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.", batch=solved,
+    "solve",
+    _solve_infer,
+    np.linalg.solve,
+    (_solve_da, _solve_db),
+    doc="X with A X = B.",
+    batch=solved,
     complex=HOLOMORPHIC,
 )
 

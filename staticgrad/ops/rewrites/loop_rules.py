@@ -34,9 +34,7 @@ def _product(node: Node) -> Rule | None:
     if node.op is not REGISTRY["matmul"] or len(node.inputs[1].type.shape) != 2:
         return None
     shape = node.type.shape
-    return Rule(
-        node.inputs[:1], node.inputs[1:], lambda xs, w: F.reshape(F.matmul(_rows(xs), w), (xs.shape[0], *shape))
-    )
+    return Rule(node.inputs[:1], node.inputs[1:], lambda xs, w: F.reshape(F.matmul(_rows(xs), w), (xs.shape[0], *shape)))
 
 
 def _summed_product(node: Node) -> Rule | None:

@@ -74,9 +74,7 @@ def read_attribute(log: AccessLog, x: Any, name: str) -> None:
                 log.read("item", own, name, MISSING, label)
         return
     if not is_heap_type(kind) and found is not MISSING:
-        if not isinstance(
-            found, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
-        ):
+        if not isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             _read_plain(log, x, name, label)
         return
     _read_plain(log, x, name, label, found)

@@ -73,9 +73,7 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
         if isinstance(result, (Symbol, Tensor)):
             return
         if isinstance(result, np.ndarray):
-            if any(
-                result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays
-            ):
+            if any(result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays):
                 log.arrays[id(result)] = result
                 log.labels.setdefault(id(result), (log.label(arrays[0]), result))
                 return

@@ -121,9 +121,7 @@ class TraceObserver:
     def _changed_settings(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
         """Labels of settings of the user's modules that the function itself changes."""
         changed = {
-            (id(e.holder), e.key[1] if e.kind == "count" else e.key)
-            for e in self.effects
-            if e.kind in ("attribute", "count")
+            (id(e.holder), e.key[1] if e.kind == "count" else e.key) for e in self.effects if e.kind in ("attribute", "count")
         }
         found = set()
         for label, value in structured:
@@ -152,9 +150,7 @@ class TraceObserver:
         back = frame.f_back
         if origin is USER and back is not None and self._files.get(back.f_code.co_filename) is IGNORED:
             self._read_method(frame)
-        if origin is LIBRARY and (
-            back is None or self._files.get(back.f_code.co_filename) is IGNORED or back.f_trace is None
-        ):
+        if origin is LIBRARY and (back is None or self._files.get(back.f_code.co_filename) is IGNORED or back.f_trace is None):
             return None
         return trace_instructions(frame, self._instruction_tracer(frame))
 

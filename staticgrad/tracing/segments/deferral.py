@@ -423,4 +423,3 @@ def _cut() -> tuple[Any, str]:
             break
         name, frame = frame.f_code.co_name, frame.f_back
     return user_line(), name
-

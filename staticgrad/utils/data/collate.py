@@ -41,8 +41,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         parts = [default_collate(members) for members in zip(*batch, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else _sequence(first, parts)
     raise DTypeError(
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
-        f"{type(first).__name__}",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first).__name__}",
         "give DataLoader a collate_fn of your own",
     )
 

@@ -85,9 +85,7 @@ class DataLoader(Generic[T_co]):
                 )
             batch_size = None
         elif batch_size is None and self.drop_last:
-            raise ArgumentError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+            raise ArgumentError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             if self.iterable:
                 sampler = itertools.repeat(None)

@@ -54,9 +54,7 @@ CHUNK = 1024
 class RandomSampler(Sampler[int]):
     """All positions in a random order, or `num_samples` of them; with `replacement`, each one anew. Raises ArgumentError."""
 
-    def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
-    ):
+    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None):
         self.data_source = data_source
         self.replacement = _flag("replacement", replacement)
         self._num_samples = None if num_samples is None else _count("num_samples", num_samples)

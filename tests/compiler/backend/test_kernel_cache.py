@@ -175,12 +175,20 @@ def test_a_kernel_of_the_library_brings_its_helpers_alone():
 
 def test_a_kernel_of_the_library_is_written_once_for_all_types():
     assert list(kernel_cache._library("running_sums")[1]) == ["running_T", "carried_T"]
-    assert kernel_cache.library_source("running_sums", "running_f32").rstrip().endswith("""\
+    assert (
+        kernel_cache.library_source("running_sums", "running_f32")
+        .rstrip()
+        .endswith("""\
 @kernel
 def running_f32(buffers, sizes, start, stop):
     running(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)""")
-    assert kernel_cache.library_source("depthwise_convolution", "gather_f64_8").rstrip().endswith(
-        "gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)"
+    )
+    assert (
+        kernel_cache.library_source("depthwise_convolution", "gather_f64_8")
+        .rstrip()
+        .endswith(
+            "gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)"
+        )
     )
     with pytest.raises(KeyError, match="walking_T"):
         kernel_cache.library_source("running_sums", "walking_f32")

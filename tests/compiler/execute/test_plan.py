@@ -261,9 +261,7 @@ assert (plan.run(b.arrays, {})[0] == before).all()
 def test_parent_and_child_go_on_after_a_fork():
     """The parent has started the pool's threads by then, which don't survive in the child."""
     folder = str(Path(__file__).parents[3])
-    subprocess.run(
-        [sys.executable, "-c", FORK], check=True, timeout=60, cwd=folder, env={**os.environ, "PYTHONPATH": folder}
-    )
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60, cwd=folder, env={**os.environ, "PYTHONPATH": folder})
 
 
 def test_a_call_that_has_to_wait_draws_nothing():
@@ -465,5 +463,3 @@ def test_a_plan_prints_as_a_few_lines():
     for thing in (plan, step, program, program.prepared, plan.instructions[0], plan.fetches[0], plan.profile(1), plan.ir):
         assert len(repr(thing)) < 200
     assert len(str(plan.ir)) < 40_000
-
-

@@ -93,6 +93,7 @@ PROGRAMS = {
     """,
 }
 
+
 def outcomes(fastcall: str) -> dict[str, str]:
     """What each program prints, and at the end the number of fast calls that were made."""
     parts = [SETUP]

@@ -46,7 +46,8 @@ KERNELS: dict[str, tuple[Callable[[Bench], list[Symbol]], int]] = {
     # more than one
     "one element by element, and one by rows": (lambda b: [F.softmax(x := b.feed(4, 5)), F.exp(x)], 2),
     "two that share a feed, and one needs the other": (
-        lambda b: [y := F.sum(F.exp(x := b.feed(4, 5))), F.tanh(x) * y], 2,
+        lambda b: [y := F.sum(F.exp(x := b.feed(4, 5))), F.tanh(x) * y],
+        2,
     ),
     "a column sum used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x, 0)], 2),
     "a total used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x)], 2),

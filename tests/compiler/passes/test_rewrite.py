@@ -127,7 +127,8 @@ ROWS: dict[str, Row] = {
     ),
     "a cast": Row("", lambda x: F.astype(x, np.float64), ("cast",)),
     "outer product": Row(
-        "outer product", lambda x: F.expand_dims(x[0], 1) @ F.expand_dims(x[1], 0),
+        "outer product",
+        lambda x: F.expand_dims(x[0], 1) @ F.expand_dims(x[1], 0),
         ("slice", "reshape", "slice", "reshape", "mul"),
     ),
     "times a column": Row("times a column", lambda x: x @ F.expand_dims(x[0], 1), None),
@@ -136,7 +137,8 @@ ROWS: dict[str, Row] = {
     "row times, turned": Row("row times", lambda x: F.expand_dims(x[0], 1).T @ x.T, None),
     "a batch of one": Row("", lambda x: F.expand_dims(x[0], 0) @ x.T, ("slice", "reshape", "permute", "matmul")),
     "the outer product of a batch of one": Row(
-        "", lambda x: F.expand_dims(x[0], 0).T @ F.expand_dims(x[1], 0),
+        "",
+        lambda x: F.expand_dims(x[0], 0).T @ F.expand_dims(x[1], 0),
         ("slice", "reshape", "permute", "slice", "reshape", "matmul"),
     ),
     "minus one that broadcasts": Row("", lambda x: _row(x) * -np.ones((2, 1), np.float32), ("slice", "mul")),
@@ -148,9 +150,7 @@ STABLE: dict[str, Row] = {
     "log of a sum of exp": Row("log of a sum of exp", lambda x: F.log(F.sum(F.exp(x), 1)), ("logsumexp",)),
     "log1p": Row("log1p", lambda x: F.log(1.0 + x), ("log1p",)),
     "bag": Row("bag", lambda x: F.sum(_gather(x, [[0, 1], [1, 1]]), 1), ("gather_sum", "reshape")),
-    "bag of means": Row(
-        "bag", lambda x: F.mean(_gather(x, [[0, 1], [1, 1]]), 1, keepdims=True), None
-    ),
+    "bag of means": Row("bag", lambda x: F.mean(_gather(x, [[0, 1], [1, 1]]), 1, keepdims=True), None),
     "log1p, turned": Row("log1p", lambda x: F.log(x + 1.0), ("log1p",)),
     "exp of log-softmax": Row("exp of log-softmax", lambda x: F.exp(F.log_softmax(x)), ("softmax",)),
     "softmax": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, 1, keepdims=True)), None),

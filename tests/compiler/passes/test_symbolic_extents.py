@@ -108,7 +108,10 @@ def test_a_trace_can_not_take_an_extent_for_a_key():
 def test_arrays_do_not_compute_with_an_extent():
     n = Conditions().symbol("n", 6)
     for compute in (
-        lambda: np.ones(3) * n, lambda: n * np.ones(3), lambda: n + np.float32(2), lambda: np.float32(2) - n,
+        lambda: np.ones(3) * n,
+        lambda: n * np.ones(3),
+        lambda: n + np.float32(2),
+        lambda: np.float32(2) - n,
         lambda: np.sqrt(n),
     ):
         with pytest.raises(Unfollowed, match="NumPy computes with an extent"):

@@ -177,7 +177,7 @@ def test_a_worker_that_takes_too_long():
 
 def test_a_batch_that_cannot_be_sent():
     with pytest.raises(Exception, match=r"Caught .* in DataLoader worker process 0"):
-        list(D.DataLoader(Numbers(2), collate_fn=lambda batch: (lambda: batch), num_workers=1))
+        list(D.DataLoader(Numbers(2), collate_fn=lambda batch: lambda: batch, num_workers=1))
 
 
 def seeds(i):

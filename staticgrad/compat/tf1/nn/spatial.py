@@ -210,9 +210,7 @@ def conv2d_backprop_filter_v2(
 ) -> Any:
     """`conv2d_backprop_filter`, of a filter whose shape counts."""
     sizes = shape(filter)
-    return conv2d_backprop_filter(
-        input, sizes, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
-    )
+    return conv2d_backprop_filter(input, sizes, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
 
 
 def conv2d_backprop_input_v2(
@@ -229,9 +227,7 @@ def conv2d_backprop_input_v2(
 ) -> Any:
     """`conv2d_backprop_input`, of images whose shape counts."""
     sizes = shape(input)
-    return conv2d_backprop_input(
-        sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name
-    )
+    return conv2d_backprop_input(sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
 
 
 def depthwise_conv2d_backprop_input(

@@ -130,9 +130,7 @@ def noisy_linear_cosine_decay(
 ) -> Any:  # fmt: skip
     """`linear_cosine_decay` with normal noise of variance initial_variance / (1 + step) ** variance_decay on the line."""
     rate, step, steps = _progress(global_step, decay_steps, learning_rate)
-    periods, a, b, first, fall = (
-        tensor(v, rate.dtype) for v in (num_periods, alpha, beta, initial_variance, variance_decay)
-    )
+    periods, a, b, first, fall = (tensor(v, rate.dtype) for v in (num_periods, alpha, beta, initial_variance, variance_decay))
     spread = F.sqrt(F.div(first, F.pow(F.add(F.minimum(step, steps), 1), fall)))
     draw = next_place(get_default_graph()).draw(normal_op, shape=(), dtype=rate.dtype)
     return _linear_cosine(rate, step, steps, periods, a, b, F.mul(draw, spread))

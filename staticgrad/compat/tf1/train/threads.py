@@ -202,9 +202,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
     graph = get_default_graph()
     with graph.name_scope(name or "limit_epochs"):
-        epochs = Variable(
-            np.int64(0), trainable=False, name="epochs", collections=[GraphKeys.LOCAL_VARIABLES]
-        )
+        epochs = Variable(np.int64(0), trainable=False, name="epochs", collections=[GraphKeys.LOCAL_VARIABLES])
         counter = count_up_to(epochs, num_epochs)
         with control_dependencies([counter]):
             return identity(tensor)

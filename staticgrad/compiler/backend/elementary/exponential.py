@@ -46,12 +46,8 @@ EXPM1 = PerFormat(
 EXP = PerFormat(EXP_SINGLE, EXPM1.double)
 
 # S and C in sinh(r) = r + r**3 S(r**2), cosh(r) = 1 + r**2 C(r**2): the series, whose next terms are below 2**-29, 2**-60.
-SINH = PerFormat(
-    tuple(1 / factorial(k) for k in (9, 7, 5, 3)), tuple(1 / factorial(k) for k in (15, 13, 11, 9, 7, 5, 3))
-)
-COSH = PerFormat(
-    tuple(1 / factorial(k) for k in (8, 6, 4, 2)), tuple(1 / factorial(k) for k in (14, 12, 10, 8, 6, 4, 2))
-)
+SINH = PerFormat(tuple(1 / factorial(k) for k in (9, 7, 5, 3)), tuple(1 / factorial(k) for k in (15, 13, 11, 9, 7, 5, 3)))
+COSH = PerFormat(tuple(1 / factorial(k) for k in (8, 6, 4, 2)), tuple(1 / factorial(k) for k in (14, 12, 10, 8, 6, 4, 2)))
 
 # Below the first, e**x rounds to 0; above the second it overflows.
 UNDERFLOW = PerFormat(-104.0, -746.0)

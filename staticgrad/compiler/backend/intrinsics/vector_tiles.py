@@ -140,9 +140,7 @@ def transpose_block(typingctx, like, source, pitch, out, out_pitch):
     def codegen(context, builder, sig, args):
         vector = ir.VectorType(llvm, EIGHT)
         _, source, pitch, out, out_pitch = args
-        rows = [
-            _load(builder, builder.add(source, builder.mul(pitch, I64(b * size))), vector, size) for b in range(EIGHT)
-        ]
+        rows = [_load(builder, builder.add(source, builder.mul(pitch, I64(b * size))), vector, size) for b in range(EIGHT)]
         for b, row in enumerate(_transposed_block(builder, rows)):
             _store(builder, row, builder.add(out, builder.mul(out_pitch, I64(b * size))), size)
         return context.get_dummy_value()
