@@ -21,7 +21,8 @@ from ..errors import GradientError
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
 from ..operators import Operators, Symbol, frontends
 from ..signals import module
-from .backward import Cotangents, grad
+from .backward import grad
+from .backward_engine import Cotangents
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests

@@ -17,7 +17,7 @@ from ..operators import F, frontends
 from ..ops.adjoint import adjoint_op
 from ..ops.control.loop_operands import Loop
 from ..ops.custom_gradient import call_op
-from .backward import BackwardEngine
+from .backward_engine import BackwardEngine
 from .execution import run
 from .grad_mode import modes
 from .kernels import OFF

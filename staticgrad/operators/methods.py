@@ -135,11 +135,11 @@ class Operators(Tensor):
         return F.abs(self)
 
     # comparisons; elementwise, as in NumPy and PyTorch
-    def __eq__(self, other: Any) -> Tensor:
-        return F.eq(self, other)  # type: ignore[override]
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return F.eq(self, other)
 
-    def __ne__(self, other: Any) -> Tensor:
-        return F.ne(self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return F.ne(self, other)
 
     def __lt__(self, other: TensorLike) -> Tensor:
         return F.lt(self, other)

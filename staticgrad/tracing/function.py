@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import sys
@@ -25,7 +24,7 @@ from .arguments import difference as key_difference
 from .fast_call import FALLBACK
 from .observer.trace_observer import TraceObserver
 from .segments.runs import SegmentedRuns, printed_once
-from .settings import check_settings, default_break
+from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
@@ -537,147 +536,3 @@ class Methods(dict[AnyCompiled, AnyCompiled]):
 
     def __reduce__(self) -> Any:
         return Methods, ()
-
-
-class CompiledModule(CompiledFunction[Arguments, Output]):
-    """A module under `sg.compile`: its call is compiled, and all its members are the module's own."""
-
-    _ready = False
-
-    def __init__(self, module: Any, *settings: Any):
-        super().__init__(module, *settings)
-        self._ready = True
-
-    @property
-    def _orig_mod(self) -> Any:
-        return self.fn
-
-    def train(self, mode: bool = True) -> CompiledModule[Arguments, Output]:
-        """As `Module.train`."""
-        self._orig_mod.train(mode)
-        return self
-
-    def eval(self) -> CompiledModule[Arguments, Output]:
-        """As `Module.eval`."""
-        return self.train(False)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "fn" not in vars(self):
-            raise AttributeError(name)
-        return getattr(self.fn, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._ready and name not in vars(self) and name != "latest":
-            setattr(self.fn, name, value)
-        else:
-            object.__setattr__(self, name, value)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule[Arguments, Output]:
-        return CompiledModule(copy.deepcopy(self.fn, memo), *self.settings)
-
-
-@overload
-def compile(
-    fn: Callable[Arguments, Output],
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-) -> CompiledFunction[Arguments, Output]: ...
-@overload
-def compile(
-    fn: None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
-def compile(
-    fn: Callable[..., Any] | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-) -> Any:
-    """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
-
-    The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
-    later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
-    kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
-    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the
-    call is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a
-    whole, and faster. A module gives an object with the module's members whose call is compiled.
-
-    Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
-    arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
-    that it appends to, prints - each run writes again, tensors included. Reading a number that the function itself changes
-    makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
-
-    fullgraph, dynamic, backend, mode, options, disable: as of PyTorch's function of this name. There is one backend, which
-    PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
-    is returned as it is.
-    on_break: what happens where Python asks for a value that exists only when the step runs, for random numbers that are not
-    ours, for the clock, or for files. "split", the default: the function runs in segments, each a plan, and Python in between
-    runs in every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError.
-    numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
-    wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
-    passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
-
-    A call raises what the operations raise. Where a trace raises, nothing is changed; in segments, what eager mode would have
-    changed before.
-    Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled function, others wait.
-
-    Examples:
-        >>> w = sg.tensor([1.0, 2.0], requires_grad=True)
-        >>> @sg.compile
-        ... def step(x):
-        ...     loss = ((x * w).sum() - 1) ** 2
-        ...     w.grad = None
-        ...     loss.backward()
-        ...     with sg.no_grad():
-        ...         w.sub_(0.1 * w.grad)
-        ...     return loss
-        >>> [round(step(np.ones(2, "float32")).item(), 4) for _ in range(3)]
-        [4.0, 1.44, 0.5184]
-        >>> step.recompiles, step.plan.host_calls
-        (['first call'], 0)
-    """
-    check_numerics(numerics)
-    check_passes(passes)
-    kept = check_settings(backend, mode, options, on_break, fullgraph)
-    if fn is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
-            on_break=on_break, numerics=numerics, passes=passes, wait=wait,
-        )  # fmt: skip
-    if not callable(fn):
-        raise TraceError(f"compile needs a function, got {type(fn).__name__}")
-    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
-        raise TraceError(
-            f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
-        )
-    if disable or backend == "eager":
-        return fn
-    made = CompiledModule if hasattr(type(fn), "named_modules") else CompiledFunction
-    return made(fn, numerics, passes, kept, wait)

@@ -1,0 +1,489 @@
+"""A backward pass over the tape. It names no op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, cast
+
+import numpy as np
+
+from ..autodiff import messages
+from ..autodiff.accumulation import adds_in_place, hooked
+from ..errors import AnomalyError
+from ..operators import F, Lifted, as_array, frontends, state
+from ..ops.sparse_rows import carry, rows_of
+from .grad_mode import modes, no_grad
+from .inplace import replace
+from .kernels import OFF
+from .op_calls import LEAST
+from .op_calls import cotangents as kernel_cotangents
+from .pending import Value, saved_result
+from .saved import Packed
+from .tape import (
+    AfterNode,
+    BeforeNode,
+    Overwritten,
+    Record,
+    Retain,
+    changed,
+    edge,
+    overwritten_operand,
+    places_of_change,
+    touch,
+)
+from .tensor import Tensor, ndarray, wrap
+
+
+class EagerMode:
+    """See `autodiff.requests.Mode`."""
+
+    scalar_roots = True
+
+    def tensor(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) else None
+
+    def differentiable(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) and x._tracked else None
+
+    def ones(self, root: Tensor) -> Tensor:
+        return wrap(np.ones(root.shape, root.dtype))
+
+    def seed(self, value: Any, root: Tensor) -> Tensor:
+        if isinstance(value, (Tensor, Lifted)):
+            return value  # type: ignore[return-value]
+        as_array(value)  # refuses unsupported dtypes; the values are converted to the root's dtype in one step
+        return Tensor(np.asarray(value, root.dtype))
+
+    def cast(self, x: Any, dtype: np.dtype) -> Tensor:
+        return cast("Tensor", F.astype(x, dtype))
+
+
+EAGER = EagerMode()
+
+
+Edge = tuple[int, Record | None, Any]
+"""(position of the operand, the record that made it, or the leaf that it is)"""
+clock_of = attrgetter("clock")
+
+
+def edges_of(record: Record) -> list[Edge]:
+    """The operands through which gradients flow."""
+    found: list[Edge] = []
+    clock = record.clock
+    for position, tensor in enumerate(record.inputs):
+        if tensor._history:
+            maker, leaf = edge(tensor, clock)
+            if maker is not None or leaf is not None:
+                found.append((position, maker, leaf))
+        elif tensor._tracked:
+            if (maker := tensor._record) is not None:
+                found.append((position, maker, None))
+            elif tensor._since < clock:
+                found.append((position, None, tensor))
+    return found
+
+
+class BackwardEngine:
+    """One backward pass.
+
+    Without `create` the rules compute on bare arrays, at a third of the cost of tensors. With it they compute on tensors, so
+    that the pass itself is recorded. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
+    """
+
+    def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
+        self.create = create or (frontends.tracing > 0 and state.deferral is not None)
+        """Whether the rules compute on tensors."""
+        self.recorded = create
+        mode = modes.now
+        self.anomaly = mode.anomaly and mode.check_nan
+        self.heavy = OFF[2] if self.anomaly else mode.heavy
+        """The least size of a cotangent for which kernels are looked for."""
+        self.roots = roots
+        self.seeds = seeds
+        self.found: dict[int, tuple[Tensor, Any]] = {}
+        self.done: list[Record] = []
+        self.retained: list[tuple[Tensor, Any]] = []
+        self.cotangents: dict[Record, Any] = {}
+        self.owned: set[Any] = set()
+        """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
+        self.summed: set[Any] = set()
+        """Records, and ids of leaves, to whose cotangent parts have been added in place."""
+        self.taken = set() if self.create else {id(seed._data) for seed in seeds}
+        """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
+        self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
+        """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+        self.wanted: dict[int, Tensor] | None = None
+        self.wanted_records: dict[Record, Tensor] = {}
+        self.reached = self._reached()
+        self.order = sorted(self.reached, key=clock_of)
+        """A record comes before those that read its result."""
+        self.needed = self.reached
+        """The records to visit, with the operands that their cotangents go to: with targets, those on a path to one."""
+        if targets is not None:
+            self.wanted = {id(t): t for t in targets}
+            self.wanted_records = {t._record: t for t in targets if t._record is not None}
+            self.needed = self._paths()
+
+    def run(self, retain: bool) -> None:
+        """Raises GradientError; the tape is as it was when it does."""
+        done = self.done
+        mode = modes.now
+        saved = mode.grad, mode.arrays, mode.engine
+        mode.grad, mode.arrays, mode.engine = self.recorded, not self.create, self
+        try:
+            with np.errstate(all="ignore"):
+                for root, seed in zip(self.roots, self.seeds, strict=True):
+                    self._seed(root, seed if self.create else seed._data)
+                cotangent_of = self.cotangents.pop
+                for record in reversed(self.order):
+                    g = cotangent_of(record, None)
+                    if g is not None:
+                        self._visit(record, g)
+                        done.append(record)
+                for key, (leaf, g) in self.found.items():
+                    if leaf._record is None and leaf._hooks:
+                        self.found[key] = (leaf, self._hooked(leaf._hooks, g))
+        finally:
+            mode.grad, mode.arrays, mode.engine = saved
+        if not retain:
+            for record in done:
+                record.free()
+
+    def _seed(self, root: Tensor, g: Any) -> None:
+        record = root._record
+        if record is None:
+            if self.wanted is None or id(root) in self.wanted:
+                self._add_at_leaf(root, g)
+        elif record in self.needed or record in self.wanted_records:
+            self._add_at_record(record, g)
+
+    def _add_at_record(self, record: Record, g: Any) -> None:
+        """Add to the cotangent of a record's result."""
+        known = self.cotangents.get(record)
+        if known is None:
+            self.cotangents[record] = g
+        else:
+            self.cotangents[record] = self._total(record, known, g)
+
+    def _add_at_leaf(self, leaf: Tensor, g: Any) -> None:
+        key = id(leaf)
+        known = self.found.get(key)
+        self.found[key] = (leaf, g if known is None else self._total(key, known[1], g))
+
+    def _add_part(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
+        """Add a cotangent that is 0 except for a part, in place: the cost of many parts of one tensor is that of the parts.
+        Returns whether that was possible."""
+        assert record.op.vjp_add is not None
+        known = self.cotangents.get(maker) if maker is not None else self.found.get(id(leaf), (leaf, None))[1]
+        key = id(leaf) if maker is None else maker
+        if known is None:
+            self.owned.add(key)  # the rule makes a new array
+            return False
+        if key not in self.owned or known.__class__ is not np.ndarray or rows_of(known) is not None:
+            return False
+        if key not in self.summed:
+            self.summed.add(key)
+            known += 0.0  # adding the zeros around a part would turn -0.0 into 0.0
+        record.op.vjp_add(known, g, record)
+        return True
+
+    def _total(self, key: Any, known: Any, g: Any) -> Any:
+        """The sum of two parts of a cotangent, in the memory of the first if that is an array of this pass."""
+        if (
+            key in self.owned and known.__class__ is np.ndarray and g.__class__ is np.ndarray
+            and known.shape == g.shape and known.dtype is g.dtype and rows_of(known) is None
+        ):  # fmt: skip
+            known += g
+            return known
+        self.owned.add(key)
+        return carry(known + g, known, g) if isinstance(known, np.ndarray) and isinstance(g, np.ndarray) else known + g
+
+    def _visit(self, record: Record, g: Any) -> None:
+        """Pass a record's cotangent on to its operands."""
+        after = None
+        if record.hooks:
+            g = self._hooked(record.hooks, g, record)
+            after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
+        if self.wanted_records and record in self.wanted_records:
+            target = self.wanted_records[record]
+            self.found[id(target)] = (target, g)
+        edges = self.needed.get(record)
+        if edges is None:
+            return
+        op = record.op
+        if after or op.vjp_all is not None:
+            self._visit_all(record, g, edges, after)
+            return
+        rules, operands, plain, out, cotangents = op.vjp, None, not self.create, record.out, self.cotangents
+        adds = op.vjp_add is not None and plain and not self.anomaly
+        if plain and g.size >= self.heavy and not adds and LEAST.get(op, 1) <= g.size:
+            edges = self._by_kernels(record, g, edges)
+        for position, maker, leaf in edges:
+            rule = rules[position] if rules.__class__ is tuple else rules(position)
+            if rule is None:
+                continue
+            if adds and self._add_part(record, maker, leaf, g):
+                continue
+            if operands is None:
+                if out.__class__ is not ndarray or record.memory is not None or not plain:
+                    out = self._saved_out(record)
+                operands = [
+                    t._data if plain and t._base is None and t._memory is None else self._saved(t, record)
+                    for t in record.inputs
+                ]
+            cotangent = rule(g, record, out, *operands)
+            if self.anomaly:
+                _check_nan(cotangent, record, position)
+            if maker is not None:
+                known = cotangents.get(maker)
+                cotangents[maker] = cotangent if known is None else self._total(maker, known, cotangent)
+            else:
+                self._add_at_leaf(leaf, cotangent)
+
+    def _by_kernels(self, record: Record, g: np.ndarray, edges: list[Edge]) -> list[Edge]:
+        """Pass on the cotangents that kernels compute; returns the edges of the others."""
+
+        def saved(position: int) -> Any:
+            return self._saved_out(record) if position < 0 else self._saved(record.inputs[position], record)
+
+        found = kernel_cotangents(record, g, tuple([position for position, _, _ in edges]), saved)
+        if found is None:
+            return edges
+        left = []
+        for found_edge in edges:
+            position, maker, leaf = found_edge
+            cotangent = found.get(position)
+            if cotangent is None:
+                left.append(found_edge)
+            elif maker is None:
+                self._add_at_leaf(leaf, cotangent)
+            else:
+                if maker not in self.cotangents:
+                    self.owned.add(maker)
+                self._add_at_record(maker, cotangent)
+        return left
+
+    def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
+        """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
+        all."""
+        if not edges:
+            return
+        wanted = [False] * len(record.inputs)
+        for position, _, _ in edges:
+            wanted[position] = True
+        operands = [self._saved(t, record) for t in record.inputs]
+        together: Sequence[Any]
+        if record.op.vjp_all is not None:
+            together = [*record.op.vjp_all(g, record, wanted, *operands)]
+        else:
+            out = self._saved_out(record)
+            rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
+            together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
+        if after:
+            together = self._after(record, g, together, after)
+        for position, maker, leaf in edges:
+            cotangent = together[position]
+            if cotangent is None:
+                continue
+            if self.anomaly:
+                _check_nan(cotangent, record, position)
+            if maker is not None:
+                self._add_at_record(maker, cotangent)
+            else:
+                self._add_at_leaf(leaf, cotangent)
+
+    def _saved(self, tensor: Any, record: Record) -> Any:
+        """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
+        if changed(tensor) > record.clock:
+            return overwritten_operand(tensor, record)
+        if isinstance(tensor, Packed) and self.create:
+            return tensor.tensor()
+        return tensor if self.create else tensor._data
+
+    def _saved_out(self, record: Record) -> Any:
+        out = record.out
+        if not isinstance(out, np.ndarray):
+            if isinstance(out, Value):
+                if record.memory is not None and record.memory.changed > record.clock:
+                    text = messages.output_text(record.name())
+                    return Overwritten(text, out, places=places_of_change(record, record.memory))
+                return saved_result(out, record, self.create)
+            if isinstance(out, Packed):
+                return out.tensor(record) if self.create else out.unpack()
+            return out
+        if record.memory is not None and record.memory.changed > record.clock:
+            return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
+        return wrap(out, record) if self.create else out
+
+    # hooks and ownership -----------------------------------------------------------------------------------------
+
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
+        node's own."""
+        modes.now.arrays, around = False, modes.now.arrays
+        retained, before = [], []
+        try:
+            for hook in tuple(hooks.values()) if hooks else ():
+                if isinstance(hook, Retain):
+                    retained.append(hook.tensor())
+                    continue
+                if isinstance(hook, (BeforeNode, AfterNode)):
+                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
+                    continue
+                tensor: Any = g if self.create else wrap(np.asarray(g))
+                self._take(tensor)
+                tensor = hooked(EAGER, hook, tensor)
+                self._take(tensor)
+                g = tensor if self.create else tensor._data
+            self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
+            for function in before:
+                given = self._as_tensors(self._results(g, record))
+                g = self._replaced(function, function(given), given, g)
+        finally:
+            modes.now.arrays = around
+        return g
+
+    def _take(self, tensor: Any) -> None:
+        """Note that somebody else may hold a tensor."""
+        if self.create:
+            self.given[id(tensor)] = tensor
+        else:
+            self.taken.add(id(tensor._data))
+
+    def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
+        """The cotangents of all results of a record."""
+        return g.listed(record) if isinstance(g, Cotangents) else (g,)
+
+    def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents as hooks see them; None for one that is not there."""
+        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
+        for tensor in tensors:
+            if tensor is not None:
+                self._take(tensor)
+        return tuple(tensors)
+
+    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
+        """The cotangent of a record once a hook of its node has returned `given`."""
+        if given is None:
+            return g
+        listed = given if isinstance(given, tuple) else (given,)
+        if len(listed) != len(before):
+            raise messages.wrong_node_hook(hook, len(before), len(listed))
+        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
+        if isinstance(g, Cotangents):
+            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
+        return found[0]
+
+    def _checked(self, new: Any, old: Any) -> Any:
+        """What a hook put in the place of a cotangent, in the form that the pass computes with."""
+        if new is None:
+            return None
+        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
+        self._take(tensor)
+        return tensor if self.create else tensor._data
+
+    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
+        """The cotangents of a record's operands after the hooks of its node."""
+        modes.now.arrays, around = False, modes.now.arrays
+        try:
+            results = self._as_tensors(self._results(g, record))
+            for hook in hooks:
+                given = self._as_tensors(cotangents)
+                replaced = hook(given, results)
+                if replaced is not None:
+                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
+                    if len(listed) != len(given):
+                        raise messages.wrong_node_hook(hook, len(given), len(listed))
+                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
+        finally:
+            modes.now.arrays = around
+        return list(cotangents)
+
+    def own(self, g: Any) -> Tensor:
+        """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
+        if self.recorded:
+            return cast("Tensor", g)
+        if self.create:
+            if id(g) in self.given or g._base is not None:
+                g = F.clone(g)
+            self.given[id(g)] = g
+            return cast("Tensor", g)
+        data = np.asarray(g)
+        if data.base is not None or not data.flags.writeable or id(data) in self.taken:
+            data = carry(data.copy(), data)
+        self.taken.add(id(data))
+        return wrap(data)
+
+    # targets -----------------------------------------------------------------------------------------------------
+
+    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
+        """Whether this pass computes the gradient of each tensor."""
+        leaves = {id(leaf) for edges in self.reached.values() for _, _, leaf in edges}
+        leaves.update(id(root) for root in self.roots)
+        return [id(x) in leaves if x._record is None else x._record in self.reached for x in tensors]
+
+    def _reached(self) -> dict[Record, list[Edge]]:
+        """The records on which the roots depend, with their edges."""
+        found: dict[Record, list[Edge]] = {}
+        stack = [root._record for root in self.roots if root._record is not None]
+        while stack:
+            record = stack.pop()
+            if record not in found:
+                found[record] = edges = edges_of(record)
+                for _, maker, _ in edges:
+                    if maker is not None:
+                        stack.append(maker)
+        return found
+
+    def _paths(self) -> dict[Record, list[Edge]]:
+        """The records between the roots and a target, with their edges towards one."""
+        wanted, records = self.wanted or {}, self.wanted_records
+        needed: dict[Record, list[Edge]] = {}
+        for record in self.order:
+            leading = [
+                found
+                for found in self.reached[record]
+                if (id(found[2]) in wanted if found[1] is None else found[1] in needed or found[1] in records)
+            ]
+            if leading:
+                needed[record] = leading
+        return needed
+
+
+class Cotangents(dict[int, Any]):
+    """The cotangents of a node with several results, by their numbers."""
+
+    def __add__(self, more: Cotangents) -> Cotangents:
+        sums = {i: self[i] + g if i in self else g for i, g in more.items()}
+        return Cotangents({**self, **sums})
+
+    def listed(self, record: Any) -> tuple[Any, ...]:
+        """One for each result; None for a result without one."""
+        return tuple(self.get(i) for i in range(record.results))
+
+
+def _check_nan(cotangent: Any, record: Record, position: int) -> None:
+    data = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+    if np.isnan(data).any():
+        raise AnomalyError(
+            f"Function '{record.name()}' returned nan values in its {position}th output.",
+            f"forward: {record.where}" if record.where else "forward ran outside detect_anomaly: line unknown",
+        )
+
+
+def accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
+    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
+    known = leaf._grad
+    if known is None:
+        leaf._grad = engine.own(g)
+    elif state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
+        with no_grad():
+            replace(known, known + g, "backward")
+    elif adds_in_place(known._tracked, engine.recorded) and known._data.flags.writeable:
+        data = known._data
+        data += g
+        carry(data, data, np.asarray(g))
+        touch(known)
+    else:
+        leaf._grad = cast("Tensor", known + (g if engine.create else wrap(np.asarray(g))))
