@@ -86,6 +86,19 @@ UNUSABLE = """
 """
 
 
+EAGER = """
+    import staticgrad as sg
+    from staticgrad.compiler.backend import compile_pool
+    from staticgrad.eager.kernels import requests
+
+    x = sg.rand(300, 300)
+    while not requests.waiting:
+        sg.softmax(x, 1)
+    while not compile_pool.pool().workers:
+        pass
+"""
+
+
 @pytest.fixture(autouse=True)
 def _tiers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STATICGRAD_TIERS", "1")
@@ -111,6 +124,12 @@ def test_they_end_with_the_process_and_none_is_started_when_all_is_cached():
     assert err == ""
     assert gone([int(pid) for pid in out.split()])
     assert ended(start(PROGRAM + WARM)) == ("", "")
+
+
+def test_an_eager_program_ends_while_its_kernels_are_compiled(monkeypatch):
+    """At once, and without a word."""
+    monkeypatch.setenv("STATICGRAD_EAGER", "kernels")
+    assert ended(start(EAGER), 20) == ("", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

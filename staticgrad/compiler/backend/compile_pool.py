@@ -150,6 +150,8 @@ class Pool:
         self.shown = False
         self.broken = ""
         """Why no worker is started any more."""
+        self.closed = False
+        """Whether the process ends."""
 
     def submit(self, job: Job) -> None:
         with self.changed:
@@ -189,6 +191,7 @@ class Pool:
 
     def close(self) -> None:
         """End the workers."""
+        self.closed = True
         self.broken = "the process ends"
         for worker in list(self.workers):
             worker.end()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import NamedTuple
 
+from ...errors import CompileError
 from ...locks import rlock
 from . import disk_cache as disk
 from . import gemm, kernel_cache
@@ -67,8 +69,11 @@ class Code:
         if job is not None:
             for text in job.told:
                 disk.tell(text, disk.where())  # workers warn of the folder alone
+        ends = job is not None and job.pool is not None and job.pool.closed
+        if ends and threading.current_thread() is not threading.main_thread():
+            raise CompileError("the process ends")  # nobody waits for the kernels of a background thread
         self.address = self.wanted.find()
-        if job is not None and job.error:
+        if job is not None and job.error and not ends:
             disk.tell(
                 f"kernels are compiled in this process, which waits for them: {job.error}\n"
                 f"  {TIERS}=0 does so without a warning",
