@@ -16,7 +16,6 @@ from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
-from .op_calls import LEAST
 from .op_calls import cotangents as kernel_cotangents
 from .pending import Value, saved_result
 from .saved import Packed
@@ -217,7 +216,7 @@ class BackwardEngine:
             return
         rules, operands, plain, out, cotangents = op.vjp, None, not self.create, record.out, self.cotangents
         adds = op.vjp_add is not None and plain and not self.anomaly
-        if plain and g.size >= self.heavy and not adds and LEAST.get(op, 1) <= g.size:
+        if op.eager_least <= g.size >= self.heavy and plain and not adds:
             edges = self._by_kernels(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)

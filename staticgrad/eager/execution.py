@@ -14,7 +14,6 @@ from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
 from .grad_mode import Mode, modes
-from .op_calls import LEAST
 from .op_calls import value as kernel_value
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
@@ -56,7 +55,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     elif plan:
         args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])
     data = None
-    if LEAST.get(op, 1) <= args[0]._data.size >= mode.heavy:
+    if op.eager_least <= args[0]._data.size >= mode.heavy:
         data = kernel_value(op, attrs, *[t._data for t in args])
     if data is None:
         try:

@@ -16,14 +16,13 @@ from .tape import Record
 if TYPE_CHECKING:
     from ..compiler.program import Program
 
-LEAST: dict[OpDef, int] = {}
-"""By op: the number of elements of the first operand from which a kernel computes it; see `least_of`."""
 NEVER = 1 << 62
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def least_of(op: OpDef) -> int:
-    """The measured number: a kernel beats NumPy sooner where NumPy makes temporaries or calls no vector code."""
+    """The number of elements of the first operand from which a kernel computes the op, as measured: a kernel beats NumPy sooner
+    where NumPy makes temporaries or calls no vector code. It is noted in the record."""
     emit = op.emit
     if isinstance(emit, Pointwise):
         least = NEVER if emit.memory != "as computed" else 32768 if emit.linear or emit.bilinear else 2048
@@ -31,15 +30,14 @@ def least_of(op: OpDef) -> int:
         least = 1024
     else:
         least = 1 if isinstance(emit, (Expand, Native)) and not op.sparse and op.pure else NEVER
-    LEAST[op] = least
+    object.__setattr__(op, "eager_least", least)
     return least
 
 
 def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     """op(*arrays) by its kernel; None where NumPy has to compute it."""
     first = arrays[0]
-    least = LEAST.get(op)
-    if first.size < (least_of(op) if least is None else least):
+    if first.size < (op.eager_least or least_of(op)):
         return None
     key: tuple[Any, ...]
     if attrs:
@@ -131,8 +129,7 @@ def cotangents(record: Record, g: np.ndarray, positions: tuple[int, ...], saved:
     saved: gives the value of an operand, or of the result for -1, as the rules would get it.
     """
     op, inputs = record.op, record.inputs
-    least = LEAST.get(op)
-    if g.size < (least_of(op) if least is None else least):
+    if g.size < (op.eager_least or least_of(op)):
         return None
     g, repeated = compact(g)
     try:

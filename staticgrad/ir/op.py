@@ -405,6 +405,9 @@ class OpDef:
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")
     """The kind of an effect, "" for other ops."""
+    eager_least: int = field(init=False, repr=False, compare=False, default=0)
+    """The number of elements of the first operand from which eager mode looks for a kernel; see `eager/op_calls.py`. 0: not
+    determined yet."""
     pure: bool = field(init=False, repr=False, default=True)
     """Whether the result depends only on inputs and attributes, so that the node may be interned, moved or dropped."""
 

@@ -15,6 +15,7 @@ from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast
+from .shaping import expand_dims_op, squeeze_op
 from .tangents import multilinear
 
 
@@ -91,11 +92,10 @@ def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     inner, other = x_shape[-1], y_shape[-2 if b > 1 else 0]
     if inner != other and inner is not None and other is not None:
         raise ShapeError(f"matmul: inner sizes differ, {shape_text(x_shape)} @ {shape_text(y_shape)}")
-    x2 = F.expand_dims(x, 0) if a == 1 else x
-    y2 = F.expand_dims(y, 1) if b == 1 else y
-    out = apply(matmul_op, x2, y2)
-    drop = ((-2,) if a == 1 else ()) + ((-1,) if b == 1 else ())
-    return F.squeeze(out, drop)
+    x2 = apply(expand_dims_op, x, axis=(0,)) if a == 1 else x
+    y2 = apply(expand_dims_op, y, axis=(1,)) if b == 1 else y
+    n = max(a, b, 2)
+    return apply(squeeze_op, apply(matmul_op, x2, y2), axis=((n - 2,) if a == 1 else ()) + ((n - 1,) if b == 1 else ()))
 
 
 @tensor_method()

@@ -121,7 +121,7 @@ expand_dims_op = define(
         attrs={"axis": at.new_axes},
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
         eval=_expand_dims_eval,
-        vjp=(lambda g, node, out, x: F.squeeze(g, node.attrs["axis"]),),
+        vjp=(lambda g, node, out, x: apply(squeeze_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(
                 node.type.shape,
@@ -156,7 +156,7 @@ squeeze_op = define(
         attrs={"axis": at.axes_of(0)},
         infer=_squeeze_infer,
         eval=lambda x, axis: x.squeeze(axis),
-        vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
+        vjp=(lambda g, node, out, x: apply(expand_dims_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
             keeps_order=True,
