@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StaticgradError
-from ..ir import Graph, Native, Node, View
+from ..ir import Graph, Node, View
 from ..locks import lock, rlock
 from ..signals import module
 from .grad_mode import kernels_setting, modes
@@ -156,7 +156,7 @@ class Requests:
             plan.wait()  # NumPy answers by itself until then
         except (StaticgradError, MemoryError):
             return NONE  # NumPy computes it, or raises the error
-        if not plan.simple or plan.draws or plan.results.late or _left_to_numpy(plan):
+        if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):
             return NONE
         plan.results.share(self.pools, SPARE)
         if len(self.pools) > SHAPES:  # the shapes of a program that has no end of them
@@ -180,19 +180,14 @@ class Requests:
             self.interval = None
 
 
-def _left_to_numpy(plan: Plan) -> bool:
-    """Whether NumPy does the same in less time: the large values are views or copies of operands, of which it makes views in no
-    time, or there is a product of a matrix and a vector, for which it calls the BLAS routine itself."""
+def _only_moves(plan: Plan) -> bool:
+    """Whether the large values are views or copies of operands: NumPy makes views of them in no time."""
     large = max((node.type.size for node in plan.ir.nodes), default=0)
 
     def small(node: Node) -> bool:
         return 8 * max(n.type.size for n in (node, *node.inputs)) < large
 
-    def of_vector(node: Node) -> bool:
-        return isinstance(node.op.emit, Native) and node.op.emit.scales and 1 in node.type.shape[-2:]
-
-    moves = all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in plan.ir.nodes)
-    return moves or any(of_vector(node) for node in plan.ir.nodes if not node.op.leaf)
+    return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in plan.ir.nodes)
 
 
 requests = Requests()

@@ -86,11 +86,17 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
         if kinds[0][1] not in FLOATS:
             return None
         out = append(graph, op, operands, attrs)
-        if out.dtype.kind not in "fb" or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True)):
+        if out.dtype.kind not in "fb" or _by_blas(out.node) or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True)):
             return None
         return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds)))
 
     return make
+
+
+def _by_blas(node: Node) -> bool:
+    """Whether it is a product of a matrix and a vector, for which NumPy calls the BLAS routine itself, in less time."""
+    emit = node.op.emit
+    return isinstance(emit, Native) and emit.scales and any(1 in n.type.shape[-2:] for n in (node, *node.inputs))
 
 
 def _inputs(out: Symbol) -> Sequence[Node]:
@@ -168,7 +174,7 @@ def _vjp_program(
         (given,) = placeholders(graph, [seed])
         operands = placeholders(graph, kinds)
         node = append(graph, op, operands, attrs).node
-        if node.type.dtype not in FLOATS or node.inputs != tuple([x.node for x in operands]):
+        if node.type.dtype not in FLOATS or _by_blas(node) or node.inputs != tuple([x.node for x in operands]):
             return None
         (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
         g = given if repeated is None else F.broadcast_to(given, node.type.shape)
