@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import re
@@ -27,6 +28,9 @@ class Launcher:
 
     def __init__(self, folder: Path, pythons: Mapping[str, str], seconds: float):
         self.folder, self.pythons, self.seconds = folder, pythons, seconds
+        self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        for part in ("staticgrad", "benchmarks"):  # as pip does with installed packages, the peers among them
+            compileall.compile_dir(ROOT / part, quiet=2)
 
     def installed(self, backend: str) -> bool:
         """Whether the backend's modules are found by its interpreter."""
@@ -52,7 +56,7 @@ class Launcher:
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         return subprocess.run(
             command,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | more,
+            env=self.environment | {"PYTHONPATH": os.pathsep.join(paths)} | more,
             cwd=ROOT,
             capture_output=True,
             text=True,
