@@ -86,7 +86,11 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
         if kinds[0][1] not in FLOATS:
             return None
         out = append(graph, op, operands, attrs)
-        if out.dtype.kind not in "fb" or _by_blas(out.node) or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True)):
+        if (
+            out.dtype.kind not in "fb"
+            or _by_blas(out.node)
+            or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
+        ):
             return None
         return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds)))
 

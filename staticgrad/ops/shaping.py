@@ -114,7 +114,7 @@ def _expand_dims_eval(x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return x.reshape(shape)
 
 
-expand_dims_op = define(
+expand_dims_op: OpDef = define(
     OpDef(
         name="expand_dims",
         backward="UnsqueezeBackward0",
@@ -150,7 +150,7 @@ def _drop(values: Sequence[Any], axis: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(v for i, v in enumerate(values) if i not in axis)
 
 
-squeeze_op = define(
+squeeze_op: OpDef = define(
     OpDef(
         name="squeeze",
         attrs={"axis": at.axes_of(0)},

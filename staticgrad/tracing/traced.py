@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..eager import inplace
+from ..eager.inplace_methods import METHODS
 from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
@@ -209,9 +209,8 @@ class Traced(Symbol):
         self._no_value(f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result")
 
 
-for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`
-    if getattr(_method, "__module__", "") == inplace.__name__:
-        setattr(Traced, _name, _method)
+for _name in METHODS:  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`
+    setattr(Traced, _name, vars(Tensor)[_name])
 
 
 class LostValue(Symbol):

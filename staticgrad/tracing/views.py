@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.grad_mode import modes
-from ..eager.inplace import index_error
+from ..eager.item_assignment import index_error
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Node, View

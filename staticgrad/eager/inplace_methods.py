@@ -1,0 +1,138 @@
+"""The methods that change a tensor in place, of tensors, of tensors under transforms, and refused by those of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ArgumentError, GraphError, ShapeError
+from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
+from ..types import check_unmasked, shape_text
+from . import item_assignment, random_fills
+from .inplace import check_change, replace
+from .tensor import Tensor
+
+
+def _inplace(name: str) -> Callable[..., Tensor]:
+    function = getattr(F, name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_change(self)
+        fresh = function(self, *args, **kwargs)
+        if getattr(fresh, "_drawn", False):
+            self._drawn = True
+        return replace(self, fresh, name + "_")
+
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
+    method.__name__ = name + "_"
+    method.__doc__ = f"`{name}` in place. Raises GradientError for a leaf that requires grad while recording."
+    return method
+
+
+for _name in INPLACE:
+    setattr(Tensor, _name + "_", _inplace(_name))
+
+for _dunder, _name in (
+    ("__iadd__", "add"), ("__isub__", "sub"), ("__imul__", "mul"), ("__itruediv__", "div"), ("__ipow__", "pow"),
+    ("__ifloordiv__", "floor_divide"), ("__imod__", "remainder"), ("__iand__", "bitwise_and"), ("__ior__", "bitwise_or"),
+    ("__ixor__", "bitwise_xor"), ("__ilshift__", "bitwise_left_shift"), ("__irshift__", "bitwise_right_shift"),
+):  # fmt: skip
+    setattr(Tensor, _dunder, getattr(Tensor, _name + "_"))
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of `digamma`, in place."""
+    check_change(self)
+    return replace(self, F.polygamma(n, self), "polygamma_")
+
+
+def _shape_kept(name: str, instead: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
+        raise ArgumentError(
+            f"{name}: a tensor keeps its shape and its memory, which records, views and compiled functions depend on",
+            f"write {instead}",
+        )
+
+    method.__name__ = name
+    method.__doc__ = f"Refused: write `{instead}`. Raises ArgumentError."
+    return method
+
+
+for _name, _call in (
+    ("squeeze_", "x.squeeze(dim)"), ("unsqueeze_", "x.unsqueeze(dim)"), ("transpose_", "x.transpose(dim0, dim1)"),
+    ("swapaxes_", "x.swapaxes(axis0, axis1)"), ("swapdims_", "x.swapdims(dim0, dim1)"), ("t_", "x.t()"),
+    ("resize_", "x.reshape(shape), or sg.empty(shape)"), ("resize_as_", "x.reshape(other.shape), or sg.empty_like(other)"),
+    ("as_strided_", "x.as_strided(size, stride)"), ("set_", "source.clone()"),
+):  # fmt: skip
+    setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
+
+
+def copy_(self: Tensor, value: TensorLike) -> Tensor:
+    """Take over the values of `value` (broadcast, cast to this dtype)."""
+    check_change(self)
+    if not hasattr(value, "shape"):
+        check_unmasked(value)
+        value = Tensor(np.asarray(value, self.dtype))
+    elif isinstance(value, np.ndarray):
+        value = Tensor(as_array(value))
+    try:
+        value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
+    except ShapeError as error:
+        raise ShapeError(f"copy_: {error.summary.removeprefix('broadcast_to: ')}") from None
+    return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
+
+
+def fill_(self: Tensor, value: TensorLike) -> Tensor:
+    """Set every element to a number."""
+    check_change(self)
+    check_unmasked(value)
+    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
+    if value.shape:
+        raise ShapeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.",
+            "copy_ takes the values of a tensor",
+        )
+    return replace(self, F.broadcast_like(value, self), "fill_")
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to 0."""
+    return fill_(self, 0)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the diagonal to a number."""
+    check_change(self)
+    if self.ndim < 2:
+        raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
+    mask = np.zeros(self.shape, bool)
+    np.fill_diagonal(mask, True, wrap)
+    return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")
+
+
+for _function in (copy_, polygamma_, fill_, zero_, fill_diagonal_):
+    setattr(Tensor, _function.__name__, _function)
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> NoReturn:
+        call = "x[index] = value" if name == "__setitem__" else f"x.{name}()"
+        raise GraphError(
+            f"{call}: {self.describe()} belongs to a graph, whose tensors are not changed in place",
+            "write y = f(x) for a new tensor; a Variable is changed by w.assign(value), w.assign_add(delta) or "
+            "w.assign_sub(delta), operations that a run does",
+        )
+
+    method.__name__ = name
+    return method
+
+
+_MODULES = {__name__, item_assignment.__name__, random_fills.__name__}
+METHODS = tuple(name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") in _MODULES)
+"""The names of all of them."""
+for _name in METHODS:
+    if not _name.startswith("__i"):  # x += y makes a new tensor, for Python has a meaning for it
+        setattr(Symbol, _name, _refused(_name))
+    setattr(Lifted, _name, getattr(Tensor, _name))

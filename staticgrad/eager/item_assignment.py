@@ -1,0 +1,115 @@
+"""`x[key] = value`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
+from ..ops.indexing import check_order
+from ..ops.placing import written
+from ..types import category, check_unmasked, shape_text
+from .grad_mode import modes
+from .inplace import check_change, of_a_graph, owner_of, part_written, replace, tracer
+from .pending import settle_all
+from .tape import touch
+from .tensor import Tensor
+
+
+def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
+    """self[key] = value, with gradients to both."""
+    check_change(self)
+    if isinstance(self, Lifted):
+        _set_lifted(self, key, value)
+        return
+    parts = (value, *(key if isinstance(key, tuple) else (key,)))
+    for part in parts:
+        if isinstance(part, Lifted):
+            raise misuse.transformed("setitem", part.level.name)
+    if tracer() is not None:
+        tracer().assign_item(self, key, value)
+        return
+    for part in parts:
+        if isinstance(part, Symbol):
+            raise of_a_graph("setitem", part)
+    check_unmasked(value)
+    value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+    if category(value.dtype) > category(self.dtype):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
+    keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    check_order(keys)
+    plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
+    owner = owner_of(self)
+    if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
+        _write(self._data, plain, value._data)
+        touch(self)
+        return
+    places = np.arange(self._data.size).reshape(self.shape)
+    try:
+        places = places[plain]
+    except IndexError as error:
+        raise index_error(error) from None
+    shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
+    try:
+        spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
+    except ShapeError:
+        raise _misfit(value.shape, places.shape) from None
+    if len(np.unique(places)) != places.size:
+        raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
+    mask, flat = part_written(self, places, cast("Tensor", spread))
+    replace(self, F.where(mask, flat, self), "setitem")
+
+
+def _set_lifted(x: Any, key: Any, value: Any) -> None:
+    """x[key] = value of a tensor under a transform: a new value with the elements that the key names replaced."""
+    value = value if isinstance(value, Operators) else np.asarray(value, x.dtype)
+    if category(value.dtype) > category(x.dtype):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
+    keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    value = F.astype(value, x.dtype)
+    masks = [k for k in keys if isinstance(k, Operators) and k.dtype == np.bool_]
+    if masks and len(keys) == 1:
+        mask = F.reshape(masks[0], (*masks[0].shape, *[1] * (x.ndim - masks[0].ndim)))
+        if value.shape:
+            raise ArgumentError("setitem: values for a mask depend on how many it names", "use sg.where(mask, value, x)")
+        replace(x, F.where(mask, value, x), "setitem")
+        return
+    places = F.getitem(np.arange(int(np.prod(x.shape))).reshape(x.shape), key)
+    shape = value.shape[max(value.ndim - len(places.shape), 0) :]
+    try:
+        spread = F.broadcast_to(F.reshape(value, shape), places.shape)
+    except ShapeError:
+        raise _misfit(value.shape, places.shape) from None
+    flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
+    replace(x, F.reshape(flat, x.shape), "setitem")
+
+
+def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
+    settle_all()
+    if not data.flags.writeable:
+        raise misuse.read_only("setitem")
+    try:
+        data[key] = value
+    except IndexError as error:
+        raise index_error(error) from None
+    except ValueError:
+        extents = np.shape(data[key])
+        lead = value.ndim - len(extents)
+        if lead <= 0 or value.shape[:lead] != (1,) * lead:
+            raise _misfit(value.shape, extents) from None
+        _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes only for some keys
+
+
+def index_error(error: IndexError) -> Exception:
+    kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
+    return kind(f"setitem: {error}")
+
+
+def _misfit(value: Any, places: Any) -> ShapeError:
+    return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
+
+
+Tensor.__setitem__ = __setitem__  # type: ignore[method-assign, assignment]
