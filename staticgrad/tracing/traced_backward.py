@@ -71,11 +71,10 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
     if not checked.retain:
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
-    for (key, _), g in zip(wanted, found, strict=True):
-        if g is not None:
-            _accumulate(tracer, key, g, create_graph)
-            for hook in _accumulated(tracer, key):
-                hook(key)
+    for key, g in _sums(wanted, found, create_graph):
+        _accumulate(tracer, key, g, create_graph)
+        for hook in _accumulated(tracer, key):
+            hook(key)
 
 
 def grad(
@@ -96,14 +95,21 @@ def grad(
     parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
     if not checked.retain:
         _free(tracer, checked.roots, order, {node for _, node in wanted})
-    sums: dict[int, Any] = {}
-    with _recording(create_graph):
-        for (key, _), g in zip(wanted, parts, strict=True):
-            if g is not None:
-                sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+    sums = {id(key): g for key, g in _sums(wanted, parts, create_graph)}
     found = [sums.get(id(_key(tracer, target))) for target in checked.targets]
     check_used(checked.targets, found, allow_unused)
     return tuple(found)
+
+
+def _sums(wanted: Sequence[tuple[Any, Node]], parts: Sequence[Traced | None], create: bool) -> list[tuple[Any, Traced]]:
+    """The gradient of each key that has one: the sum over the versions of a leaf, later ones first, as eager mode adds them."""
+    sums: dict[int, Any] = {}
+    with _recording(create):
+        for (key, _), g in reversed([*zip(wanted, parts, strict=True)]):
+            if g is not None:
+                sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+    keys = {id(key): key for key, _ in wanted}
+    return [(key, sums[number]) for number, key in keys.items() if number in sums]
 
 
 def _key(tracer: Tracer, target: Traced) -> Any:
