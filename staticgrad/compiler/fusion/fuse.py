@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import add
 
+from ...errors import VerifyError
 from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
@@ -113,6 +114,8 @@ class Fuser:
         self.scalars: list[Node] = []
         """One member of each group of scalar arithmetic, in the order in which they began."""
         self.decisions: list[Decision] = []
+        self.computed_in: dict[Node, set[Group]] = {}
+        """By node, all groups that compute it: a cheap value is computed in several."""
         for node in graph.nodes:
             if node.uniform is None:
                 uniform(node)  # operands first, so recursion stays shallow
@@ -138,9 +141,12 @@ class Fuser:
             group.outputs = [
                 n for n in group.members if n in self.results or ((waiting is None or waiting[n]) and self._leaves(n, group))
             ]
+        self.computed_in = {node: {group} for group in groups for node in group.members}
         for group in groups:
             for node in list(group.outputs):
                 self._recompute(node, group)
+        for group in groups:
+            self._verify(group)
         return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
 
     def _recompute(self, node: Node, group: Group) -> None:
@@ -150,22 +156,41 @@ class Fuser:
         needed = self._cheap(node, group)
         if needed is None:
             return
-        readers = {user: self.group_of.get(user) for user in self.users[node]}
-        others = {g for g in readers.values() if g is not group}
-        if None in others:
+        readers = {user: self.computed_in.get(user) for user in self.users[node]}
+        if None in readers.values():
             return
+        reading = {g for groups in readers.values() for g in groups or ()}
+        others = sorted(reading - {group}, key=lambda g: self.position[g.members[0]])
         try:
-            grown = [self._with(needed, other) for other in others if other is not None]
+            grown = [self._with(needed, other) for other in others]
         except FusionFailure:
             return
-        for grow in grown:
+        for grow, other in zip(grown, others, strict=True):
             grow()
+            for copied in needed:
+                self.computed_in[copied].add(other)
         group.outputs.remove(node)
-        if group not in readers.values():
+        if group not in reading:
             group.members.remove(node)
             group.growth = None
+            self.computed_in[node].discard(group)
         reason = "cheap: computed again rather than stored"
-        self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
+        self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g != {group})
+
+    def _verify(self, group: Group) -> None:
+        """Raises VerifyError where a kernel would read a value that no kernel stores."""
+        stack, seen = list(group.outputs), set(group.outputs)
+        while stack:
+            node = stack.pop()
+            for source in map(origin, node.inputs):
+                groups = self.computed_in.get(source)
+                if groups is None or source in seen:
+                    continue
+                if group in groups:
+                    seen.add(source)
+                    stack.append(source)
+                elif not any(source in g.outputs for g in groups):
+                    raise VerifyError(f"a kernel reads {source!r} for {node!r}, which no kernel stores")
 
     def _cheap(self, node: Node, group: Group) -> list[Node] | None:
         """A value and those that its group doesn't store from which it is computed; None where they are not cheap: values

@@ -110,6 +110,17 @@ def test_cheap_values_are_computed_again_rather_than_stored():
     assert any("cheap: computed again rather than stored" in text for text in reasons(plan, True))
 
 
+def test_a_value_is_computed_again_where_a_copy_of_its_reader_is():
+    """The comparison is read by the selection, which the kernel of the sum over rows computes again."""
+    b = Bench()
+    x, w, v = b.feed(1), b.feed(4, 1), b.feed(4)
+    y = F.sin(F.maximum(x, w)) ** 2
+    z = F.sin(F.where(y > v, y, v * 2) ** 2)
+    (first,) = gradients([F.sum(z)], [x])
+    (second,) = gradients([F.sum(first * first)], [x])
+    b.check(first, second)
+
+
 def test_dear_values_are_stored():
     b = Bench()
     x = b.feed(4, 5)
