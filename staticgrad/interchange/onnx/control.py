@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...eager import Tensor
 from ...errors import ArgumentError, TraceError
 from ...operators import F, Symbol
 from .records import READERS, Call, Reader, T, reader
@@ -25,23 +26,37 @@ def _detached(x: T) -> T:
 
 
 def _tensors(results: Sequence[T]) -> list[T]:
-    return [F.identity(x) for x in results]
+    return [x if isinstance(x, (Tensor, Symbol)) else Tensor(x) for x in results]
 
 
 def _scalar(x: T) -> Any:
     return np.asarray(_detached(x)).reshape(()).item()
 
 
+def may_end(block: Any) -> bool:
+    """Whether the condition that a loop's body returns can differ from the one that it gets, which is true."""
+    name, given = block.outputs[0], block.inputs[1]
+    by_output = {output: step for step in block.steps for output in step.outputs}
+    while name != given:
+        if name in block.constants:
+            return not bool(block.constants[name])
+        step = by_output.get(name)
+        if step is None or step.op not in ("Identity", "Constant", "Cast"):
+            return True
+        if step.op == "Constant":
+            return not bool(np.all(step.attrs.get("value", False)))
+        name = step.inputs[0]
+    return False
+
+
 @reader("Loop", raw=True)
 def _loop(most: T, condition: T, *start: T, body: Any, call: Call) -> T:
     step = call.body(body)
     n = len(start)
-    known = not any(isinstance(x, Symbol) for x in (most, condition, *start)) and not call.body(body, "captures symbols")
-    if known:
+    if not (call.symbolic or any(isinstance(x, Symbol) for x in (most, condition, *start))):
         return _repeated(step, most, condition, start, n)
     count = None if most is None or isinstance(most, Symbol) else int(_scalar(most))
-    ends = call.body(body, "may end")
-    if not ends and count is not None and (condition is None or not isinstance(condition, Symbol)):
+    if not may_end(body) and count is not None and (condition is None or not isinstance(condition, Symbol)):
         count = count if condition is None or _scalar(condition) else 0
         always = np.asarray(True)
 

@@ -172,10 +172,6 @@ class Run:
         """A graph inside a node as a function of its inputs."""
 
         def call(*args: Any) -> Any:
-            if args[:1] == ("captures symbols",):
-                return any(isinstance(outer.get(n), Symbol) for s in all_steps(block) for n in s.inputs)
-            if args[:1] == ("may end",):
-                return _may_end(block)
             values = {**outer, **block.constants, **dict(zip(block.inputs, args, strict=False))}
             self.block(block, values)
             return [values[name] for name in block.outputs]
@@ -199,7 +195,7 @@ class Run:
             inside |= dict.fromkeys(block.inputs[len(inputs) :])
             inside[""] = None
             self.block(block, inside)
-            results: Any = tuple(inside[name] for name in block.outputs[: len(step.outputs)])
+            results: Any = tuple(inside.get(name) for name in block.outputs[: len(step.outputs)])
         else:
             results = self.call(step, inputs, opset, values)
         results = results if isinstance(results, tuple) else (results,)
@@ -213,7 +209,9 @@ class Run:
         assert record is not None
         attrs = dict(step.attrs)
         if "call" in record.names:
-            attrs["call"] = Call(opset, _count(step.outputs), lambda body, ask=None: _asked(self.inner(body, values), ask))
+            bodies = [body for body in attrs.values() if isinstance(body, Block)]
+            symbolic = any(isinstance(values.get(n), Symbol) for body in bodies for inner in all_steps(body) for n in inner.inputs)
+            attrs["call"] = Call(opset, _count(step.outputs), lambda body: self.inner(body, values), symbolic)
         write = record.write
         if record.raw:
             return write(*inputs, **attrs)
@@ -226,26 +224,6 @@ class Run:
             if graph is None or state.tracer is not None:
                 raise
             return _deferred(graph, lambda *xs: write(*xs, **attrs), inputs, record.values)
-
-
-def _asked(call: Callable[..., Any], ask: str | None) -> Any:
-    return call if ask is None else call(ask)
-
-
-def _may_end(block: Block) -> bool:
-    """Whether the condition that a loop's body returns can differ from the one that it gets, which is true."""
-    name, given = block.outputs[0], block.inputs[1]
-    by_output = {output: step for step in block.steps for output in step.outputs}
-    while name != given:
-        if name in block.constants:
-            return not bool(block.constants[name])
-        step = by_output.get(name)
-        if step is None or step.op not in ("Identity", "Constant", "Cast"):
-            return True
-        if step.op == "Constant":
-            return not bool(np.all(step.attrs.get("value", False)))
-        name = step.inputs[0]
-    return False
 
 
 def _count(outputs: Sequence[str]) -> int:

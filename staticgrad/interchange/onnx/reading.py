@@ -86,11 +86,12 @@ class Parser:
         domain = "" if node.domain == "ai.onnx" else node.domain
         attrs = {}
         for attribute in node.attribute:
-            if attribute.ref_attr_name:
-                if given.get(attribute.ref_attr_name) is not None:
-                    attrs[attribute.name] = given[attribute.ref_attr_name]
-                continue
-            attrs[attribute.name] = self.attribute(attribute, opsets)
+            if not attribute.ref_attr_name:
+                attrs[attribute.name] = self.attribute(attribute, opsets)
+            elif given.get(attribute.ref_attr_name) is not None:
+                attrs[attribute.name] = given[attribute.ref_attr_name]
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            node = _resolved(node, attrs)
         step = Step(node.op_type, domain, node.name, list(node.input), list(node.output), attrs, READERS.get((domain, node.op_type)), proto=node)
         function = self.functions.get((domain, node.op_type))
         if function is not None:
@@ -145,6 +146,19 @@ class Parser:
             name: self.attribute(a.default_value, opsets) for name, a in schema.attributes.items() if a.default_value.name
         }
         return self.function(function, {**defaults, **step.attrs})
+
+
+def _resolved(node: onnx.NodeProto, attrs: Mapping[str, Any]) -> Any:
+    """The node with the values of attributes that refer to those of a function."""
+    import onnx
+
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    kept = [a for a in node.attribute if not a.ref_attr_name]
+    given = [onnx.helper.make_attribute(a.name, attrs[a.name]) for a in node.attribute if a.ref_attr_name and a.name in attrs]
+    del made.attribute[:]
+    made.attribute.extend([*kept, *given])
+    return made
 
 
 def _type_proto(kind: Any) -> Any:

@@ -46,6 +46,8 @@ class Call:
     """The number of results that the node names, absent ones before the last included."""
     body: Callable[..., Callable[..., list[Any]]]
     """body(graph attribute) -> function of its inputs that returns its outputs; it sees the values around the node."""
+    symbolic: bool
+    """Whether its graphs read symbols from around the node."""
 
 
 READERS: dict[tuple[str, str], Reader] = {}

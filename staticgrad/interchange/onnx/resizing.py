@@ -18,13 +18,13 @@ Ints = tuple[int, ...] | None
 def _place(mode: str, out: np.ndarray, extent: int, count: int, scale: float, roi: tuple[float, float]) -> np.ndarray:
     """The coordinate in the input of each element of the output."""
     if mode == "align_corners":
-        return out * ((extent - 1) / (count - 1)) if count > 1 else out * 0.0
+        return out * ((extent - 1) / (extent * scale - 1)) if count > 1 else out * 0.0
     if mode == "asymmetric":
         return out / scale
     if mode == "tf_crop_and_resize":
         start, end = roi
         if count > 1:
-            return start * (extent - 1) + out * ((end - start) * (extent - 1) / (count - 1))
+            return start * (extent - 1) + out * ((end - start) * (extent - 1) / (extent * scale - 1))
         return np.full(count, 0.5 * (start + end) * (extent - 1))
     if mode == "half_pixel_symmetric":
         adjustment = count / (extent * scale)

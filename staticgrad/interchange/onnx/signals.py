@@ -13,7 +13,7 @@ from .records import T, dtype_of, reader
 
 def _complex(x: T) -> T:
     """The complex numbers whose parts the last axis holds; of an axis of one, real numbers."""
-    return x[..., 0] if x.shape[-1] == 1 else F.view_as_complex(F.contiguous(x))
+    return x[..., 0] if x.shape[-1] == 1 else F.view_as_complex(x.contiguous())
 
 
 @reader("DFT", values=(1, 2))

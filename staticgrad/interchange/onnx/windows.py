@@ -82,7 +82,7 @@ def _conv_transpose(
         wanted = output_shape[-axes:] if output_shape is not None else [n * s for n, s in zip(x.shape[2:], steps, strict=True)]
         edges = []
         for have, want in zip(full, wanted, strict=True):
-            total = max(have - want, 0)
+            total = have - want
             small, large = total // 2, total - total // 2
             edges.append((large, small) if auto_pad == "SAME_LOWER" or (auto_pad == "NOTSET") else (small, large))
         if auto_pad == "NOTSET":
@@ -91,7 +91,10 @@ def _conv_transpose(
         edges = _pads(auto_pad, pads, x.shape[2:], kernel, steps, spread)
     # a stride above the dilation may leave out the extra elements: they are zeros at the end
     result = _named("conv_transpose", axes)(x, weight, None, steps, 0, 0, group, spread)
-    result = _padded(result, [(0, e) for e in extra])
+    short = [max(-low - high, 0) for low, high in edges]
+    edges = [(0, 0) if s else edge for s, edge in zip(short, edges, strict=True)]
+    full = [n + s for n, s in zip(full, short, strict=True)]
+    result = _padded(result, [(0, e + s) for e, s in zip(extra, short, strict=True)])
     result = result[(slice(None), slice(None), *(slice(low, n - high) for (low, high), n in zip(edges, full, strict=True)))]
     return result if bias is None else result + F.reshape(bias, (1, -1) + (1,) * axes)
 
