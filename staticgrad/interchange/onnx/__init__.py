@@ -8,7 +8,9 @@ from ..extras import need
 
 need("onnx", "onnx")
 
-from .model import OnnxModule  # noqa: E402 - the readers need the library
+from .exporting import export  # noqa: E402 - these need the library
+from .model import OnnxModule  # noqa: E402
+from .writing import UnwrittenError  # noqa: E402
 
 
 def load(source: Any, *, trainable: bool = True) -> OnnxModule:
@@ -21,4 +23,4 @@ def load(source: Any, *, trainable: bool = True) -> OnnxModule:
     return OnnxModule(source, trainable=trainable)
 
 
-__all__ = ["OnnxModule", "load"]
+__all__ = ["OnnxModule", "UnwrittenError", "export", "load"]

@@ -12,10 +12,7 @@ from ...errors import ArgumentError, GraphError, UnknownExtentError
 from ...nn import Module, Parameter
 from ...operators import Symbol, frontends, state
 from ...ops.control.subgraph_tracing import symbol
-from ...ops.deferred import Definition, Written, defer, value_of
-from ...ir.interpret import interpret
-from ...ir import REGISTRY, Graph
-from ...types import type_of
+from ...ops.deferred import Definition, defer, value_of
 from .reading import Block, Parser, Step, all_steps, parsed
 from .records import Call
 
@@ -251,38 +248,18 @@ def _known(x: Any) -> Any:
 
 
 def _folded(write: Callable[..., Any], arrays: Sequence[Any], known: Sequence[int]) -> Any:
-    """The result for arrays, as arrays. In a trace it is computed by the interpreter, because the trace would record it."""
-    if not (frontends.tracing and state.tracer is not None):
+    """The result for arrays, as arrays: computed now, and no part of a trace."""
+    tracer, deferral = state.tracer, state.deferral
+    state.tracer = state.deferral = None
+    try:
         found = write(*(x if x is None or i in known else Tensor(x) for i, x in enumerate(arrays)))
-        return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
-    places = [i for i, x in enumerate(arrays) if x is not None and i not in known]
-
-    def put(symbols: Sequence[Any]) -> list[Any]:
-        operands = [x for x in arrays]
-        for i, x in zip(places, symbols, strict=True):
-            operands[i] = x
-        found = write(*operands)
-        several.append(isinstance(found, tuple))
-        plain.append(found)
-        return list(found) if isinstance(found, tuple) else [found]
-
-    several: list[bool] = []
-    plain: list[Any] = []
-    if not places:
-        found = write(*arrays)
-        return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
-    leaves = Graph()
-    kinds = [type_of(arrays[i]) for i in places]
-    nodes = [(leaves.add(REGISTRY["placeholder"], (), {"type": k}, k), k) for k in kinds]
-    made = Written(Definition(put), nodes, {p: arrays[i] for p, i in enumerate(places)}, None)
-    feeds = dict(zip(made.parameters, (arrays[i] for i in places), strict=True))
-    found = interpret(made.graph, made.results, feeds)
-    results = tuple(np.asarray(found[r]) for r in made.results)
-    return results if several[-1] else results[0]
+    finally:
+        state.tracer, state.deferral = tracer, deferral
+    return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
 
 
 def _plain(x: Any) -> Any:
-    return x.detach().numpy() if isinstance(x, Tensor) else x
+    return x._data if isinstance(x, Tensor) else x
 
 
 def _deferred(graph: Any, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]) -> Any:
