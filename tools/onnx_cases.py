@@ -1,8 +1,8 @@
 """Write `docs/onnx_cases.md`: which of ONNX's node cases a loaded model passes, and why others don't.
 
-    python -m tools.onnx_cases                   # all cases eagerly: about a minute
-    python -m tools.onnx_cases --mode compiled   # under sg.compile; prints, and writes nothing
-    python -m tools.onnx_cases -k reduce -v      # those whose name contains a text, with their errors
+python -m tools.onnx_cases                   # all cases eagerly: about a minute
+python -m tools.onnx_cases --mode compiled   # under sg.compile; prints, and writes nothing
+python -m tools.onnx_cases -k reduce -v      # those whose name contains a text, with their errors
 """
 
 from __future__ import annotations

@@ -112,7 +112,14 @@ def _scan(
         ]
         return tuple(F.stack(list(column)) for column in zip(*samples, strict=True))
     return _scanned(
-        step, inputs, num_scan_inputs, scan_input_axes, scan_input_directions, scan_output_axes, scan_output_directions, call.outputs
+        step,
+        inputs,
+        num_scan_inputs,
+        scan_input_axes,
+        scan_input_directions,
+        scan_output_axes,
+        scan_output_directions,
+        call.outputs,
     )
 
 

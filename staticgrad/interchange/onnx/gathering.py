@@ -31,7 +31,10 @@ def _gather_elements(x: T, index: T, *, axis: int = 0) -> T:
 def _places(x: T, index: T, batch: int) -> tuple[T, ...]:
     """The key that picks what the last axis of `index` points at, after `batch` axes that both have."""
     depth = index.shape[-1]
-    grid = [np.arange(extent).reshape([-1 if i == b else 1 for i in range(index.ndim - 1)]) for b, extent in enumerate(x.shape[:batch])]
+    grid = [
+        np.arange(extent).reshape([-1 if i == b else 1 for i in range(index.ndim - 1)])
+        for b, extent in enumerate(x.shape[:batch])
+    ]
     return (*grid, *(_wrapped(index[..., i], x.shape[batch + i]) for i in range(depth)))
 
 
@@ -62,7 +65,9 @@ def _scatter_nd(x: T, index: T, updates: T, *, reduction: str = "none") -> T:
     if not depth:
         raise ArgumentError("ONNX ScatterND: indices without a last axis")
     strides = np.cumprod([1, *reversed(head[1:])])[::-1]
-    flat = sum((F.astype(_wrapped(index[..., i], head[i]), np.int64) * int(strides[i]) for i in range(depth)), start=np.int64(0))
+    flat = sum(
+        (F.astype(_wrapped(index[..., i], head[i]), np.int64) * int(strides[i]) for i in range(depth)), start=np.int64(0)
+    )
     width = int(np.prod(tail, dtype=np.int64))
     rows = F.reshape(x, (-1, width))
     values = F.reshape(updates, (-1, width))

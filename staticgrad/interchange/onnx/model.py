@@ -142,8 +142,10 @@ def _fold(module: OnnxModule, block: Block, constants: Values) -> Values:
     run = Run(module._parser)
     rest = []
     for step in block.steps:
-        fixed = step.reader is not None and all(name in known for name in step.inputs if name) and not any(
-            isinstance(value, Block) for value in step.attrs.values()
+        fixed = (
+            step.reader is not None
+            and all(name in known for name in step.inputs if name)
+            and not any(isinstance(value, Block) for value in step.attrs.values())
         )
         if fixed and not step.op.startswith("Random"):
             run.step(step, known, block.opsets)
@@ -207,7 +209,9 @@ class Run:
         attrs = dict(step.attrs)
         if "call" in record.names:
             bodies = [body for body in attrs.values() if isinstance(body, Block)]
-            symbolic = any(isinstance(values.get(n), Symbol) for body in bodies for inner in all_steps(body) for n in inner.inputs)
+            symbolic = any(
+                isinstance(values.get(n), Symbol) for body in bodies for inner in all_steps(body) for n in inner.inputs
+            )
             attrs["call"] = Call(opset, _count(step.outputs), lambda body: self.inner(body, values), symbolic)
         write = record.write
         if record.raw:
@@ -277,5 +281,3 @@ def _deferred(graph: Any, write: Callable[..., Any], inputs: Sequence[Any], know
 
     results = defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places])
     return tuple(results) if several[-1] else results[0]
-
-

@@ -24,7 +24,9 @@ def _batch_normalization(
         return F.astype(x * _channels(x, factor) + _channels(x, bias - mean * factor), x.dtype)
     axes = (0, *range(2, x.ndim))
     now, spread = F.mean(x, axes), F.var(x, axes, correction=0)
-    result = (x - _channels(x, now)) / F.sqrt(_channels(x, spread) + like(epsilon, x)) * _channels(x, scale) + _channels(x, bias)
+    result = (x - _channels(x, now)) / F.sqrt(_channels(x, spread) + like(epsilon, x)) * _channels(x, scale) + _channels(
+        x, bias
+    )
     kept = like(momentum, mean)
     return (result, mean * kept + now * (1 - kept), var * kept + spread * (1 - kept))[: call.outputs]
 

@@ -92,7 +92,16 @@ class Parser:
                 attrs[attribute.name] = given[attribute.ref_attr_name]
         if any(attribute.ref_attr_name for attribute in node.attribute):
             node = _resolved(node, attrs)
-        step = Step(node.op_type, domain, node.name, list(node.input), list(node.output), attrs, READERS.get((domain, node.op_type)), proto=node)
+        step = Step(
+            node.op_type,
+            domain,
+            node.name,
+            list(node.input),
+            list(node.output),
+            attrs,
+            READERS.get((domain, node.op_type)),
+            proto=node,
+        )
         function = self.functions.get((domain, node.op_type))
         if function is not None:
             step.reader, step.inner = None, self.function(function, attrs)
@@ -138,7 +147,9 @@ class Parser:
             function = schema.function_body
         elif schema.has_context_dependent_function:
             inputs = [_type_proto(t) for t in types]
-            text = schema.get_context_dependent_function(step.proto.SerializeToString(), [i.SerializeToString() for i in inputs])
+            text = schema.get_context_dependent_function(
+                step.proto.SerializeToString(), [i.SerializeToString() for i in inputs]
+            )
             function = onnx.FunctionProto.FromString(text)
         else:
             return None
@@ -202,5 +213,3 @@ def parsed(source: Any) -> tuple[onnx.ModelProto, str]:
     except Exception as error:  # of the protocol buffers' library
         raise GraphError(f"onnx.load: {path} is no ONNX model: {error}") from None
     return model, os.path.dirname(os.path.abspath(path))
-
-

@@ -18,7 +18,9 @@ DEFAULTS = {"LeakyRelu": 0.01, "ThresholdedRelu": 1.0, "Elu": 1.0, "HardSigmoid"
 SECOND = {"HardSigmoid": 0.5, "Affine": 0.0, "ScaledTanh": 1.0}
 
 
-def _activations(names: Names, alphas: Any, betas: Any, default: Sequence[str], directions: int) -> list[list[Callable[[T], T]]]:
+def _activations(
+    names: Names, alphas: Any, betas: Any, default: Sequence[str], directions: int
+) -> list[list[Callable[[T], T]]]:
     """The activation functions of each direction."""
     given = list(names) if names else [*default] * directions
     first, second = list(alphas or ()), list(betas or ())
@@ -46,7 +48,13 @@ def _activation(name: str, alpha: float, beta: float) -> Callable[[T], T]:
 
 
 def _layer(
-    x: T, lengths: T, states: Sequence[T], layout: int, direction: str, step: Callable[[int], Step], prepare: Callable[[T, int], T]
+    x: T,
+    lengths: T,
+    states: Sequence[T],
+    layout: int,
+    direction: str,
+    step: Callable[[int], Step],
+    prepare: Callable[[T, int], T],
 ) -> tuple[T, ...]:
     """The states after each step of each direction, and the last ones. prepare: the part of the gates that needs no state."""
     x = F.swapaxes(x, 0, 1) if layout else x

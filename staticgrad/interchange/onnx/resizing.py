@@ -203,4 +203,3 @@ def _largest_of_taps(images: T, y: T, z: T, height: int, width: int, ratio: int)
             taken = F.take_along_axis(flat, index, 2) * F.reshape(factor, (n, 1, -1))
             best = taken if best is None else F.maximum(best, taken)
     return F.amax(F.reshape(best, (n, c, height, ratio, width, ratio)), (3, 5))
-

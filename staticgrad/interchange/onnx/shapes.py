@@ -10,7 +10,8 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...functional import pad as pad_edges
-from ...operators import F
+from ...ir import REGISTRY
+from ...operators import F, apply
 from .records import READERS, Call, Reader, T, dtype_of, reader
 
 READERS["", "Identity"] = Reader("Identity", lambda x: x, raw=True)
@@ -54,12 +55,21 @@ def _eye_like(x: T, *, dtype: int | None = None, k: int = 0) -> T:
 
 @reader("Shape", raw=True)
 def _shape(x: T, *, start: int = 0, end: int | None = None) -> T:
-    return np.array(x.shape[start:end], np.int64)
+    axes = range(x.ndim)[start:end]
+    if None not in x.shape:
+        return np.array([x.shape[axis] for axis in axes], np.int64)
+    return F.stack([F.reshape(_extent(x, axis), ()) for axis in axes])  # known in the run
+
+
+def _extent(x: T, axis: int) -> T:
+    if x.shape[axis] is not None:
+        return np.asarray(x.shape[axis], np.int64)
+    return apply(REGISTRY["count"], x, axis=(axis,), dtype=np.dtype(np.int64))
 
 
 @reader("Size", raw=True)
 def _size(x: T) -> T:
-    return np.array(math.prod(x.shape), np.int64)
+    return F.prod(_shape(x)) if None in x.shape else np.array(math.prod(x.shape), np.int64)
 
 
 @reader("Reshape", values=(1,))
@@ -155,7 +165,10 @@ def _pad(
     half = len(given) // 2
     edges = {axis: (given[i], given[i + half]) for i, axis in enumerate(chosen)}
     if any(edge < 0 for pair in edges.values() for edge in pair):
-        cut = [slice(max(-low, 0), x.shape[a] - max(-high, 0)) for a, (low, high) in ((a, edges.get(a, (0, 0))) for a in range(x.ndim))]
+        cut = [
+            slice(max(-low, 0), x.shape[a] - max(-high, 0))
+            for a, (low, high) in ((a, edges.get(a, (0, 0))) for a in range(x.ndim))
+        ]
         x = x[tuple(cut)]
         edges = {axis: (max(low, 0), max(high, 0)) for axis, (low, high) in edges.items()}
     if mode == "constant":
@@ -239,5 +252,3 @@ def _center_crop_pad(x: T, shape: T, *, axes: tuple[int, ...] | None = None) -> 
 @reader("BitCast", values=(0,))
 def _bit_cast(x: T, *, to: int) -> T:
     return x.view(dtype_of(to))
-
-

@@ -17,9 +17,7 @@ def _complex(x: T) -> T:
 
 
 @reader("DFT", values=(1, 2))
-def _dft(
-    x: T, length: T = None, axis_input: T = None, *, axis: int | None = None, inverse: int = 0, onesided: int = 0
-) -> T:
+def _dft(x: T, length: T = None, axis_input: T = None, *, axis: int | None = None, inverse: int = 0, onesided: int = 0) -> T:
     along = int(axis_input) if axis_input is not None else 1 if axis is None else axis
     along = along % x.ndim if along < 0 else along
     n = None if length is None else int(length)
@@ -148,4 +146,3 @@ def _non_max_suppression(
                 kept.append(int(i))
         found += [(b, c, i) for i in kept]
     return np.array(found, np.int64).reshape(-1, 3)
-

@@ -25,7 +25,9 @@ def _named(kind: str, axes: int) -> Any:
     return function
 
 
-def _pads(auto_pad: str, pads: Ints, extents: Sequence[int], kernel: Sequence[int], steps: Sequence[int], spread: Sequence[int]) -> list[tuple[int, int]]:
+def _pads(
+    auto_pad: str, pads: Ints, extents: Sequence[int], kernel: Sequence[int], steps: Sequence[int], spread: Sequence[int]
+) -> list[tuple[int, int]]:
     """The elements before and after each axis."""
     n = len(extents)
     if auto_pad in ("NOTSET", "") or pads is not None:

@@ -148,7 +148,10 @@ def _remainder(b: Scope, node: Node, x: Name, y: Name) -> Name:
     if node.type.dtype.kind != "f":
         return b.add("Mod", [x, y], fmod=0)
     rest = b.add("Mod", [x, y], fmod=1)
-    wrong = b.add("And", [b.add("Less", [b.add("Mul", [rest, y]), b.like(0, node)]), b.add("Not", [b.add("Equal", [rest, b.like(0, node)])])])
+    wrong = b.add(
+        "And",
+        [b.add("Less", [b.add("Mul", [rest, y]), b.like(0, node)]), b.add("Not", [b.add("Equal", [rest, b.like(0, node)])])],
+    )
     return b.add("Where", [wrong, b.add("Add", [rest, y]), rest])
 
 

@@ -127,6 +127,11 @@ def body_type(node: Node) -> tuple[np.dtype, tuple[Any, ...]]:
     return node.type.dtype, node.type.shape
 
 
+def _flipped(b: Scope, x: Name) -> Name:
+    """From the last row to the first."""
+    return b.add("Slice", [x, b.ints([-1]), b.ints([np.iinfo(np.int64).min]), b.ints([0]), b.ints([-1])])
+
+
 @writer("loop")
 def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
     """A Scan where the number of iterations is that of the stacks or a constant; a Loop for a condition."""
@@ -150,15 +155,17 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
         inside = [(b.name("state"), p.type.dtype, p.type.shape) for p in loop.carry_params]
         given = [(b.name(name), dtype, shape) for name, dtype, shape in items]
         declared = [value_info(*entry) for entry in (*inside, *given)]
-        names = [*const_names, *(name for name, _, _ in inside), *(name for name, _, _ in given[: len(params) - consts - carries])]
+        names = [
+            *const_names,
+            *(name for name, _, _ in inside),
+            *(name for name, _, _ in given[: len(params) - consts - carries]),
+        ]
         graph = _graph(b, loop.body, names, declared)
-        back = int(node.attrs["reverse"])
-        made = b.add(
-            "Scan", [*starts, *stacks], outputs=len(loop.body.results), body=graph, num_scan_inputs=len(stacks),
-            scan_input_directions=[back] * len(stacks),
-            **({"scan_output_directions": [back] * len(loop.items)} if loop.items else {}),
-        )  # fmt: skip
-        return made if isinstance(made, tuple) else (made,)
+        back = node.attrs["reverse"]
+        stacks = [_flipped(b, stack) for stack in stacks] if back else stacks
+        made = b.add("Scan", [*starts, *stacks], outputs=len(loop.body.results), body=graph, num_scan_inputs=len(stacks))
+        made = made if isinstance(made, tuple) else (made,)
+        return (*made[:carries], *(_flipped(b, y) if back else y for y in made[carries:]))
     inside = [(b.name("state"), p.type.dtype, p.type.shape) for p in loop.carry_params]
     number, going = b.name("iteration"), b.name("going")
     scope, results = b.body(loop.body, [], dict(zip(params, [*const_names, *(n for n, _, _ in inside)], strict=True)))
