@@ -79,6 +79,7 @@ from .errors import (
     VerifyError,
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
+from .interchange import protocols
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
@@ -115,6 +116,7 @@ from .types import (
     uint8,
 )
 
+protocols.enter()
 bool = bool_
 cdouble = complex128
 cfloat = complex64
