@@ -79,6 +79,7 @@ from .errors import (
     VerifyError,
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
+from .interchange import protocols
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
@@ -115,6 +116,7 @@ from .types import (
     uint8,
 )
 
+protocols.enter()
 bool = bool_
 cdouble = complex128
 cfloat = complex64
@@ -143,6 +145,7 @@ if TYPE_CHECKING:
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
+    from .interchange import onnx
     from .interchange.graph_json import from_json, to_json
     from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .serialization import load, save
@@ -183,6 +186,7 @@ _MODULES = {
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
     ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
+    ".interchange": ("onnx",),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
     ".static": (
@@ -345,7 +349,7 @@ __all__ = [
     "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
     "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
     "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad",
-    "no_op", "numel", "ones", "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint",
+    "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint",
     "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor",
     "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",

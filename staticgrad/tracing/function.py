@@ -519,6 +519,18 @@ class CompiledFunction(Generic[Arguments, Output]):
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
         return CompiledFunction(self.fn, *self.settings)  # functions are not copied either
 
+    def __reduce__(self) -> Any:
+        """A decorated function by its name, as Python's functions; any other by what is compiled, to be traced again."""
+        found: Any = sys.modules.get(getattr(self.fn, "__module__", ""))
+        for name in getattr(self.fn, "__qualname__", "<none>").split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return self.fn.__qualname__
+        owner = getattr(self.fn, "__self__", None)
+        if owner is not None and not isinstance(owner, type):
+            return getattr, (owner, self.fn.__name__)
+        return type(self), (self.fn, *self.settings)
+
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
 

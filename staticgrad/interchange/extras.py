@@ -1,0 +1,21 @@
+"""Libraries that only some uses need: the error that names the extra which installs them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from ..errors import StaticgradError
+
+
+class MissingExtra(StaticgradError, ImportError):
+    """A library is not installed that an optional part of this package needs.
+
+    Examples:
+        `sg.onnx.load("model.onnx")` without the package `onnx`; `pip install "staticgrad[onnx]"` installs it.
+    """
+
+
+def need(library: str, extra: str) -> None:
+    """Raises MissingExtra unless a library is installed."""
+    if importlib.util.find_spec(library) is None:
+        raise MissingExtra(f"{library} is not installed", f'pip install "staticgrad[{extra}]"')

@@ -1,0 +1,205 @@
+"""`sg.onnx.export`: functions, modules and graphs as ONNX files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...eager import Tensor
+from ...errors import ArgumentError, GraphError
+from ...ir import Graph, Node
+from ...nn import Module
+from ...operators import Symbol
+from ...ops.control.subgraph_tracing import symbol
+from ...ops.pytree import flatten
+from ...static import Graph as StaticGraph
+from ...static import get_default_session, placeholder
+from . import write_elementwise, write_layers, write_shapes
+from .writing import OPSET, Name, Scope, value_info
+
+FAMILIES = (write_elementwise, write_shapes, write_layers)
+"""The modules that enter writers."""
+
+
+def export(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    args: Any = (),
+    *,
+    input_names: Sequence[str] = (),
+    output_names: Sequence[str] = (),
+    session: Any = None,
+) -> Any:
+    """Write a function, module or graph as an ONNX model, which is checked and returned as a `ModelProto`.
+
+    model: a module, a function of tensors or what `sg.compile` made of one, called with `args` on placeholders of their shapes
+    and dtypes; modules are written as in `eval()`. Or a graph: its placeholders are the inputs, `graph.outputs` the outputs, and
+    variables have their values in `session` (the default one for None), those that stand for eager tensors the tensors'. path:
+    the file; None writes none. Parameters keep their names, others are constants.
+
+    Extents are those of `args`. The model is of op set 18. Raises UnwrittenError for an operation without an ONNX counterpart,
+    with the line that it came from.
+
+    Examples:
+        >>> layer = sg.nn.Linear(3, 2)
+        >>> model = sg.onnx.export(layer, args=(sg.ones(4, 3),))
+        >>> [node.op_type for node in model.graph.node]
+        ['Transpose', 'MatMul', 'Add']
+        >>> sg.onnx.load(model)(sg.ones(4, 3)).shape
+        (4, 2)
+    """
+    if isinstance(model, Graph):
+        graph, inputs = model, [node for node in model.nodes if node.op.leaf == "placeholder" and not _fed(model, node)]
+        outputs = dict(getattr(model, "outputs", None) or {})
+        if not outputs:
+            raise GraphError("onnx.export: the graph has no outputs", 'graph.outputs = {"y": y.node}')
+        names: dict[int, str] = {}
+    else:
+        graph, inputs, found = _traced(model, args)
+        outputs = {f"output_{i}" if len(found) > 1 else "output": node for i, node in enumerate(found)}
+        names = _parameter_names(model)
+    made = _written(graph, inputs, outputs, names, input_names, output_names, session)
+    if path is not None:
+        import onnx
+
+        onnx.save(made, os.fspath(path))
+    return made
+
+
+def _fed(graph: Graph, node: Node) -> bool:
+    """Whether a placeholder feeds itself, as the start of a variable does."""
+    return node in getattr(graph, "sources", ())
+
+
+def _traced(model: Any, args: Any) -> tuple[Graph, list[Node], list[Node]]:
+    """The graph of a call on placeholders of the arguments' types, its inputs and results."""
+    fn = getattr(model, "_orig_mod", None) or (model.fn if hasattr(model, "specializations") else model)
+    if not callable(fn):
+        raise ArgumentError(f"onnx.export: expected a function, a module or a graph, got {type(model).__name__}")
+    arrays = [x if isinstance(x, Tensor) else Tensor(x) for x in (args if isinstance(args, (tuple, list)) else (args,))]
+    if isinstance(fn, Module) and fn.training:
+        modes = [(module, module.training) for module in fn.modules()]
+        fn.eval()
+    else:
+        modes = []
+    graph = StaticGraph()
+    try:
+        with graph.as_default():
+            inputs = [placeholder(x.dtype, x.shape, name=f"input_{i}") for i, x in enumerate(arrays)]
+            leaves, _ = flatten(fn(*inputs))
+            results = [symbol(graph, leaf) for leaf in leaves]
+    finally:
+        for module, training in modes:
+            module.training = training
+    return graph, [x.node for x in inputs], [x.node for x in results]
+
+
+def _parameter_names(model: Any) -> dict[int, str]:
+    """The names of a module's parameters and buffers, by the tensors' identity."""
+    module = getattr(model, "_orig_mod", model)
+    if not isinstance(module, Module):
+        return {}
+    return {id(tensor): name for name, tensor in (*module.named_parameters(), *module.named_buffers())}
+
+
+def _written(
+    graph: Graph, inputs: Sequence[Node], outputs: Mapping[str, Node], names: Mapping[int, str], input_names: Sequence[str],
+    output_names: Sequence[str], session: Any,
+) -> Any:  # fmt: skip
+    import onnx
+
+    scope = Scope()
+    known: dict[Node, Any] = {}
+    for i, node in enumerate(inputs):
+        known[node] = scope.name(input_names[i] if i < len(input_names) else node.name or f"input_{i}")
+    wanted = graph.reaching(list(outputs.values()), stop=set(known))
+    captured = {held.node: held.tensor() for held in getattr(graph, "captured", {}).values()}
+    values = _variables(graph, [n for n in wanted if n.op.leaf == "variable"], captured, session)
+    for node in wanted:
+        if node in values or node.op.leaf in ("constant", "shape"):
+            tensor = captured.get(node)
+            base = names.get(id(tensor), node.name) if tensor is not None else node.name
+            known[node] = _leaf(scope, node, values.get(node), base)
+        elif node.op.leaf == "generator":
+            known[node] = ""  # ONNX draws by itself
+    scope.walk(graph, list(outputs.values()), known)
+    results = []
+    for i, (name, node) in enumerate(outputs.items()):
+        chosen = scope.name(output_names[i] if i < len(output_names) else name)
+        scope.nodes.append(onnx.helper.make_node("Identity", [known[node]], [chosen]))
+        results.append(value_info(chosen, node.type.dtype, node.type.shape))
+    _without_copies(scope, results)
+    used = {name for node in _all_nodes(scope.nodes) for name in node.input}
+    tensors = [onnx.numpy_helper.from_array(a, name) for name, a in scope.initializers.items() if name in used]
+    declared = [value_info(known[n], n.type.dtype, n.type.shape) for n in inputs]
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph(scope.nodes, "staticgrad", declared, results, tensors),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="staticgrad", ir_version=9,
+    )  # fmt: skip
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def _leaf(scope: Scope, node: Node, value: np.ndarray | None, base: str) -> Name:
+    if node.op.leaf == "shape":
+        return ""
+    if value is None:
+        array = np.asarray(node.attrs["value"].array)
+        if not base:
+            return scope.constant(array)
+        value = array
+    name = scope.name(base or "variable")
+    scope.initializers[name] = np.array(value)
+    return name
+
+
+def _variables(graph: Graph, nodes: Sequence[Node], captured: Mapping[Node, Any], session: Any) -> dict[Node, np.ndarray]:
+    """The values of variables: of eager tensors, or in a session."""
+    values: dict[Node, np.ndarray] = {}
+    rest = []
+    for node in nodes:
+        tensor = captured.get(node) if captured.get(node) is not None else node.attrs["cell"].tensor
+        if tensor is not None and session is None:
+            values[node] = tensor.detach().numpy()
+        else:
+            rest.append(node)
+    if rest:
+        session = get_default_session() if session is None else session
+        if session is None:
+            raise GraphError(
+                f"onnx.export: the variable {rest[0].attrs['cell'].name!r} has no value outside of a session",
+                "pass session=, or call this inside `with session:`",
+            )
+        found = session.run([Symbol(graph, node) for node in rest])
+        values |= dict(zip(rest, map(np.asarray, found), strict=True))
+    return values
+
+
+def _without_copies(scope: Scope, results: Sequence[Any]) -> None:
+    """Let the node that computes an output give it its name, instead of a copy of it."""
+    wanted = {info.name for info in results}
+    makers = {name: node for node in scope.nodes for name in node.output}
+    uses: dict[str, int] = {}
+    for node in _all_nodes(scope.nodes):
+        for name in node.input:
+            uses[name] = uses.get(name, 0) + 1
+    for copy in [n for n in scope.nodes if n.op_type == "Identity" and n.output[0] in wanted]:
+        maker = makers.get(copy.input[0])
+        if maker is not None and maker is not copy and uses[copy.input[0]] == 1 and copy.input[0] not in wanted:
+            i = list(maker.output).index(copy.input[0])
+            maker.output[i] = copy.output[0]
+            scope.nodes.remove(copy)
+
+
+def _all_nodes(nodes: Sequence[Any]) -> list[Any]:
+    """Nodes, and those of the graphs inside them, with the graphs' outputs as uses."""
+    found = []
+    for node in nodes:
+        found.append(node)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                found += _all_nodes(attribute.g.node)
+    return found
