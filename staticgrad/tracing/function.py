@@ -35,8 +35,9 @@ from .tracer import ArgumentReached, Tracer
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..compiler.execute.explain import Profile
+    from ..compiler.execute.explanation import Explanation
     from ..compiler.execute.plan import Plan
+    from ..compiler.execute.profile import Profile
     from ..ir import Graph
 
 OFTEN = 64
@@ -455,16 +456,23 @@ class CompiledFunction(Generic[Arguments, Output]):
         """
         return self.plan.graph if stage == "fuse" else self.plan.stages.graph(stage)
 
-    def explain(self) -> str:
-        """What the plan does, and why: instructions, fusion, buffers, host calls.
+    def explain(self, *, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
+        """What the plan does, and why: a page in which repeated structures are folded; see `Plan.explain`.
+
+        detail: everything. why_not=(a, b): why two operations are not fused, given by the name of a value or op, a line
+        ("model.py:12"), or the number of an instruction.
 
         Examples:
             >>> f = sg.compile(lambda x: sg.exp(-x).sum())
             >>> _ = f(np.ones(3, "float32"))
             >>> print(f.explain())
             1 ... 1 native (1 generated kernels), 0 on the host...
+            >>> print(f.explain(why_not=("neg", "exp")))
+            neg ... is fused with exp ...
         """
-        return self.plan.explain() if self.segmented is None else self.segmented.explain()
+        if self.segmented is None or why_not is not None:
+            return self.plan.explain(detail=detail, why_not=why_not)
+        return self.segmented.explain(detail)
 
     def source(self, number: int | None = None) -> str:
         """The text of the plan's generated kernels, or of one of them.

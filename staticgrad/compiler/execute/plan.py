@@ -32,6 +32,10 @@ from .tiers import Interpreted, wait
 if TYPE_CHECKING:
     import networkx as nx
 
+    from .explanation import Explanation
+    from .plan_difference import PlanDifference
+    from .profile import Profile
+
 Result = TypeVar("Result")
 
 RELEASE_WORK = 1_000_000
@@ -534,10 +538,27 @@ class Plan:
 
         return overview(self)
 
-    def explain(self) -> str:
-        from .explain import explain
+    def _repr_html_(self) -> str:
+        from .explain import html_of
 
-        return explain(self)
+        return html_of(self)
+
+    def explain(self, *, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
+        """What the plan does, and why: instructions, which edges are fused, with reasons, bytes and what could be changed,
+        memory, rewrite rules, host calls. Printed, it is a page in which repeated structures are folded.
+
+        detail: everything. why_not=(a, b): the answer for two operations, which may be given by the name of a value or op, a
+        line ("model.py:12"), the number of an instruction, or a symbol. Raises ArgumentError for one that the plan lacks.
+        """
+        from .explanation import explanation
+
+        return explanation(self, detail=detail, why_not=why_not)
+
+    def diff(self, other: Plan) -> PlanDifference:
+        """What differs from another plan: figures, instructions, fusion, rewrite rules."""
+        from .plan_difference import difference
+
+        return difference(self, other)
 
     def source(self, number: int | None = None) -> str:
         """The text of all generated kernels, or of one of them."""
@@ -552,7 +573,9 @@ class Plan:
                 texts.setdefault(kernel_cache.without_comments(instruction.source), instruction.source)
         return texts
 
-    def profile(self, repeats: int = 200) -> Any:
-        from .explain import profile
+    def profile(self, repeats: int = 200) -> Profile:
+        """The time, bytes and flops of each instruction, beside what this machine can do. The plan runs on zeros meanwhile, and
+        its variables keep their values."""
+        from .profile import profile
 
         return profile(self, repeats)
