@@ -367,6 +367,7 @@ class Optimizer:
             for name in names:
                 if name not in slots:
                     slots[name] = Tensor(self.first(name, p, group))
+                    slots[name].name = f"{p.name}.{name}" if p.name else ""
             if counts and "step" not in slots:
                 fresh = Tensor(np.zeros(())) if fresh is None else fresh
                 slots["step"] = fresh

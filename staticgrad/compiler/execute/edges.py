@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...ir import Native, Node, View
 from ..fusion.broadcast_rank import origin
+from ..fusion.node_facts import inlined
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -46,7 +47,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     ("its factor is outside the range", "scale the operands"),
     ("NumPy computes", "use an operation with native code"),
     (r"\w+ is a routine", "nothing: products, convolutions and sorts read and write memory"),
-    ("the value is in a loop", "move what doesn't change out of the loop"),
+    ("no kernel of both was tried", "use the value once, or next to its other uses"),
 )
 """What a user could change, by the beginning of a reason (a regular expression)."""
 
@@ -128,7 +129,7 @@ def edges_of(plan: Plan) -> list[Edge]:
     """All edges between computed values, in the order of the readers. Views are no operations: their readers read the value
     that they show."""
     homes = instructions_of(plan)
-    told = {True: {}, False: {}}  # type: dict[bool, dict[tuple[Node, Node], str]]
+    told: dict[bool, dict[tuple[Node, Node], str]] = {True: {}, False: {}}
     for decision in plan.decisions:
         told[decision.fused][decision.producer, decision.consumer] = decision.reason
         told[decision.fused].setdefault((origin(decision.producer), decision.consumer), decision.reason)
@@ -138,19 +139,19 @@ def edges_of(plan: Plan) -> list[Edge]:
     found, written = [], set[Node]()
     for producer, consumer in pairs:
         a, b = homes.get(producer, ()), homes.get(consumer, ())
-        fused = bool(set(a) & set(b)) and _within(a, b)
+        fused = not set(a).isdisjoint(b)
         once = producer not in written and (producer not in stored or not fused)
         traffic = producer.type.nbytes * (1 + once)
         written.add(producer)
         reason = told[fused].get((producer, consumer), "")
-        reason = reason if reason else _reason(producer, consumer, fused, told)
+        reason = reason if reason else _reason(producer, consumer, fused)
         ends = (a[0] if a else -1, b[0] if b else -1)
         found.append(Edge(producer, consumer, fused, reason, traffic, ends))
     return found
 
 
 def _computes(node: Node) -> bool:
-    return not node.op.leaf and not isinstance(node.op.emit, View)
+    return not node.op.leaf and not isinstance(node.op.emit, View) and not inlined(node)
 
 
 def _source(node: Node) -> Node:
@@ -170,7 +171,7 @@ def _within(makers: Iterable[int], readers: Iterable[int]) -> bool:
     return all(i in own for i in readers)
 
 
-def _reason(producer: Node, consumer: Node, fused: bool, told: Mapping[bool, Mapping[Any, str]]) -> str:
+def _reason(producer: Node, consumer: Node, fused: bool) -> str:
     """A reason that follows from the kinds of the operations, where no decision was taken about this edge."""
     if fused:
         return "both are in one kernel, through another value"
@@ -180,7 +181,7 @@ def _reason(producer: Node, consumer: Node, fused: bool, told: Mapping[bool, Map
     for node in (consumer, producer):
         if isinstance(node.op.emit, Native):
             return f"{node.op.name} is a routine, which reads and writes memory"
-    return told[True].get((producer, consumer), "the value is in a loop or branch, or in memory already")
+    return "no kernel of both was tried: the value is in memory when the consumer runs"
 
 
 def matching(plan: Plan, what: Any) -> list[Node]:

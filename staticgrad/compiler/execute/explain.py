@@ -146,5 +146,3 @@ def arena_buffers(plan: Plan) -> list[Buffer]:
     """The plan's own buffers, in the order of their first use."""
     roots = [buffer.root for instruction in plan.instructions for buffer, _ in instruction.buffers]
     return list(dict.fromkeys(root for root in roots if root.kind == "arena"))
-
-

@@ -25,6 +25,8 @@ MOST_ROWS = 16
 MOST_EDGES = 8
 MOST_NOTES = 5
 WIDTH = 46
+LONGEST_PATH = 8
+"""Operations of a path between two that are listed."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ class Explanation:
         lines += _section("rewrite rules applied", self._rules(), MOST_NOTES)
         lines += _section("memory and the choice of routines", counted_alike(self.notes), MOST_NOTES)
         lines += _section(self._host_title, counted_alike(self.host_calls), MOST_NOTES)
-        return "\n".join([*lines, "", "explain(detail=True) lists everything; explain(why_not=(a, b)) answers for two operations"])
+        return "\n".join(
+            [*lines, "", "explain(detail=True) lists everything; explain(why_not=(a, b)) answers for two operations"]
+        )
 
     def unfolded(self) -> str:
         """Everything."""
@@ -183,7 +187,9 @@ class Explanation:
         ranked = sorted(kinds.values(), key=lambda edges: -sum(e.bytes for e in edges))
         for edges in ranked[:MOST_EDGES]:
             first, size = edges[0], size_text(sum(e.bytes for e in edges))
-            lines.append(f"  {f'{len(edges)} x' if len(edges) > 1 else '':>6s} {size:>9s}  {first.ops}: {first.reason}  {first.where}")
+            lines.append(
+                f"  {f'{len(edges)} x' if len(edges) > 1 else '':>6s} {size:>9s}  {first.ops}: {first.reason}  {first.where}"
+            )
             if first.remedy and not first.remedy.startswith("nothing"):
                 lines.append(f"{'':19s}to change that: {first.remedy}")
         if len(ranked) > MOST_EDGES:
@@ -311,5 +317,6 @@ def _apart(plan: Plan, first: set[Any], second: set[Any], a: Any, b: Any) -> str
         ]  # fmt: skip
         told = f": {reasons[0]}" if reasons else ", so a kernel of both would save no traffic"
         return f"neither of {a!r} and {b!r} reads the other{told}"
-    steps = " -> ".join(node.op.name for node in path)
+    names = [node.op.name for node in path]
+    steps = " -> ".join(names if len(names) <= LONGEST_PATH else [*names[:3], f"{len(names) - 5} more", *names[-2:]])
     return f"{b!r} does not read {a!r} directly, but through {steps}: ask for two that follow each other"

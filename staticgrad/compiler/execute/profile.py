@@ -59,9 +59,7 @@ class Profile:
         """The measurements as plain data, for `json`."""
         rows = [
             {"kind": kind, "name": name, "microseconds": us, "bytes": cost.bytes, "flops": cost.flops, "share": share, **facts}
-            for (kind, name, us), cost, share, facts in zip(
-                self.instructions, self.costs, self.shares, self.facts, strict=True
-            )
+            for (kind, name, us), cost, share, facts in zip(self.instructions, self.costs, self.shares, self.facts, strict=True)
         ]
         return {"total": self.total, "instructions": rows, "limits": self.limits.as_dict()}
 
@@ -78,7 +76,15 @@ class Profile:
         at = 0.0
         for row in self.as_dict()["instructions"]:
             args = {key: row[key] for key in ("number", "bytes", "flops", "share", "where", "dtype")}
-            yield {"name": row["name"], "cat": row["kind"], "ph": "X", "ts": at, "dur": row["microseconds"], **begin, "args": args}
+            yield {
+                "name": row["name"],
+                "cat": row["kind"],
+                "ph": "X",
+                "ts": at,
+                "dur": row["microseconds"],
+                **begin,
+                "args": args,
+            }
             yield {"name": "memory", "ph": "C", "ts": at, **begin, "args": {"bytes": row["live"]}}
             at += row["microseconds"]
 
