@@ -233,7 +233,7 @@ class GradientError(StaticgradError, RuntimeError):
 
 
 class AnomalyError(GradientError):
-    """`detect_anomaly` saw a NaN in a gradient.
+    """`detect_anomaly` saw a NaN in a gradient, or in the results of a compiled step.
 
     broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
     fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)

@@ -129,8 +129,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
-        if mode.anomaly:  # which checks every op
-            return self._run(args, kwargs)
+        if mode.anomaly:
+            return self._watched(args, kwargs)
         specialization = self.latest
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
             result: Output = specialization.fast_call(args)
@@ -160,6 +160,18 @@ class CompiledFunction(Generic[Arguments, Output]):
                         raise
                     self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
             return self._in_segments(self.segmented, args, kwargs)
+
+    def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
+        """A call under `detect_anomaly`: natively where the function is one plan, else operation by operation."""
+        if self.segmented is not None or (self.lock.locked() and self._within()):
+            return self._run(args, kwargs)
+        with self.lock:
+            try:
+                return self._call(Call(self._names, args, kwargs, self.bound))
+            except (TraceError, DataDependentError):
+                if self.on_break == "error":
+                    raise
+            return self._run(args, kwargs)
 
     @property
     def on_break(self) -> str:

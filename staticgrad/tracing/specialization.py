@@ -17,7 +17,7 @@ from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, watches_nan
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
@@ -469,7 +469,7 @@ class Specialization:
             self._check_writeable(given)
         if self.reads != Structure.reads:
             self._renew_held()
-        results = self.plan.alone(self.plan.execute, arrays)
+        results = self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
         self.finish()
         return self._built(results, given, arrays)
 

@@ -238,6 +238,16 @@ class Plan:
         """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
         return self.alone(self._run, arrays, store)
 
+    def run_watched(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+        """`run`, which raises AnomalyError where a result or a variable is NaN afterwards; see `anomalies.py`."""
+        from .anomalies import run_watched
+
+        def work() -> list[np.ndarray]:
+            self.bind(store)
+            return run_watched(self, arrays)
+
+        return self.alone(work)
+
     def _run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         self.bind(store)
         return self.execute(arrays)
