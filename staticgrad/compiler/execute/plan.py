@@ -30,6 +30,8 @@ from .outputs import Results
 from .tiers import Interpreted, wait
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import networkx as nx
 
     from .explanation import Explanation
@@ -569,6 +571,17 @@ class Plan:
         from .plan_difference import difference
 
         return difference(self, other)
+
+    def export(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the plan, with the present values of its variables, as a Python package that needs NumPy and Numba only.
+
+        `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this plan's
+        shapes. An export that is there already is replaced. Raises ArgumentError for operations without native code and for
+        loops, UninitializedError before the first run.
+        """
+        from .export import export
+
+        return export(self, folder)
 
     def source(self, number: int | None = None) -> str:
         """The text of all generated kernels, or of one of them."""
