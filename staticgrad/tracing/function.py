@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -503,6 +505,17 @@ class CompiledFunction(Generic[Arguments, Output]):
                     y1[i] = v0
         """
         return self.plan.source(number)
+
+    def export(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and Numba alone;
+        see `Plan.export`. Its results are the tensors that the function returns, in their order, each once.
+
+        Raises TraceError for a function that runs in segments, and the errors of `Plan.export`.
+        """
+        if self.segmented is not None:
+            raise TraceError(f"{self.name} runs in segments, which can't be exported", "export the part without the cut")
+        plan = self.plan
+        return plan.export(folder, None if self.latest is None else self.latest.own_results)
 
     def profile(self, repeats: int = 200) -> Profile:
         """The time of each instruction of the plan."""

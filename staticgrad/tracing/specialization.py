@@ -132,6 +132,8 @@ class Specialization:
         self.numerics = numerics
         self.results = Results(result, self.numbers)
         returned = [*self.results.fetches]
+        self.own_results = len(returned)
+        """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
         for effect in self.effects:
             effect.build = self.results.kept(effect.args, observer.existed)

@@ -47,14 +47,14 @@ def load() -> Step:
 '''
 
 
-def export(plan: Plan, folder: str | os.PathLike[str]) -> Path:
+def export(plan: Plan, folder: str | os.PathLike[str], results: int | None = None) -> Path:
     """See `Plan.export`."""
     target = Path(folder)
     if target.exists() and not (target / "plan.json").exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ArgumentError(f"export: {target} exists and is no exported step", "name a new or empty folder")
     _check(plan)
     plan.wait()
-    table, values, files = plan.alone(_written, plan)
+    table, values, files = plan.alone(_written, plan, results)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export") as whole:
         _write(Path(whole) / "step", plan, table, values, files, target.name)
@@ -138,7 +138,7 @@ class _Table:
         return found
 
 
-def _written(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, str]]:
+def _written(plan: Plan, results: int | None) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, str]]:
     """The table of a plan, the values of its variables and constants, and the texts of its kernels by file."""
     plan.read_numbers()
     plan.give_back()
@@ -160,7 +160,8 @@ def _written(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[st
         key if keys.count(key) == 1 else f"{key}.{i}": float(plan.builder.argument_values[i]) for i, key in enumerate(keys)
     }
     found = {
-        "format": exported_engine.FORMAT, "inputs": inputs, "results": [_result(table, i, b) for i, b in enumerate(plan.fetches)],
+        "format": exported_engine.FORMAT, "inputs": inputs,
+        "results": [_result(table, i, buffer) for i, buffer in enumerate(plan.fetches[:results])],
         "state": state, "arguments": arguments, "draws": plan.draws, "regions": table.regions, "instructions": rows,
     }  # fmt: skip
     return found, table.values, files

@@ -572,16 +572,16 @@ class Plan:
 
         return difference(self, other)
 
-    def export(self, folder: str | os.PathLike[str]) -> Path:
+    def export(self, folder: str | os.PathLike[str], results: int | None = None) -> Path:
         """Write the plan, with the present values of its variables, as a Python package that needs NumPy and Numba only.
 
         `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this plan's
-        shapes. An export that is there already is replaced. Raises ArgumentError for operations without native code and for
+        shapes. An export that is there already is replaced. results: how many of the plan's results it has, the first ones. Raises ArgumentError for operations without native code and for
         loops, UninitializedError before the first run.
         """
         from .export import export
 
-        return export(self, folder)
+        return export(self, folder, results)
 
     def source(self, number: int | None = None) -> str:
         """The text of all generated kernels, or of one of them."""
