@@ -1,5 +1,5 @@
-"""`python -m staticgrad`, also installed as `staticgrad`: compare, explain, draw and profile a function; run an exported step; the
-kernel cache; the state of this installation."""
+"""`python -m staticgrad`, also installed as `staticgrad`: compare, explain, draw and profile a function; run an exported step;
+the kernel cache; the state of this installation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 DESCRIPTION = "Looks at functions of tensors, as eager mode, a Session and the compiler run them."
 EPILOG = """\
@@ -25,9 +26,9 @@ exit codes
   0 done   1 the program failed, or the modes disagree   2 the command can't be followed
 """
 PROGRAM = """\
-PROGRAM is FILE.py:name, where the file defines `name`: a function of tensors, a compiled function, a module, a graph or a session.
-The file is run. Arrays to call a function with come from --inputs NAME (a tuple in the file, or a function that returns one), from
---shapes, or from a variable `inputs` of the file.
+PROGRAM is FILE.py:name, where the file defines `name`: a function of tensors, a compiled function, a module, a graph or a
+session. The file is run. Arrays to call a function with come from --inputs NAME (a tuple in the file, or a function that
+returns one), from --shapes, or from a variable `inputs` of the file.
 """
 
 
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="store_true", help="print the version, and end")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
 
-    def command(name: str, help: str, module: str, of: argparse._SubParsersAction = commands) -> argparse.ArgumentParser:
+    def command(name: str, help: str, module: str, of: Any = commands) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = of.add_parser(
             name, help=help, description=help[0].upper() + help[1:] + ".", formatter_class=text
         )
@@ -56,14 +57,18 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     one = program("compare", "compare the modes: values, gradients, time")
-    one.add_argument("--peer", action="append", default=[], metavar="NAME=TWIN", help="a twin in the file, such as torch=torch_step")
+    one.add_argument(
+        "--peer", action="append", default=[], metavar="NAME=TWIN", help="a twin in the file, such as torch=torch_step"
+    )
     one.add_argument("--repeats", type=int, default=50, help="timed calls of each mode (50)")
     one.add_argument("--html", metavar="PATH", help="write the report as one HTML file, too")
     one = program("explain", "say what the compiled function does, and why")
     one.add_argument("--detail", action="store_true", help="everything, not a page")
     one.add_argument("--why-not", nargs=2, metavar=("A", "B"), help="why two operations are not fused: ops, names, file.py:12")
     one = program("draw", "draw the graph, or print it as text")
-    one.add_argument("-o", "--output", metavar="PATH", help=".svg, .png, .pdf or .dot; without it, the graph is printed as text")
+    one.add_argument(
+        "-o", "--output", metavar="PATH", help=".svg, .png, .pdf or .dot; without it, the graph is printed as text"
+    )
     one.add_argument("--group", choices=("auto", "module", "kernel", "none"), default="auto", help="what is drawn as one box")
     one.add_argument("--stage", help="after a stage of the compiler: functionalize, specialize, simplify, ...")
     one = program("profile", "time each instruction of the compiled function")
@@ -123,20 +128,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         print(f"staticgrad {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
         if not isinstance(error, StaticgradError):
-            print(_place(error), file=sys.stderr)
+            print(_place(error), end="", file=sys.stderr)
         print("  --traceback before the command shows the whole traceback", file=sys.stderr)
         return 1
 
 
 def _place(error: BaseException) -> str:
-    """The user's line that raised an error."""
+    """The user's line that raised an error, as a line of text."""
     from .errors import PACKAGE_DIR
 
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((PACKAGE_DIR, "<frozen"))]
+    own = [f for f in frames if not f.filename.startswith((PACKAGE_DIR, "<"))]
     if isinstance(error, SyntaxError):
-        return f"  {error.filename}:{error.lineno}"
-    return f"  {own[-1].filename}:{own[-1].lineno}   {own[-1].line}" if own else ""
+        return f"  {error.filename}:{error.lineno}\n"
+    return f"  {own[-1].filename}:{own[-1].lineno}   {own[-1].line}\n" if own else ""
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-INTERNAL = (PACKAGE_DIR, "<frozen importlib", copy.__file__)
+INTERNAL = (PACKAGE_DIR, "<frozen importlib", "<frozen runpy", copy.__file__)
 """No lines of the user: the machinery of imports runs between one and a module loaded late, `copy` calls tensors back."""
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from argparse import Namespace
+from typing import Any
 
 from ..compiler.backend import cache_size, disk_cache
 from ..compiler.execute.tables import size_text
@@ -16,7 +17,7 @@ from .programs import Misuse
 def info(given: Namespace) -> int:
     """Print where the kernel cache is and what it holds."""
     known = cache_size.entries(disk_cache.folder())
-    facts = {
+    facts: dict[str, Any] = {
         "folder": disk_cache.where(),
         "kernels": sum(any(file.suffix == ".o" for file in entry.files) for entry in known),
         "bytes": sum(entry.bytes for entry in known),
@@ -42,7 +43,8 @@ def clear(given: Namespace) -> int:
     except ArgumentError as error:
         raise Misuse(f"--to: {error.summary}\n  {error.details[0]}") from None
     count, size = cache_size.trim(disk_cache.folder(), most)
-    print(f"{count} kernels removed, {size_text(size)}; {size_text(sum(e.bytes for e in cache_size.entries(disk_cache.folder())))} left")
+    left = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
+    print(f"{count} kernels removed, {size_text(size)}; {size_text(left)} left")
     return 0
 
 

@@ -70,7 +70,13 @@ def facts() -> dict[str, dict[str, Any]]:
     }
 
 
-WIDTHS = {"avx512f": "512 bits (AVX-512)", "avx2": "256 bits (AVX2)", "avx": "256 bits (AVX)", "sve": "SVE", "neon": "128 bits (NEON)"}
+WIDTHS = {
+    "avx512f": "512 bits (AVX-512)",
+    "avx2": "256 bits (AVX2)",
+    "avx": "256 bits (AVX)",
+    "sve": "SVE",
+    "neon": "128 bits (NEON)",
+}
 
 
 def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
@@ -88,9 +94,13 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
             broken=True,
         )
     elif cache["package kernels"] and not cache["package kernels"].startswith("all"):
-        yield Finding(f"kernels of the package are not compiled yet ({cache['package kernels']})", "python -m staticgrad cache warm")
+        yield Finding(
+            f"kernels of the package are not compiled yet ({cache['package kernels']})", "python -m staticgrad cache warm"
+        )
     if cache["bytes"] and cache["limit"] and cache["bytes"] > cache["limit"]:
-        yield Finding("the kernel cache is over its limit", "python -m staticgrad cache clear --to 1GB, or raise STATICGRAD_CACHE_LIMIT")
+        yield Finding(
+            "the kernel cache is over its limit", "python -m staticgrad cache clear --to 1GB, or raise STATICGRAD_CACHE_LIMIT"
+        )
     if not machine["fma"]:
         yield Finding("this CPU has no fused multiply-add, so elementary functions call the C library", "another machine")
     if machine["CPUs of this process"] == 1 and (machine["CPUs"] or 1) > 1:
@@ -177,4 +187,3 @@ def _package_kernels() -> str:
     wanted = list(package_kernels())
     there = sum(one.at_hand() for one in wanted)
     return f"all {there}" if there == len(wanted) else f"{there} of {len(wanted)}"
-

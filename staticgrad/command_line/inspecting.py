@@ -39,7 +39,8 @@ def explain(given: Namespace) -> int:
 
     fn, module = subject(given.program)
     inputs = inputs_of(fn, module, given.inputs, given.shapes, given.seed)
-    why_not = None if given.why_not is None else tuple(int(x) if x.isdigit() else x for x in given.why_not)
+    ends = [int(x) if x.isdigit() else x for x in given.why_not or ()]
+    why_not = (ends[0], ends[1]) if ends else None
     found = explained(fn, inputs=inputs, detail=given.detail, why_not=why_not)
     print(found.to_json() if given.json else found)
     return 0

@@ -34,7 +34,11 @@ def subject(text: str) -> tuple[Any, ModuleType]:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            own = [n for n, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == module.__name__]
+            own = [
+                n
+                for n, value in vars(module).items()
+                if callable(value) and getattr(value, "__module__", "") == module.__name__
+            ]
             raise Misuse(f"{path} defines no {name!r}\n  it defines {', '.join(own) if own else 'no function'}")
         found = getattr(found, part)
     return found, module
@@ -56,32 +60,42 @@ def load(file: Path) -> ModuleType:
 
 
 def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[str], seed: int) -> tuple[Any, ...] | None:
-    """The arguments of a call: a variable or function of the file, arrays of shapes that the user gave, `inputs` of the file, or
-    none for a function without parameters. None where the subject is called already. Raises Misuse."""
-    if named is not None or (not shapes and hasattr(module, "inputs") and not _called(fn)):
-        name = "inputs" if named is None else named
-        if not hasattr(module, name):
-            raise Misuse(f"the file defines no {name!r}, which --inputs names")
-        value = getattr(module, name)
-        value = value() if callable(value) else value
-        return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    """The arguments of a call: a variable or function of the file, arrays of shapes that the user gave, `inputs` of the file,
+    or none for a function without parameters. None where the subject is called already. Raises Misuse."""
+    if named is not None:
+        if not hasattr(module, named):
+            raise Misuse(f"the file defines no {named!r}, which --inputs names")
+        return _tuple(getattr(module, named))
     if shapes:
         rng = np.random.default_rng(seed)
         return tuple(array_of(shape, rng) for shape in shapes)
     if _called(fn):
         return None
-    target = getattr(fn, "forward", fn) if not hasattr(fn, "fn") else fn.fn
-    try:
-        required = [p.name for p in signature(target).parameters.values() if p.default is p.empty and p.kind in POSITIONAL]
-    except (TypeError, ValueError):
-        required = []
+    required = _required(fn)
+    if hasattr(module, "inputs") and required:
+        found = _tuple(module.inputs)
+        if len(found) >= len(required):
+            return found
     if required:
         raise Misuse(
             f"the function takes {', '.join(required)}, and the command has no arrays for it\n"
-            "  --shapes 32x784 32:int64 makes random ones, and --inputs NAME takes a tuple, or a function that returns one, from "
-            "the file"
+            "  --shapes 32x784 32:int64 makes random ones; --inputs NAME takes a tuple of the file, or a function's"
         )
     return ()
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    value = value() if callable(value) else value
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _required(fn: Any) -> list[str]:
+    """The names of the parameters without a default."""
+    target = getattr(fn, "forward", fn) if not hasattr(fn, "fn") else fn.fn
+    try:
+        return [p.name for p in signature(target).parameters.values() if p.default is p.empty and p.kind in POSITIONAL]
+    except (TypeError, ValueError):
+        return []
 
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

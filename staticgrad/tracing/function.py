@@ -6,7 +6,6 @@ import functools
 import inspect
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -20,6 +19,7 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import DataDependentError, TraceError
 from ..locks import lock
+from ..logs import logger, warn
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
@@ -334,18 +334,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
+        logger.info("%s: new specialization, %d instructions: %s", self.name, len(specialization.plan.instructions), why)
         if moved:
             self.moving += 1
             if self.moving == MOVING:
-                warnings.warn(
+                warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
                     "it in a tensor, which is read and written without a trace, or don't compute with it",
-                    RuntimeWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self.traces += not repeated
         if self.traces == OFTEN and not repeated:
-            warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
+            warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", stacklevel=5)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()
@@ -507,8 +507,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         return self.plan.source(number)
 
     def export(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and Numba alone;
-        see `Plan.export`. Its results are the tensors that the function returns, in their order, each once.
+        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and Numba
+        alone; see `Plan.export`. Its results are the tensors that the function returns, in their order, each once.
 
         Raises TraceError for a function that runs in segments, and the errors of `Plan.export`.
         """

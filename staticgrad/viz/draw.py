@@ -59,8 +59,8 @@ def draw(
 ) -> Figure | None:
     """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
 
-    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, a session, or a plan; a module
-    or function with its `inputs`.
+    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, a session, or a plan; a
+    module or function with its `inputs`.
     path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
     returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
     backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.

@@ -119,7 +119,8 @@ def compiled_of(what: Any) -> CompiledFunction[..., Any] | None:
 
     if isinstance(what, (CompiledFunction, Session)):
         return what if isinstance(what, CompiledFunction) else None
-    return compile(what)
+    found: CompiledFunction[..., Any] = compile(what)
+    return found
 
 
 def _forward(graph: Graph) -> Graph:

@@ -1,6 +1,6 @@
 """The size of the kernel cache: what it holds, and the removal of what was not used for longest.
 
-`STATICGRAD_CACHE_LIMIT` is the most that it holds, such as 500MB; 0 is no limit. Each process that writes to the cache looks once.
+`STATICGRAD_CACHE_LIMIT` is the most that it holds, such as 500MB; 0 is no limit. Each process that writes to it looks once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def entries(folder: Path) -> list[Entry]:
             with suppress(OSError):
                 facts.append(path.lstat())
         if facts:
-            found.append(Entry(name, tuple(paths), sum(f.st_size for f in facts), max(max(f.st_atime, f.st_mtime) for f in facts)))
+            found.append(
+                Entry(name, tuple(paths), sum(f.st_size for f in facts), max(max(f.st_atime, f.st_mtime) for f in facts))
+            )
     return sorted(found, key=lambda entry: entry.used)
 
 

@@ -1,4 +1,4 @@
-"""The edges between the operations of a plan: which are fused, why, what each costs or saves, and what its user could change."""
+"""The edges between the operations of a plan: which are fused, why, what each costs or saves, and what could be changed."""
 
 from __future__ import annotations
 

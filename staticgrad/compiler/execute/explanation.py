@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError
+from ...ir.text import clip
 from ..backend.kernel_cache import without_comments
 from ..codegen.cost import Cost
 from .edges import Edge, edges_of, matching, op_names, totals
-from .explain import arena_buffers, clip, cost, counted, nesting, summary
+from .explain import arena_buffers, cost, counted, nesting, summary
 from .tables import html_table, size_text
 
 if TYPE_CHECKING:
@@ -161,9 +162,10 @@ class Explanation:
         for rows in shown:
             first, n = rows[0], len(rows)
             about = ", ".join(patterns(name for row in rows for name in row.names)[:2])
+            about = clip(about if about else first.where, WIDTH)
             lines.append(
                 f"  {f'{n} x' if n > 1 else '':>6s} {first.what:10s} {clip(first.name, WIDTH):{WIDTH}s} "
-                f"{size_text(n * first.bytes):>9s} {n * first.flops:>14,d} flop  {clip(about if about else first.where, 36)}".rstrip()
+                f"{size_text(n * first.bytes):>9s} {n * first.flops:>14,d} flop  {about}".rstrip()
             )
         rest = [row for row in self.rows if all(row.kind != rows[0].kind for rows in shown)]
         if rest:

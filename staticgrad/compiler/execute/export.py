@@ -69,7 +69,7 @@ def _check(plan: Plan) -> None:
     hosts = sorted({each.name for each in plan.instructions if each.kind == "host"})
     if hosts:
         raise ArgumentError(
-            f"export: {', '.join(hosts)} ha{'s' if len(hosts) == 1 else 've'} no native code, and NumPy's meaning is part of this package",
+            f"export: there is no native code for {', '.join(hosts)}, and NumPy's meaning of it is part of this package",
             "compute it outside of the step, or by operations with native code",
         )
     if any(each.control or each.kind == "shards" for each in plan.instructions):
@@ -174,7 +174,8 @@ def _result(table: _Table, i: int, buffer: Buffer) -> dict[str, Any]:
     offset += 0 if layout is None else layout.offset * size
     shape = list(buffer.shape if layout is None else layout.shape)
     return {
-        "name": f"result{i}", "shape": shape, "dtype": str(buffer.dtype), "region": region, "offset": offset, "strides": strides,
+        "name": f"result{i}", "shape": shape, "dtype": str(buffer.dtype), "region": region, "offset": offset,
+        "strides": strides,
     }  # fmt: skip
 
 

@@ -22,7 +22,8 @@ ALIGN = 64
 FIRST, FORM = 2, 12
 """Of the sizes of a product: the position of the first one, and how many each has before the offsets of its batches."""
 NAMES = {
-    "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool",
+    "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
+    "BOOL": "bool",
 }  # fmt: skip
 """The dtypes of safetensors files, with NumPy's names."""
 FORMAT = 1
@@ -57,7 +58,9 @@ class Step:
     def __call__(self, *arrays: Any) -> Any:
         """One run. Raises ValueError for arrays that do not fit, IndexError for an index out of range."""
         if len(arrays) != len(self.inputs):
-            raise ValueError(f"this step takes {len(self.inputs)} arrays ({', '.join(n for n, *_ in self.inputs)}), got {len(arrays)}")
+            raise ValueError(
+                f"this step takes {len(self.inputs)} arrays ({', '.join(n for n, *_ in self.inputs)}), got {len(arrays)}"
+            )
         for row, value in zip(self.table["inputs"], arrays, strict=True):
             place, array = self._view(row), np.asarray(value)
             if array.shape != place.shape:

@@ -575,9 +575,9 @@ class Plan:
     def export(self, folder: str | os.PathLike[str], results: int | None = None) -> Path:
         """Write the plan, with the present values of its variables, as a Python package that needs NumPy and Numba only.
 
-        `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this plan's
-        shapes. An export that is there already is replaced. results: how many of the plan's results it has, the first ones. Raises ArgumentError for operations without native code and for
-        loops, UninitializedError before the first run.
+        `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this
+        plan's shapes. An export that is there already is replaced. results: how many of the plan's results it has, the first
+        ones. Raises ArgumentError for operations without native code and for loops, UninitializedError before the first run.
         """
         from .export import export
 

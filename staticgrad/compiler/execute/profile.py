@@ -48,8 +48,8 @@ class Profile:
 
     @cached_property
     def shares(self) -> list[float]:
-        """For each instruction, the shortest time that this machine could need for its bytes and flops, divided by the time that
-        it took. It can exceed 1 where caches hold what a copy of that size would read from memory."""
+        """For each instruction, the shortest time that this machine could need for its bytes and flops, divided by the time
+        that it took. It can exceed 1 where caches hold what a copy of that size would read from memory."""
         return [
             self.limits.least_microseconds(cost, facts["dtype"]) / us if us else 0.0
             for (_, _, us), cost, facts in zip(self.instructions, self.costs, self.facts, strict=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import StaticgradError
+from ...logs import warn
 from ...operators import state
 from .. import interception
 from .deferral import Deferral
@@ -66,11 +66,10 @@ class SegmentedRuns:
     def _full(self) -> None:
         if not self.warned:
             self.warned = True
-            warnings.warn(
+            warn(
                 f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
-                RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     @property
