@@ -147,7 +147,6 @@ if TYPE_CHECKING:
     from .func import vmap
     from .interchange import onnx
     from .interchange.graph_json import from_json, to_json
-    from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .serialization import load, save
     from .static import (
         Graph,
@@ -178,6 +177,7 @@ if TYPE_CHECKING:
     from .tracing import compile, print
     from .viz.compare import compare
     from .viz.draw import draw
+    from .viz.verbs import explain, plan_diff, profile, to_dot, to_graphml, to_networkx, to_text
 
 __version__ = "0.1.0"
 
@@ -185,8 +185,8 @@ _MODULES = {
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
-    ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange": ("onnx",),
+    ".viz.verbs": ("explain", "plan_diff", "profile", "to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
     ".static": (
@@ -340,7 +340,7 @@ __all__ = [
     "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
-    "empty_strided", "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file",
+    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file",
     "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device",
     "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "global_variables",
@@ -349,7 +349,8 @@ __all__ = [
     "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
     "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
     "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad",
-    "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "preserve_format", "print", "promote_types", "rand", "randint",
+    "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "plan_diff", "preserve_format", "print", "profile",
+    "promote_types", "rand", "randint",
     "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor",
     "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",

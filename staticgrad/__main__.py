@@ -1,19 +1,148 @@
-"""`python -m staticgrad warm`: compile the kernels that are part of the package, once per machine."""
+"""`python -m staticgrad`, also installed as `staticgrad`: compare, explain, draw and profile a function; run an exported step;
+the kernel cache; the state of this installation."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+DESCRIPTION = "Looks at functions of tensors, as eager mode, a Session and the compiler run them."
+EPILOG = """\
+examples
+  staticgrad compare train.py:step --shapes 32x784 32:int64    the same values in all modes? how fast is each?
+  staticgrad explain train.py:step                             what the compiled step does, and why
+  staticgrad explain train.py:step --why-not matmul add        why two operations are not one kernel
+  staticgrad draw train.py:step -o step.svg                    its graph
+  staticgrad profile train.py:step --trace step.json           where the time goes
+  staticgrad run step/                                         a step that plan.export("step/") wrote
+  staticgrad doctor                                            what is slow here, and how to mend it
+
+exit codes
+  0 done   1 the program failed, or the modes disagree   2 the command can't be followed
+"""
+PROGRAM = """\
+PROGRAM is FILE.py:name, where the file defines `name`: a function of tensors, a compiled function, a module, a graph or a
+session. The file is run. Arrays to call a function with come from --inputs NAME (a tuple in the file, or a function that
+returns one), from --shapes, or from a variable `inputs` of the file.
+"""
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m staticgrad", description="staticgrad on the command line.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("warm", help="compile the kernels that are part of the package, which programs then find")
-    parser.parse_args(arguments)
-    from .compiler.warm import warm
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    text = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(prog="staticgrad", description=DESCRIPTION, epilog=EPILOG, formatter_class=text)
+    top.add_argument("--traceback", action="store_true", help="show the whole traceback of an error")
+    top.add_argument("--version", action="store_true", help="print the version, and end")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
 
-    print(warm())
+    def command(name: str, help: str, module: str, of: Any = commands) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = of.add_parser(
+            name, help=help, description=help[0].upper() + help[1:] + ".", formatter_class=text
+        )
+        made.set_defaults(module=module, function=name)
+        return made
+
+    def program(name: str, help: str) -> argparse.ArgumentParser:
+        made = command(name, help, "inspecting")
+        made.epilog = PROGRAM
+        made.add_argument("program", metavar="PROGRAM", help="FILE.py:name")
+        made.add_argument("--inputs", metavar="NAME", help="a tuple of arguments in the file, or a function that returns one")
+        made.add_argument("--shapes", nargs="+", default=(), metavar="SHAPE", help="random arguments: 32x784, 32:int64, scalar")
+        made.add_argument("--seed", type=int, default=0, help="of the random arguments (0)")
+        return made
+
+    one = program("compare", "compare the modes: values, gradients, time")
+    one.add_argument(
+        "--peer", action="append", default=[], metavar="NAME=TWIN", help="a twin in the file, such as torch=torch_step"
+    )
+    one.add_argument("--repeats", type=int, default=50, help="timed calls of each mode (50)")
+    one.add_argument("--html", metavar="PATH", help="write the report as one HTML file, too")
+    one = program("explain", "say what the compiled function does, and why")
+    one.add_argument("--detail", action="store_true", help="everything, not a page")
+    one.add_argument("--why-not", nargs=2, metavar=("A", "B"), help="why two operations are not fused: ops, names, file.py:12")
+    one = program("draw", "draw the graph, or print it as text")
+    one.add_argument(
+        "-o", "--output", metavar="PATH", help=".svg, .png, .pdf or .dot; without it, the graph is printed as text"
+    )
+    one.add_argument("--group", choices=("auto", "module", "kernel", "none"), default="auto", help="what is drawn as one box")
+    one.add_argument("--stage", help="after a stage of the compiler: functionalize, specialize, simplify, ...")
+    one = program("profile", "time each instruction of the compiled function")
+    one.add_argument("--repeats", type=int, default=200, help="runs of each instruction at least (200)")
+    one.add_argument("--trace", metavar="PATH", help="write a timeline for https://ui.perfetto.dev")
+    for name in ("compare", "explain", "profile"):
+        commands.choices[name].add_argument("--json", action="store_true", help="print data, not text")
+    one = command("run", "run a step that plan.export wrote", "inspecting")
+    one.add_argument("folder", metavar="FOLDER", help="of the exported step")
+    one.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; others are random")
+    one.add_argument("--seed", type=int, default=0, help="of random inputs (0)")
+    one.add_argument("--repeat", type=int, default=1, help="number of runs (1)")
+    one.add_argument("--output", metavar="FILE.npz", help="write the results of the last run")
+    one.add_argument("--save", action="store_true", help="write the variables back to the package")
+    cache = command("cache", "the kernel cache: info, clear, warm", "cache")
+    parts = cache.add_subparsers(dest="part", metavar="info|clear|warm", required=True)
+    command("info", "where it is and what it holds", "cache", parts).add_argument("--json", action="store_true")
+    one = command("clear", "remove kernels, the least recently used first", "cache", parts)
+    one.add_argument("--to", metavar="SIZE", help="until this is left: 500MB, 1GB; without it, all are removed")
+    command("warm", "compile the kernels that are part of the package, which programs then find", "cache", parts)
+    command("warm", "the same as `cache warm`", "cache")
+    command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor").add_argument(
+        "--json", action="store_true", help="print data, not text"
+    )
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Returns the exit code; argparse exits with 2 itself."""
+    top = parser()
+    given = top.parse_args(arguments)
+    if given.version:
+        from . import __version__
+
+        print(__version__)
+        return 0
+    if given.command is None:
+        top.print_help()
+        return 2
+    from .command_line.programs import Misuse
+    from .errors import StaticgradError
+
+    try:
+        code: int = getattr(importlib.import_module(f".command_line.{given.module}", __package__), given.function)(given)
+        return code
+    except Misuse as error:
+        print(f"staticgrad {given.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if given.traceback:
+            traceback.print_exc()
+            return 1
+        print(f"staticgrad {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
+        if not isinstance(error, StaticgradError):
+            print(_place(error), end="", file=sys.stderr)
+        print("  --traceback before the command shows the whole traceback", file=sys.stderr)
+        return 1
+
+
+def _place(error: BaseException) -> str:
+    """The user's line that raised an error, as a line of text."""
+    from .errors import PACKAGE_DIR
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((PACKAGE_DIR, "<"))]
+    if isinstance(error, SyntaxError):
+        return f"  {error.filename}:{error.lineno}\n"
+    return f"  {own[-1].filename}:{own[-1].lineno}   {own[-1].line}\n" if own else ""
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-INTERNAL = (PACKAGE_DIR, "<frozen importlib", copy.__file__)
+INTERNAL = (PACKAGE_DIR, "<frozen importlib", "<frozen runpy", copy.__file__)
 """No lines of the user: the machinery of imports runs between one and a module loaded late, `copy` calls tensors back."""
 
 
@@ -233,7 +233,7 @@ class GradientError(StaticgradError, RuntimeError):
 
 
 class AnomalyError(GradientError):
-    """`detect_anomaly` saw a NaN in a gradient.
+    """`detect_anomaly` saw a NaN in a gradient, or in the results of a compiled step.
 
     broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
     fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)

@@ -127,6 +127,7 @@ ORDER = [
     "files",
     "locks",
     "signals",
+    "logs",
     "types",
     "devices",
     "ir",
@@ -167,6 +168,7 @@ ORDER = [
     "interchange",
     "viz",
     "compat",
+    "command_line",
     "__main__",
 ]
 """A room imports from itself and from those before it."""

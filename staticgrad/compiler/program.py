@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir import Cell, Graph, Node
 from ..locks import lock
+from ..logs import logger
 from ..ops.deferred import value_operands
 from ..signals import module
 from ..types import SingletonType, TensorType
@@ -68,15 +69,17 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
 
-    def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when
-        there is no memory for the results. A plan that never ran for lack of memory is not kept, because it holds memory
-        itself."""
+    def run(
+        self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray], watched: bool = False
+    ) -> list[np.ndarray]:
+        """See the class. watched: a NaN is an AnomalyError. Raises ShapeError when extents don't fit, IndexRangeError for a bad
+        index, OutOfMemoryError when there is no memory for the results. A plan that never ran for lack of memory is not kept,
+        because it holds memory itself."""
         plan = self.plans.get(tuple([a.shape for a in arrays]) if not self.decisive else self._key(arrays))
         if plan is None:
             plan = self.plan(*arrays)
         try:
-            return plan.run(arrays, store)
+            return plan.run_watched(arrays, store) if watched else plan.run(arrays, store)
         except MemoryError:
             self.forget(plan)
             raise
@@ -103,6 +106,7 @@ class Program:
                 self.plans[key], self.outcome = pipeline.specialized_plan(
                     ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers()
                 )
+                logger.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]
             if self.wait:
                 plan.wait()

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -46,6 +46,10 @@ DEFAULT = _of_environment()
 """The setting of new threads."""
 
 
+anomaly_begins: list[Callable[[], None]] = []
+"""What is called when a thread begins to detect anomalies: fast paths that look at no mode are left."""
+
+
 class Mode:
     """grad: operations are recorded; anomaly: `detect_anomaly` is on, with check_nan: gradients are checked for NaN; arrays: a
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; watched:
@@ -59,6 +63,8 @@ class Mode:
     waits: bool
     least: int
     heavy: int
+    anomalous: ClassVar[int] = 0
+    """Threads in which anomalies are detected."""
 
     __slots__ = (
         "_anomaly", "_left", "_saver", "arrays", "check_nan", "engine", "grad", "heavy", "inference", "least", "quiet", "waits",
@@ -98,8 +104,12 @@ class Mode:
 
     @anomaly.setter
     def anomaly(self, value: bool) -> None:
+        if value != self._anomaly:
+            Mode.anomalous += 1 if value else -1
         self._anomaly = value
         self._watch()
+        for begin in anomaly_begins if value else ():
+            begin()
 
     @property
     def saver(self) -> Any:
@@ -380,6 +390,9 @@ class eager_kernels(_Decorator):
 class detect_anomaly:
     """Record each operation's line, and raise AnomalyError at the first NaN that a backward function returns.
 
+    A compiled step, or a run of a session, that ends in NaN is replayed in NumPy: the error names the operation that made the
+    first one, its operands' ranges and its line, and the step has changed nothing.
+
     Examples:
         >>> x = sg.tensor(0.0, requires_grad=True)
         >>> with sg.detect_anomaly():
@@ -421,6 +434,11 @@ class set_detect_anomaly:
 def is_anomaly_enabled() -> bool:
     """Whether `detect_anomaly` is on in this thread."""
     return modes.now.anomaly
+
+
+def watches_nan() -> bool:
+    """Whether a NaN in a compiled step of this thread is an error."""
+    return modes.now.anomaly and modes.now.check_nan
 
 
 def is_anomaly_check_nan_enabled() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
@@ -144,6 +145,9 @@ class Module:
             if role == PARAMETER:
                 mark(value)
             value.name = value.name if value.name else name
+        elif isinstance(value, Module):
+            for kind in (PARAMETER, BUFFER):  # paths become names
+                deque(value._named(kind, name, True, True), 0)
         own[name] = value
         own["_roles"][name] = role
         Structure.changes += 1

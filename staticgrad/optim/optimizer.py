@@ -367,8 +367,11 @@ class Optimizer:
             for name in names:
                 if name not in slots:
                     slots[name] = Tensor(self.first(name, p, group))
+                    slots[name].name = f"{p.name}.{name}" if p.name else ""
             if counts and "step" not in slots:
-                fresh = Tensor(np.zeros(())) if fresh is None else fresh
+                if fresh is None:
+                    fresh = Tensor(np.zeros(()))
+                    fresh.name = "step"
                 slots["step"] = fresh
             step = slots["step"] if counts else None
             cohorts.setdefault(id(step), (step, []))[1].append(Member(p, g, slots))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
+from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
@@ -51,6 +53,16 @@ class FastPath(NamedTuple):
 
 NO_FAST_PATH = FastPath(declined, True)
 
+_runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+def _leave_fast_paths() -> None:
+    for runner in list(_runners):
+        runner.fast_path = NO_FAST_PATH
+
+
+anomaly_begins.append(_leave_fast_paths)
+
 
 class Runner:
     """The program of some nodes for some feeds, and the conditions of its runs.
@@ -58,7 +70,7 @@ class Runner:
     Raises FeedError when a placeholder that the nodes need is not among the feeds.
     """
 
-    __slots__ = ("fast_path", "feeds", "known", "program", "reads", "ready", "sources", "values", "writes")
+    __slots__ = ("__weakref__", "fast_path", "feeds", "known", "program", "reads", "ready", "sources", "values", "writes")
 
     def __init__(
         self,
@@ -86,7 +98,8 @@ class Runner:
         """Whether all variables have values. No variable is ever removed or gets other memory, so it stays true."""
         self.known: dict[tuple[tuple[int, ...], ...], FastPath] = {}
         self.fast_path = NO_FAST_PATH
-        """The fast path of the latest call's plan."""
+        """The fast path of the latest call's plan; none while any thread detects anomalies, which it doesn't see."""
+        _runners.add(self)
 
     def run(self, values: Iterable[Any]) -> list[Any]:
         """The results for any values, one per feed. Raises the errors of `Session.run`."""
@@ -95,8 +108,8 @@ class Runner:
         with state.lock:
             if not self.ready:
                 return self._first(arrays)
-            results = self.program.run(arrays, state.store)
-            if self.program.decisive:
+            results = self.program.run(arrays, state.store, watches_nan())
+            if self.program.decisive or Mode.anomalous:
                 return results
             shapes = tuple([array.shape for array in arrays])
             if shapes not in self.known:
@@ -129,7 +142,7 @@ class Runner:
         with state.lock:
             state.check_open()
             plan = self.program.plan(*arrays) if not self.sources and not self.program.decisive else None
-            if plan is None or not Steps.suit(plan) or (len(addresses) and not plan.compiled):
+            if plan is None or watches_nan() or not Steps.suit(plan) or (len(addresses) and not plan.compiled):
                 return None
             try:
                 steps = Steps(plan, addresses, ids)
@@ -155,7 +168,7 @@ class Runner:
         fresh = self._prepare()
         try:
             self._add_sources(arrays)
-            result = self.program.run(arrays, self.values.store)
+            result = self.program.run(arrays, self.values.store, watches_nan())
         except BaseException:
             self._forget(fresh)
             raise

@@ -142,6 +142,12 @@ class Session:
         plan: Plan = self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
         return plan
 
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans that were made for the runs of this session; see `plan`."""
+        with self._values.lock:
+            return [plan for runner in self._runners.values() for plan in runner.program.plans.values()]
+
     def load(self, variable: Tensor, value: TensorLike) -> None:
         """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
         node = element(self.graph, variable)

@@ -247,9 +247,9 @@ def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
 
 
 def parameter_names(fn: Callable[..., Any]) -> list[str]:
-    """The names of the positional parameters; none for a function without a signature."""
+    """The names of the positional parameters, of a module those of its `forward`; none for a function without a signature."""
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = inspect.signature(fn if inspect.isroutine(fn) else getattr(fn, "forward", fn)).parameters.values()
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

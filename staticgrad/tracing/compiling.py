@@ -125,7 +125,8 @@ def compile(
 
     A call raises what the operations raise. Where a trace raises, nothing is changed; in segments, what eager mode would have
     changed before.
-    Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled function, others wait.
+    Under `detect_anomaly` a step that ends in NaN is an AnomalyError. One thread at a time runs a compiled function, others
+    wait.
 
     Examples:
         >>> w = sg.tensor([1.0, 2.0], requires_grad=True)

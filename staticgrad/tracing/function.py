@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -18,6 +19,7 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import DataDependentError, TraceError
 from ..locks import lock
+from ..logs import logger, warn
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
@@ -35,8 +37,9 @@ from .tracer import ArgumentReached, Tracer
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..compiler.execute.explain import Profile
+    from ..compiler.execute.explanation import Explanation
     from ..compiler.execute.plan import Plan
+    from ..compiler.execute.profile import Profile
     from ..ir import Graph
 
 OFTEN = 64
@@ -128,8 +131,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
-        if mode.anomaly:  # which checks every op
-            return self._run(args, kwargs)
+        if mode.anomaly:
+            return self._watched(args, kwargs)
         specialization = self.latest
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
             result: Output = specialization.fast_call(args)
@@ -159,6 +162,18 @@ class CompiledFunction(Generic[Arguments, Output]):
                         raise
                     self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
             return self._in_segments(self.segmented, args, kwargs)
+
+    def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
+        """A call under `detect_anomaly`: natively where the function is one plan, else operation by operation."""
+        if self.segmented is not None or (self.lock.locked() and self._within()):
+            return self._run(args, kwargs)
+        with self.lock:
+            try:
+                return self._call(Call(self._names, args, kwargs, self.bound))
+            except (TraceError, DataDependentError):
+                if self.on_break == "error":
+                    raise
+            return self._run(args, kwargs)
 
     @property
     def on_break(self) -> str:
@@ -319,18 +334,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
+        logger.info("%s: new specialization, %d instructions: %s", self.name, len(specialization.plan.instructions), why)
         if moved:
             self.moving += 1
             if self.moving == MOVING:
-                warnings.warn(
+                warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
                     "it in a tensor, which is read and written without a trace, or don't compute with it",
-                    RuntimeWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self.traces += not repeated
         if self.traces == OFTEN and not repeated:
-            warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
+            warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", stacklevel=5)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()
@@ -455,16 +470,23 @@ class CompiledFunction(Generic[Arguments, Output]):
         """
         return self.plan.graph if stage == "fuse" else self.plan.stages.graph(stage)
 
-    def explain(self) -> str:
-        """What the plan does, and why: instructions, fusion, buffers, host calls.
+    def explain(self, *, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
+        """What the plan does, and why: a page in which repeated structures are folded; see `Plan.explain`.
+
+        detail: everything. why_not=(a, b): why two operations are not fused, given by the name of a value or op, a line
+        ("model.py:12"), or the number of an instruction.
 
         Examples:
             >>> f = sg.compile(lambda x: sg.exp(-x).sum())
             >>> _ = f(np.ones(3, "float32"))
             >>> print(f.explain())
             1 ... 1 native (1 generated kernels), 0 on the host...
+            >>> print(f.explain(why_not=("neg", "exp")))
+            neg ... is fused with exp ...
         """
-        return self.plan.explain() if self.segmented is None else self.segmented.explain()
+        if self.segmented is None or why_not is not None:
+            return self.plan.explain(detail=detail, why_not=why_not)
+        return self.segmented.explain(detail)
 
     def source(self, number: int | None = None) -> str:
         """The text of the plan's generated kernels, or of one of them.
@@ -483,6 +505,17 @@ class CompiledFunction(Generic[Arguments, Output]):
                     y1[i] = v0
         """
         return self.plan.source(number)
+
+    def export(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and Numba
+        alone; see `Plan.export`. Its results are the tensors that the function returns, in their order, each once.
+
+        Raises TraceError for a function that runs in segments, and the errors of `Plan.export`.
+        """
+        if self.segmented is not None:
+            raise TraceError(f"{self.name} runs in segments, which can't be exported", "export the part without the cut")
+        plan = self.plan
+        return plan.export(folder, None if self.latest is None else self.latest.own_results)
 
     def profile(self, repeats: int = 200) -> Profile:
         """The time of each instruction of the plan."""

@@ -17,7 +17,7 @@ from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, watches_nan
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
@@ -132,6 +132,8 @@ class Specialization:
         self.numerics = numerics
         self.results = Results(result, self.numbers)
         returned = [*self.results.fetches]
+        self.own_results = len(returned)
+        """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
         for effect in self.effects:
             effect.build = self.results.kept(effect.args, observer.existed)
@@ -469,7 +471,7 @@ class Specialization:
             self._check_writeable(given)
         if self.reads != Structure.reads:
             self._renew_held()
-        results = self.plan.alone(self.plan.execute, arrays)
+        results = self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
         self.finish()
         return self._built(results, given, arrays)
 

@@ -6,19 +6,16 @@ import io
 import itertools
 import math
 import os
-import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..eager import Tensor, graph_of
-from ..errors import ArgumentError, GraphError, StaticgradError
+from ..errors import ArgumentError, StaticgradError
 from ..files import replacing
 from ..ir import Graph
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
-from ..operators import Symbol
-from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of
+from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of, titles
 from .placement import LETTER, LINE, Box, Edge, inside_of, place
+from .subjects import called, compiled_of, graph_meant, made_plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +50,17 @@ MEANINGS = {
 
 
 def draw(
-    what: Any, path: str | os.PathLike[str] | None = None, *, backward: bool | None = None, group: str | None = "auto"
+    what: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    backward: bool | None = None,
+    group: str | None = "auto",
+    inputs: Sequence[Any] | None = None,
 ) -> Figure | None:
     """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
 
-    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
+    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, a session, or a plan; a
+    module or function with its `inputs`.
     path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
     returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
     backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.
@@ -83,15 +86,18 @@ def draw(
         raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
     if group not in GROUPINGS:
         raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
-    plan = _plan(what)
+    compiled = compiled_of(what)
+    if compiled is not None:
+        what = called(compiled, "draw", inputs)
+    plan = made_plan(what)
     if group == "kernel" and plan is None:
         raise ArgumentError(
             f"draw: only compiled functions have kernels, got {type(what).__name__}", "draw the function, sg.draw(step, path)"
         )
-    graph = _graph(what, backward) if plan is None else plan.ir
+    graph = graph_meant(what, "draw", backward=backward)
     groups = _groups(graph, plan, group, text=suffix == ".dot")
     if path is not None and suffix == ".dot":
-        text = to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)})
+        text = to_dot(graph, titles(groups))
         with replacing(path) as file:
             file.write(text.encode())
         return None
@@ -110,26 +116,6 @@ def draw(
     with replacing(path) as file:
         file.write(picture.getvalue())
     return None
-
-
-def _numbered(groups: Sequence[Group]) -> list[tuple[int, Group]]:
-    """Each group with how many of its label come before it."""
-    seen: Counter[str] = Counter()
-    result = []
-    for group in groups:
-        result.append((seen[group.label], group))
-        seen[group.label] += 1
-    return result
-
-
-def _plan(what: Any) -> Any:
-    """The plan of a compiled function, or a plan itself; None for anything else."""
-    from ..tracing import CompiledFunction
-
-    if isinstance(what, CompiledFunction):
-        return what.plan
-    module = sys.modules.get("staticgrad.compiler.execute.plan")
-    return what if module is not None and isinstance(what, module.Plan) else None
 
 
 def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[Group]:
@@ -159,22 +145,6 @@ def _check_size(graph: Graph, groups: Sequence[Group]) -> None:
             f"draw: {count:,} boxes are too many for a picture, which has at most {MOST}",
             *ADVICE,
         )
-
-
-def _graph(what: Any, backward: bool | None) -> Graph:
-    if not isinstance(what, Graph):
-        several = what if isinstance(what, Sequence) else (what,)
-        if not several or not all(isinstance(item, (Tensor, Symbol)) for item in several):
-            raise GraphError(f"draw needs a Graph, a tensor or a symbol, got {type(what).__name__}")
-        return graph_of(*several, backward=backward)
-    if backward is not False or not backward_part(what):
-        return what
-    cut = Graph()
-    outputs = {name: node for name, node in outputs_of(what).items() if not name.startswith("grad/")}
-    for node in what.reaching(outputs.values()):
-        cut.append(node)
-    cut.outputs = outputs
-    return cut
 
 
 def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:

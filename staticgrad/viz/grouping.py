@@ -121,6 +121,17 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
     return found
 
 
+def titles(groups: Sequence[Group]) -> dict[str, list[Node]]:
+    """The nodes of each group by a title of its own: its label, with a number from the second group of that label on."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for group in groups:
+        n = seen[group.label]
+        found[group.label if n == 0 else f"{group.label} ({n + 1})"] = group.nodes
+        seen[group.label] += 1
+    return found
+
+
 # modules ------------------------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import user_line
+from ...errors import ArgumentError, user_line
+from ...logs import logger
+from .cache_size import LIMIT, keep_below_limit
 
 FORMAT = b"staticgrad kernel cache 2\n"
 DIGEST = 32
@@ -86,6 +88,23 @@ def where() -> str:
         return str(path())
     except Unusable:
         return ""
+
+
+def folder() -> Path:
+    """The path of the folder; one that does not exist where there is no place for any."""
+    try:
+        return path()
+    except Unusable:
+        return Path(os.devnull) / "none"
+
+
+def state() -> str:
+    """ "usable", or the reason why the folder can't be used."""
+    try:
+        with _folder(make=True):
+            return "usable"
+    except (Unusable, OSError) as error:
+        return str(error)
 
 
 def deliver(file: File, content: bytes) -> None:
@@ -154,6 +173,7 @@ def tell(text: str, topic: str) -> None:
         return
     _told.add(topic)
     line = user_line()
+    logger.warning("%s", text)
     warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 
@@ -197,6 +217,8 @@ def _content(name: str, folder: int) -> bytes:
             return b""
         if not stat.S_ISREG(info.st_mode) or info.st_size > LARGEST:
             return b""
+        with suppress(OSError):
+            os.utime(handle, ns=(time.time_ns(), info.st_mtime_ns))  # what was not used for longest is removed first
         with open(handle, "rb", closefd=False) as stream:
             return stream.read()
     finally:
@@ -244,3 +266,10 @@ def _sweep(folder: int) -> None:
                 info = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if time.time() - info.st_mtime > ABANDONED:
                     _remove(name, folder)
+    try:
+        count, size = keep_below_limit(path())
+    except ArgumentError as error:
+        tell(f"{LIMIT} is not followed: {error.summary}\n  {error.details[0]}", LIMIT)
+        return
+    if count:
+        logger.info("%d kernels removed from the cache, %d bytes, because it exceeded its limit", count, size)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ...errors import CompileError
 from ...locks import rlock, unforked
+from ...logs import logger
 from ...signals import uninterrupted
 from . import disk_cache as disk
 from . import object_code, source_key
@@ -135,6 +136,7 @@ def _load(source: str) -> dict[str, Kernel]:
             return _unpacked(content), found
 
     kernels, found = uninterrupted(whole)
+    logger.debug("%s %s", "loaded from the kernel cache:" if found else "compiled in this process:", ", ".join(kernels))
     if found:
         Counters.from_disk += len(kernels)
     else:

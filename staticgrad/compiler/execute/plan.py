@@ -30,7 +30,13 @@ from .outputs import Results
 from .tiers import Interpreted, wait
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import networkx as nx
+
+    from .explanation import Explanation
+    from .plan_difference import PlanDifference
+    from .profile import Profile
 
 Result = TypeVar("Result")
 
@@ -233,6 +239,16 @@ class Plan:
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
         return self.alone(self._run, arrays, store)
+
+    def run_watched(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+        """`run`, which raises AnomalyError where a result or a variable is NaN afterwards; see `anomalies.py`."""
+        from .anomalies import run_watched
+
+        def work() -> list[np.ndarray]:
+            self.bind(store)
+            return run_watched(self, arrays)
+
+        return self.alone(work)
 
     def _run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         self.bind(store)
@@ -534,10 +550,38 @@ class Plan:
 
         return overview(self)
 
-    def explain(self) -> str:
-        from .explain import explain
+    def _repr_html_(self) -> str:
+        from .explain import html_of
 
-        return explain(self)
+        return html_of(self)
+
+    def explain(self, *, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
+        """What the plan does, and why: instructions, which edges are fused, with reasons, bytes and what could be changed,
+        memory, rewrite rules, host calls. Printed, it is a page in which repeated structures are folded.
+
+        detail: everything. why_not=(a, b): the answer for two operations, which may be given by the name of a value or op, a
+        line ("model.py:12"), the number of an instruction, or a symbol. Raises ArgumentError for one that the plan lacks.
+        """
+        from .explanation import explanation
+
+        return explanation(self, detail=detail, why_not=why_not)
+
+    def diff(self, other: Plan) -> PlanDifference:
+        """What differs from another plan: figures, instructions, fusion, rewrite rules."""
+        from .plan_difference import difference
+
+        return difference(self, other)
+
+    def export(self, folder: str | os.PathLike[str], results: int | None = None) -> Path:
+        """Write the plan, with the present values of its variables, as a Python package that needs NumPy and Numba only.
+
+        `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this
+        plan's shapes. An export that is there already is replaced. results: how many of the plan's results it has, the first
+        ones. Raises ArgumentError for operations without native code and for loops, UninitializedError before the first run.
+        """
+        from .export import export
+
+        return export(self, folder, results)
 
     def source(self, number: int | None = None) -> str:
         """The text of all generated kernels, or of one of them."""
@@ -552,7 +596,9 @@ class Plan:
                 texts.setdefault(kernel_cache.without_comments(instruction.source), instruction.source)
         return texts
 
-    def profile(self, repeats: int = 200) -> Any:
-        from .explain import profile
+    def profile(self, repeats: int = 200) -> Profile:
+        """The time, bytes and flops of each instruction, beside what this machine can do. The plan runs on zeros meanwhile, and
+        its variables keep their values."""
+        from .profile import profile
 
         return profile(self, repeats)

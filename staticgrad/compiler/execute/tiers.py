@@ -89,7 +89,7 @@ class Interpreted:
         with np.errstate(all="ignore"):
             for node, last in self.steps:
                 self._look()
-                values[node] = self._value(plan, node, values)
+                values[node] = node_value(plan, node, values)
                 for other in last:
                     values.pop(other, None)
         return values
@@ -105,23 +105,26 @@ class Interpreted:
             steps.append((node, last))
         return steps[::-1]
 
-    def _value(self, plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
-        builder, op = plan.builder, node.op
-        if op.leaf == "variable":
-            return plan.bound[node.attrs["cell"]]
-        if op.leaf == "argument":
-            return np.asarray(builder.argument_values[builder.argument_index[node]], node.type.dtype)
-        if op.leaf == "generator":
-            return builder.generator_state.copy()
-        try:
-            value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
-        except StaticgradError as error:
-            raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
-        except IndexError as error:
-            raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
-        except ValueError as error:
-            raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
-        return value if isinstance(value, tuple) else np.asarray(value)
+
+def node_value(plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
+    """The value of a node of a plan on bound state, given those of its operands. Raises the operation's errors, with the user's
+    line."""
+    builder, op = plan.builder, node.op
+    if op.leaf == "variable":
+        return plan.bound[node.attrs["cell"]]
+    if op.leaf == "argument":
+        return np.asarray(builder.argument_values[builder.argument_index[node]], node.type.dtype)
+    if op.leaf == "generator":
+        return builder.generator_state.copy()
+    try:
+        value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
+    except StaticgradError as error:
+        raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
+    except IndexError as error:
+        raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+    except ValueError as error:
+        raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+    return value if isinstance(value, tuple) else np.asarray(value)
 
 
 @cache

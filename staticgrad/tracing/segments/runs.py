@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import StaticgradError
+from ...logs import warn
 from ...operators import state
 from .. import interception
 from .deferral import Deferral
 from .roads import Roads
+
+if TYPE_CHECKING:
+    from ...compiler.execute.explanation import Explanation
 
 Result = TypeVar("Result")
 
@@ -63,11 +66,10 @@ class SegmentedRuns:
     def _full(self) -> None:
         if not self.warned:
             self.warned = True
-            warnings.warn(
+            warn(
                 f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
-                RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     @property
@@ -76,14 +78,14 @@ class SegmentedRuns:
         segments = [segment for segment in self.roads.segments if segment.plan is not None]
         return max(segments, key=lambda segment: segment.operations).plan if segments else None
 
-    def explain(self) -> str:
+    def explain(self, detail: bool = False) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""
+        from ...compiler.execute.explanation import Explanation
+
         summary = str(self.why).partition("\n")[0]
         lines = [f"{self.name} runs in segments, because {summary}"]
         for number, segment in enumerate(self.roads.segments):
             line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"
             lines.append(f"segment {number}: {segment.operations} operations, {segment.runs} runs, cut at {line}")
-        for number, segment in enumerate(self.roads.segments):
-            if segment.plan is not None:
-                lines += ["", f"segment {number}", segment.plan.explain()]
-        return "\n".join(lines)
+        plans = [segment.plan for segment in self.roads.segments if segment.plan is not None]
+        return Explanation(lines, parts=[plan.explain(detail=detail) for plan in plans], detail=detail)

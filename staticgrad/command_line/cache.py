@@ -1,0 +1,63 @@
+"""`cache info`, `cache clear`, `cache warm`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from argparse import Namespace
+from typing import Any
+
+from ..compiler.backend import cache_size, disk_cache
+from ..compiler.execute.tables import size_text
+from ..errors import ArgumentError
+from .programs import Misuse
+
+
+def info(given: Namespace) -> int:
+    """Print where the kernel cache is and what it holds."""
+    known = cache_size.entries(disk_cache.folder())
+    facts: dict[str, Any] = {
+        "folder": disk_cache.where(),
+        "kernels": sum(any(file.suffix == ".o" for file in entry.files) for entry in known),
+        "bytes": sum(entry.bytes for entry in known),
+        "limit": _limit(),
+        "oldest": known[0].used if known else None,
+    }
+    if given.json:
+        print(json.dumps(facts))
+        return 0
+    bound = facts["limit"]
+    print(f"folder   {facts['folder'] or 'none: there is no home directory'}")
+    print(f"kernels  {facts['kernels']:,d}")
+    print(f"size     {size_text(facts['bytes'])} of {size_text(bound) if bound else 'any size'} ({cache_size.LIMIT})")
+    if known:
+        print(f"oldest   used {(time.time() - known[0].used) / 86400:.1f} days ago")
+    return 0
+
+
+def clear(given: Namespace) -> int:
+    """Remove all kernels, or the least recently used ones down to a size."""
+    try:
+        most = 0 if given.to is None else cache_size.size_of(given.to)
+    except ArgumentError as error:
+        raise Misuse(f"--to: {error.summary}\n  {error.details[0]}") from None
+    count, size = cache_size.trim(disk_cache.folder(), most)
+    left = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
+    print(f"{count} kernels removed, {size_text(size)}; {size_text(left)} left")
+    return 0
+
+
+def warm(given: Namespace) -> int:
+    """Compile the kernels that are part of the package."""
+    from ..compiler.warm import warm as warmed
+
+    print(warmed())
+    return 0
+
+
+def _limit() -> int:
+    try:
+        return cache_size.limit()
+    except ArgumentError as error:
+        raise Misuse(f"{cache_size.LIMIT}={os.environ.get(cache_size.LIMIT)}: {error.summary}\n  {error.details[0]}") from None

@@ -1,0 +1,139 @@
+"""Functions of the user's files, and arrays to call them with, as the command line names them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Sequence
+from inspect import Parameter, signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+EXAMPLE = "for example step.py:train_step, where step.py defines train_step"
+
+
+class Misuse(Exception):
+    """Arguments of the command line that can't be followed: exit code 2."""
+
+
+def subject(text: str) -> tuple[Any, ModuleType]:
+    """What `FILE.py:name` names, and the module of the file, which is run. Raises Misuse, and what the file raises."""
+    path, _, name = text.rpartition(":")
+    if not path:
+        raise Misuse(f"{text!r} names no function: write FILE.py:function\n  {EXAMPLE}")
+    file = Path(path)
+    if not file.is_file():
+        near = [f"  there is {other}" for other in sorted(file.parent.glob("*.py"))[:5]] if file.parent.is_dir() else []
+        raise Misuse("\n".join([f"there is no file {path}", *near]))
+    module = load(file)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            own = [
+                n
+                for n, value in vars(module).items()
+                if callable(value) and getattr(value, "__module__", "") == module.__name__
+            ]
+            raise Misuse(f"{path} defines no {name!r}\n  it defines {', '.join(own) if own else 'no function'}")
+        found = getattr(found, part)
+    return found, module
+
+
+def load(file: Path) -> ModuleType:
+    """The module of a file, whose folder is on the path as for `python FILE.py`."""
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = file.stem if file.stem.isidentifier() else re.sub(r"\W", "_", f"file_{file.stem}")
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise Misuse(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[str], seed: int) -> tuple[Any, ...] | None:
+    """The arguments of a call: a variable or function of the file, arrays of shapes that the user gave, `inputs` of the file,
+    or none for a function without parameters. None where the subject is called already. Raises Misuse."""
+    if named is not None:
+        if not hasattr(module, named):
+            raise Misuse(f"the file defines no {named!r}, which --inputs names")
+        return _tuple(getattr(module, named))
+    if shapes:
+        rng = np.random.default_rng(seed)
+        return tuple(array_of(shape, rng) for shape in shapes)
+    if _called(fn):
+        return None
+    required = _required(fn)
+    if hasattr(module, "inputs") and required:
+        found = _tuple(module.inputs)
+        if len(found) >= len(required):
+            return found
+    if required:
+        raise Misuse(
+            f"the function takes {', '.join(required)}, and the command has no arrays for it\n"
+            "  --shapes 32x784 32:int64 makes random ones; --inputs NAME takes a tuple of the file, or a function's"
+        )
+    return ()
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    value = value() if callable(value) else value
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _required(fn: Any) -> list[str]:
+    """The names of the parameters without a default."""
+    target = getattr(fn, "forward", fn) if not hasattr(fn, "fn") else fn.fn
+    try:
+        return [p.name for p in signature(target).parameters.values() if p.default is p.empty and p.kind in POSITIONAL]
+    except (TypeError, ValueError):
+        return []
+
+
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _called(what: Any) -> bool:
+    """Whether it needs no call: a graph, tensor, session, plan, or a compiled function that the file has called."""
+    return not callable(what) or getattr(what, "latest", None) is not None or hasattr(what, "_record")
+
+
+def array_of(text: str, rng: np.random.Generator) -> np.ndarray:
+    """A random array of a shape such as `32x784` or `32:int64`; `scalar` has no axes. Raises Misuse."""
+    shape, _, kind = text.partition(":")
+    try:
+        dtype = np.dtype(kind or "float32")
+        extents = () if shape in ("", "scalar") else tuple(int(part) for part in shape.split("x"))
+    except (TypeError, ValueError):
+        raise Misuse(f"{text!r} is no shape\n  write 32x784, or 32:int64 for another dtype, or scalar") from None
+    if dtype.kind in "iu":
+        return rng.integers(0, 2, extents).astype(dtype)
+    return rng.standard_normal(extents).astype(dtype) if dtype.kind == "f" else rng.random(extents).astype(dtype)
+
+
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """The parts of `NAME=VALUE` texts. Raises Misuse."""
+    found = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name or not value:
+            raise Misuse(f"{option} takes NAME=VALUE, got {text!r}")
+        found[name] = value
+    return found
+
+
+def array_file(path: str) -> np.ndarray:
+    """The array of a .npy file. Raises Misuse."""
+    try:
+        array: np.ndarray = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise Misuse(f"{os.fspath(path)} can't be read as a .npy file: {error}") from None
+    return array

@@ -1,0 +1,221 @@
+"""Runs an exported step. This file is part of the package that `plan.export` writes: it needs NumPy and Numba, nothing else.
+
+`plan.json` is the program: memory regions, and instructions that call kernels on places in them. `weights.safetensors` has the
+values of variables and constants. Kernels are compiled when the step is first loaded. Matrix products are NumPy's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ALIGN = 64
+"""Bytes at whose multiples memory begins."""
+FIRST, FORM = 2, 12
+"""Of the sizes of a product: the position of the first one, and how many each has before the offsets of its batches."""
+NAMES = {
+    "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
+    "BOOL": "bool",
+}  # fmt: skip
+"""The dtypes of safetensors files, with NumPy's names."""
+FORMAT = 1
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class Step:
+    """A compiled step. Calling it with one array per input returns the result, or the tuple of them.
+
+    state: the arrays of the variables by name, which calls change in place; arguments: hyper-parameters by name, which may be
+    assigned; inputs, results: (name, shape, dtype) of each.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None):
+        self.folder = Path(__file__).parent if folder is None else Path(folder)
+        table = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
+        if table["format"] != FORMAT:
+            raise ValueError(f"{self.folder} has format {table['format']}, and this engine reads {FORMAT}")
+        self.table: dict[str, Any] = table
+        values = read_safetensors(self.folder / "weights.safetensors")
+        self.memory = [self._region(region, values) for region in table["regions"]]
+        self.inputs = [(row["name"], tuple(row["shape"]), row["dtype"]) for row in table["inputs"]]
+        self.results = [(row["name"], tuple(row["shape"]), row["dtype"]) for row in table["results"]]
+        self.state = {row["name"]: self._view(row) for row in table["state"]}
+        self.arguments: dict[str, float] = dict(table["arguments"])
+        self._argument_values = self._named_region("arguments", np.float64)
+        self._generator = self._named_region("generator", np.int64)
+        self._status = self._named_region("status", np.int64)
+        self._functions: dict[tuple[str, str], Any] = {}
+        self._instructions = [self._instruction(row) for row in table["instructions"]]
+
+    def __call__(self, *arrays: Any) -> Any:
+        """One run. Raises ValueError for arrays that do not fit, IndexError for an index out of range."""
+        if len(arrays) != len(self.inputs):
+            raise ValueError(
+                f"this step takes {len(self.inputs)} arrays ({', '.join(n for n, *_ in self.inputs)}), got {len(arrays)}"
+            )
+        for row, value in zip(self.table["inputs"], arrays, strict=True):
+            place, array = self._view(row), np.asarray(value)
+            if array.shape != place.shape:
+                raise ValueError(f"{row['name']}: this step was compiled for shape {place.shape}, got {array.shape}")
+            if not np.can_cast(array.dtype, place.dtype, "same_kind"):
+                raise ValueError(f"{row['name']}: this step takes {place.dtype}, got {array.dtype}")
+            place[...] = array
+        if self._argument_values is not None:
+            self._argument_values[: len(self.arguments)] = list(self.arguments.values())
+        for run in self._instructions:
+            run()
+        if self._generator is not None:
+            self._generator[1] += self.table["draws"]
+        found = tuple(self._view(row).copy() for row in self.table["results"])
+        return found[0] if len(found) == 1 else found
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write the variables, with the constants, to a safetensors file: that of the package, unless another is given."""
+        file = self.folder / "weights.safetensors" if path is None else Path(path)
+        constants = {k: v for k, v in read_safetensors(self.folder / "weights.safetensors").items() if k not in self.state}
+        write_safetensors(file, {**constants, **self.state})
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read variables from a safetensors file, by name. Raises KeyError for one that is not in the file."""
+        values = read_safetensors(path)
+        for name, array in self.state.items():
+            array[...] = values[name]
+
+    # memory ---------------------------------------------------------------------------------------------------------
+
+    def _region(self, region: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The bytes of a region, with its values."""
+        size = max(region["bytes"], 1)
+        raw = np.zeros(size + ALIGN, np.uint8)
+        shift = -raw.ctypes.data % ALIGN
+        memory = raw[shift : shift + size]
+        if region["value"]:
+            content = np.ascontiguousarray(values[region["value"]]).reshape(-1).view(np.uint8)
+            memory[: content.size] = content
+        return memory
+
+    def _named_region(self, kind: str, dtype: Any) -> np.ndarray | None:
+        for region, memory in zip(self.table["regions"], self.memory, strict=True):
+            if region["kind"] == kind:
+                return memory[: region["bytes"]].view(dtype)
+        return None
+
+    def _view(self, row: Mapping[str, Any]) -> np.ndarray:
+        """The array at a place of a region."""
+        dtype, memory = np.dtype(row["dtype"]), self.memory[row["region"]]
+        strides = row.get("strides")
+        if 0 in row["shape"]:
+            return np.zeros(row["shape"], dtype)
+        return np.ndarray(row["shape"], dtype, memory.data, row.get("offset", 0), strides)
+
+    def _address(self, place: list[int]) -> int:
+        region, offset = place
+        return self.memory[region].ctypes.data + offset
+
+    # instructions ---------------------------------------------------------------------------------------------------
+
+    def _instruction(self, row: Mapping[str, Any]) -> Callable[[], None]:
+        """An instruction as a function without arguments."""
+        if row["kind"] == "product":
+            return self._product(row)
+        function = self._function(row["file"], row["function"])
+        pointers = np.array([self._address(place) for place in row["places"]], np.int64)
+        sizes = np.array(row["sizes"], np.int64)
+        call = (pointers.ctypes.data, sizes.ctypes.data, row["start"], row["stop"])
+
+        def run(kept: Any = (pointers, sizes)) -> None:
+            function(*call)
+
+        if not row["check"]:
+            return run
+        status = self._status
+        assert status is not None
+
+        def checked() -> None:
+            run()
+            if status[0]:
+                bad, status[0] = int(status[1]), 0
+                raise IndexError(f"{row['name']}: {bad} is out of range ({row['where']})")
+
+        return checked
+
+    def _function(self, file: str, name: str) -> Any:
+        """A kernel, compiled by Numba when its file is first used."""
+        if (file, name) not in self._functions:
+            code = importlib.import_module(".language.object_code", __package__)
+            for kernel, address in code.load_kernels(__package__, Path(__file__).parent / "kernels" / f"{file}.py").items():
+                self._functions[file, kernel] = FUNCTION(address)
+        return self._functions[file, name]
+
+    def _product(self, row: Mapping[str, Any]) -> Callable[[], None]:
+        """C = alpha op(A) op(B) + E, for each product of an instruction and each matrix of a batch."""
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | None]] = []
+        sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
+        for number in range(sizes[0]):
+            ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde = sizes[at : at + 11]
+            alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
+            offsets = np.array(sizes[at + FORM : at + FORM + 4 * batches]).reshape(batches, 4)
+            places = row["places"][4 * number : 4 * number + 4]
+            for a, b, c, e in offsets.tolist():
+                left = self._matrix(places[0], a, k if ta else m, m if ta else k, lda, dtype)
+                right = self._matrix(places[1], b, n if tb else k, k if tb else n, ldb, dtype)
+                to = self._matrix(places[2], c, m, n, ldc, dtype)
+                begin = None if lde < 0 else self._matrix(places[3], e, m, n, lde, dtype)
+                parts.append((left.T if ta else left, right.T if tb else right, to, alpha, begin))
+            at += FORM + 4 * batches
+
+        def run() -> None:
+            for left, right, to, alpha, begin in parts:
+                value = left @ right
+                if alpha != 1.0:
+                    value *= to.dtype.type(alpha)
+                to[...] = value if begin is None else value + begin
+
+        return run
+
+    def _matrix(self, place: list[int], offset: int, rows: int, columns: int, distance: int, dtype: np.dtype) -> np.ndarray:
+        if not rows or not columns:
+            return np.zeros((rows, columns), dtype)
+        start, size = place[1] + offset * dtype.itemsize, dtype.itemsize
+        return np.ndarray((rows, columns), dtype, self.memory[place[0]].data, start, (distance * size, size))
+
+
+# weights --------------------------------------------------------------------------------------------------------------
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file: 8 bytes with the length of a JSON header, the header, the data."""
+    data = Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    found = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = (8 + length + at for at in entry["data_offsets"])
+            array = np.frombuffer(data[begin:end], np.dtype(NAMES[entry["dtype"]]).newbyteorder("<"))
+            found[name] = array.reshape(entry["shape"]).astype(NAMES[entry["dtype"]])
+    return found
+
+
+def write_safetensors(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays in the same format, in place of the former file."""
+    header, parts, at = {}, [], 0
+    codes = {name: code for code, name in NAMES.items()}
+    for name, array in arrays.items():
+        content = np.asarray(array).astype(np.asarray(array).dtype.newbyteorder("<"), order="C").tobytes()
+        header[name] = {"dtype": codes[str(array.dtype)], "shape": list(array.shape), "data_offsets": [at, at + len(content)]}
+        parts.append(content)
+        at += len(content)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    temporary = f"{os.fspath(path)}.tmp"
+    Path(temporary).write_bytes(b"".join([struct.pack("<Q", len(text)), text, *parts]))
+    os.replace(temporary, path)

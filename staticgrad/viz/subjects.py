@@ -1,0 +1,133 @@
+"""What the verbs take - tensors, graphs, modules, functions, sessions, plans - as the graph or plan that is meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..eager import Tensor, graph_of
+from ..errors import ArgumentError, GraphError
+from ..ir import Graph
+from ..ir.text import backward_part, outputs_of
+from ..operators import Symbol
+
+if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
+    from ..tracing import CompiledFunction
+
+
+def graph_meant(
+    what: Any, verb: str, *, backward: bool | None = None, inputs: Sequence[Any] | None = None, stage: str | None = None
+) -> Graph:
+    """The graph of a subject. Raises GraphError, with the name of the verb, for something that has none."""
+    what = _called(what, verb, inputs)
+    plan = made_plan(what)
+    if stage is not None:
+        if plan is None:
+            raise ArgumentError(f"{verb}: only what is compiled has stages, got {type(what).__name__}")
+        found: Graph = plan.stages.graph(stage) if stage != "fuse" else plan.ir
+        return found
+    if plan is not None:
+        return plan.ir
+    if not isinstance(what, Graph) and isinstance(getattr(what, "graph", None), Graph) and not isinstance(what, Symbol):
+        what = what.graph  # a session that has run nothing
+    if isinstance(what, Graph):
+        return what if backward is not False or not backward_part(what) else _forward(what)
+    several = what if isinstance(what, (list, tuple)) else (what,)
+    if not several or not all(isinstance(item, (Tensor, Symbol)) for item in several):
+        raise GraphError(
+            f"{verb} needs a graph, a tensor or a symbol, a compiled function, a session, a plan, or a module with its inputs; "
+            f"got {type(what).__name__}"
+        )
+    return graph_of(*several, backward=backward)
+
+
+def made_plan(what: Any) -> Plan | None:
+    """The plan of a compiled function or a session, or a plan itself; None for anything that has none. Of the plans of a
+    session, the longest counts: a step rather than an initializer."""
+    module = sys.modules.get("staticgrad.compiler.execute.plan")
+    if module is not None and isinstance(what, module.Plan):
+        found: Plan = what
+        return found
+    tracing = sys.modules.get("staticgrad.tracing.function")
+    if tracing is not None and isinstance(what, tracing.CompiledFunction):
+        plan: Plan = what.plan
+        return plan
+    static = sys.modules.get("staticgrad.static.session")
+    if static is not None and isinstance(what, static.Session):
+        return max(what.plans, key=lambda plan: len(plan.instructions), default=None)
+    return None
+
+
+def plan_meant(
+    what: Any, verb: str, *, inputs: Sequence[Any] | None = None, feeds: Mapping[Any, Any] | None = None, run: bool = False
+) -> Plan:
+    """The plan of a subject, made where there is none yet. feeds: of a graph, by placeholder. run: it has run, so that it has
+    variables. Raises GraphError for something that can't be compiled."""
+    from ..static import Session
+
+    what = _called(what, verb, inputs)
+    if isinstance(what, Session) and not what.plans:
+        raise GraphError(
+            f"{verb}: this session has run nothing yet, so there is no plan", "run a step, or pass sess.plan(fetches)"
+        )
+    plan = made_plan(what)
+    if plan is not None:
+        return plan
+    graph = graph_meant(what, verb)
+    if not outputs_of(graph):
+        raise GraphError(f"{verb}: a graph without results has no plan", "pass a session that has run it, or a tensor of it")
+    session = Session(graph)
+    fetches = [Symbol(graph, node) for node in dict.fromkeys(outputs_of(graph).values())]
+    given = {} if feeds is None else dict(feeds)
+    if run:
+        session.run(fetches, given)
+    return session.plan(fetches, given)
+
+
+def _called(what: Any, verb: str, inputs: Sequence[Any] | None) -> Any:
+    """A module or function, called with its inputs: as a compiled function. Anything else as it is."""
+    compiled = compiled_of(what)
+    if compiled is not None:
+        return called(compiled, verb, inputs)
+    if inputs is not None:
+        raise ArgumentError(f"{verb}: inputs are for modules and functions, got {type(what).__name__}")
+    return what
+
+
+def called(compiled: CompiledFunction[..., Any], verb: str, inputs: Sequence[Any] | None) -> CompiledFunction[..., Any]:
+    """A compiled function after a call with these inputs. Raises ArgumentError for one that was never called."""
+    if inputs is not None:
+        compiled(*inputs)
+    elif compiled.latest is None and compiled.segmented is None:
+        raise ArgumentError(
+            f"{verb}: {compiled.name} has not been called yet, so it has no graph", f"{verb}(it, inputs=(x, ...)) calls it"
+        )
+    return compiled
+
+
+def compiled_of(what: Any) -> CompiledFunction[..., Any] | None:
+    """The compiled function of a module, of a function, or itself; None for anything else."""
+    nn = sys.modules.get("staticgrad.nn.module")
+    is_module = nn is not None and isinstance(what, nn.Module)
+    plain = isinstance(what, Callable) and not isinstance(what, (type, Tensor, Symbol, Graph))  # type: ignore[arg-type]
+    if not is_module and not plain:
+        return None
+    from ..static import Session
+    from ..tracing import CompiledFunction, compile
+
+    if isinstance(what, (CompiledFunction, Session)):
+        return what if isinstance(what, CompiledFunction) else None
+    found: CompiledFunction[..., Any] = compile(what)
+    return found
+
+
+def _forward(graph: Graph) -> Graph:
+    """The part of a graph that its gradients are not."""
+    cut = Graph()
+    outputs = {name: node for name, node in outputs_of(graph).items() if not name.startswith("grad/")}
+    for node in graph.reaching(outputs.values()):
+        cut.append(node)
+    cut.outputs = outputs
+    return cut
