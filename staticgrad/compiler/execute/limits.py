@@ -45,6 +45,15 @@ class Limits(NamedTuple):
         """Microseconds below which nothing of this cost can be."""
         return 1e6 * max(cost.flops / self.flops, cost.bytes / self.bytes_per_second(cost.bytes))
 
+    def raised(self, cost: Cost, us: float) -> Limits:
+        """The limits where something of this cost took so long: a limit that was exceeded had been measured under load."""
+        least = self.least_us(cost)
+        if not 0 < us < least:
+            return self
+        level = self.bytes_per_second(cost.bytes)
+        rate, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)
+        return Limits(rate, tuple((size, speed if found == level else found) for size, found in self.bandwidth))
+
 
 @cache
 def limits() -> Limits:

@@ -13,7 +13,7 @@ from ...ir import Graph, Node
 from ...ir.text import outputs_of
 from ..comparison import Comparison, finite
 from .pictures import Texts, picture
-from .plans import plan_data
+from .plans import plan_data, timed_limits
 
 SCRIPTS = ("charts.js", "layout.js", "graph.js", "report.js")
 
@@ -50,7 +50,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
         fetched = plan.builder.fetched_nodes
         whole = picture(plan.ir, texts, loss=fetched[0] if fetched else None, plan=plan)
         pictures.append({"name": "Optimized graph with kernels", "mode": planned.name, **whole})
-        machine = limits()
+        machine = timed_limits(plan, limits())
         data["plan"] = {"mode": planned.name, **plan_data(plan, machine, texts)}
         data["limits"] = {"flops": machine.flops, "bandwidth": machine.bandwidth}
     data["texts"] = list(texts.known)

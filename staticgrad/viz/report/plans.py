@@ -18,14 +18,21 @@ MOST_LINES, MOST_DECISIONS = 40, 4000
 """The user's lines of an instruction, and decisions, that are listed."""
 
 
-def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
-    """instructions: kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops, bytes,
-    chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
+def timed_limits(plan: Any, machine: Limits) -> Limits:
+    """The limits of the machine, none of which an instruction of the plan exceeds. Times the instructions the first time."""
     if not plan.times:
         try:
             plan.profile(REPEATS)
         except StaticgradError:  # it has never run
-            pass
+            return machine
+    for i, us in plan.times.items():
+        machine = machine.raised(cost(plan.instructions[i]), us)
+    return machine
+
+
+def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
+    """instructions: kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops, bytes,
+    chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
     kernels = {code: i for i, code in enumerate(plan.sources())}
     rows = []
     for i, instruction in enumerate(plan.instructions):
