@@ -96,8 +96,8 @@ class Mode:
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data, without the arrays."""
         names = (
-            "name", "error", "second_error", "first_ms", "ready_ms", "call_us", "quantiles_us", "times_us", "losses", "compiled",
-            "loaded", "kernels", "host_calls", "arena_bytes", "peak_bytes", "cuts", "recompiles", "values_only",
+            "name", "error", "second_error", "first_ms", "ready_ms", "call_us", "quantiles_us", "times_us", "losses",
+            "compiled", "loaded", "kernels", "host_calls", "arena_bytes", "peak_bytes", "cuts", "recompiles", "values_only",
         )  # fmt: skip
         return {**{name: getattr(self, name) for name in names}, "differences": [dict(vars(d)) for d in self.differences]}
 

@@ -54,7 +54,8 @@ def row_of(mode: Mode) -> list[str]:
     """The cells of one mode under `COLUMNS`."""
     low, *_, high = mode.quantiles_us or (None, None)
     return [
-        f"{mode.name} (values only)" if mode.values_only else mode.name, time_text(mode.call_us), f"{time_text(low)} to {time_text(high)}", time_text(_us(mode.first_ms)),
+        f"{mode.name} (values only)" if mode.values_only else mode.name,
+        time_text(mode.call_us), f"{time_text(low)} to {time_text(high)}", time_text(_us(mode.first_ms)),
         _count(mode.kernels), _count(mode.host_calls), _count(mode.cuts),
         _count(len(mode.recompiles) if mode.cuts is not None else None),
         bytes_text(mode.peak_bytes), _off(mode.worst),
@@ -123,7 +124,7 @@ def _speed(comparison: Comparison) -> Iterator[str]:
         return
     fastest = min(timed, key=lambda mode: mode.call_us or math.inf)
     best = fastest.call_us or math.nan
-    others = [f"{(m.call_us or math.nan) / best:.2g}x {m.name}'s" for m in timed if m is not fastest]
+    others = [f"{_ratio((m.call_us or math.nan) / best)} {m.name}'s" for m in timed if m is not fastest]
     ties = [m.name for m in timed if m is not fastest and (m.call_us or math.nan) / best < TIE]
     tie = f" (under {TIE}x is a tie: {_joined(ties)})" if ties else ""
     yield f"{fastest.name} is fastest with {time_text(best)} a step, which is {_joined(others)} speed{tie}."
@@ -132,6 +133,10 @@ def _speed(comparison: Comparison) -> Iterator[str]:
     extra = ((fastest.ready_ms or fastest.first_ms or 0.0) - (eager.first_ms or 0.0)) * 1e3
     if fastest is not eager and saved > 0 and extra > 0:
         yield f"Building it costs {time_text(extra)} once, which pays after {extra / saved:,.0f} steps."
+
+
+def _ratio(x: float) -> str:
+    return f"{x:,.0f}x" if x >= 10 else f"{x:.1f}x"
 
 
 def _joined(names: list[str]) -> str:

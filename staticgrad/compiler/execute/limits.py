@@ -20,13 +20,13 @@ from ...signals import module
 from ..codegen.cost import Cost
 from ..runtime.threads import get_num_threads
 
-SIZES = (1 << 15, 1 << 18, 1 << 22, 1 << 26)
+SIZES = (1 << 15, 1 << 18, 1 << 22, 1 << 25)
 """Bytes of the arrays whose copies are timed: two of them fit into a level-1, level-2 or level-3 cache, or into none."""
 SMALL = 1 << 16
 """Bytes of copies from whose time that of the call is subtracted."""
 SIDE = 384
 """Rows and columns of the product whose rate is measured."""
-SECONDS = 0.1
+SECONDS = 0.03
 """How long each measurement is repeated."""
 
 
@@ -57,7 +57,7 @@ class Limits(NamedTuple):
 
 @cache
 def limits() -> Limits:
-    """The limits of this machine, the better of one thread and of as many as plans use. Measured once, in about a second."""
+    """The limits of this machine, by one thread or by as many as plans use. Measured once, in half a second."""
     threads = get_num_threads()
     with ThreadPoolExecutor(threads) as pool:
         found = [(2 * size, _bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES]

@@ -87,7 +87,7 @@ function curves(series, label, title, log) {
     draw: (x, y) => series.map((one, i) => {
       const points = one.values.map((v, n) => (v === null || (log && v <= 0) ? null : `${x(n + 1).toFixed(1)},${y(v).toFixed(1)}`));
       return s("polyline", { points: points.filter(Boolean).join(" "), fill: "none", stroke: color(one.index),
-        "stroke-width": 1.6 + 1.8 * (series.length - 1 - i), "stroke-linejoin": "round" }, s("title", {}, one.name));
+        "stroke-width": 1.5 + 2.6 * (series.length - 1 - i), "stroke-linejoin": "round" }, s("title", {}, one.name));
     }),
   });
 }
@@ -123,7 +123,7 @@ function rooflineChart(instructions, limits, select) {
   if (!known.length) return null;
   const band = limits.bandwidth.map((pair) => pair[1]), best = Math.max(...band), slow = band[band.length - 1];
   const [xl, xh] = bounds([...known.map((r) => r.flops / r.bytes), 0.05, limits.flops / slow], true);
-  const [yl, yh] = bounds([...known.map((r) => (r.flops / r.us) * 1e6), limits.flops], true);
+  const [yl, yh] = bounds([...known.map((r) => (r.flops / r.us) * 1e6), limits.flops * 2], true);
   return chart({
     label: "Roofline: operations per second of each instruction against operations per byte",
     x: { low: xl, high: xh, log: true, title: "operations per byte" }, y: { low: yl, high: yh, log: true, title: "operations/s", text: (v) => rateText(v, "") },
@@ -133,7 +133,7 @@ function rooflineChart(instructions, limits, select) {
         const ridge = limits.flops / rate, start = Math.max(xl, yl / rate), points = `${x(start)},${y(start * rate)} ${x(Math.min(ridge, xh))},${y(Math.min(limits.flops, xh * rate))} ${box.right},${y(limits.flops)}`;
         return [s("polyline", { points, class: "roof" }), s("text", { class: "tick", x: x(start) + 6, y: Math.max(y(start * rate) - 8, box.top + 10) }, `${name}, ${bytesText(rate)}/s`)];
       }),
-      s("text", { class: "tick", x: box.right - 4, y: y(limits.flops) + 14, "text-anchor": "end" }, `products, ${rateText(limits.flops, "flop/s")}`),
+      s("text", { class: "tick", x: box.right - 4, y: y(limits.flops) - 6, "text-anchor": "end" }, `products, ${rateText(limits.flops, "flop/s")}`),
       ...known.map((row) => s("circle", { class: "dot", cx: x(row.flops / row.bytes), cy: y((row.flops / row.us) * 1e6), r: 5, fill: kindColor(row.kind),
         onclick: () => select(row.number) }, s("title", {}, `${row.number}: ${row.title}, ${timeText(row.us)}, ${Math.round(row.share * 100)}% of the limit`))),
     ],

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import Where
 from ...ir import Graph, Node
 from ...ir.text import attrs_text, backward_part, clip, kind_of, numbering, outputs_of
-from ..grouping import GRADIENT, LINE, by_kernel, by_module, groups_of
+from ..grouping import by_kernel
 from ..placement import inside_of, title_of
+from .modules import Path, modules
 
 MOST_CHILDREN = 40
 """Members of a group; more of them become runs that fold."""
 LONG_LINE = 100
 """Letters of a source line."""
-
-Path = tuple[str, ...]
 
 
 class Texts:
@@ -46,7 +45,7 @@ def picture(graph: Graph, texts: Texts, *, loss: Node | None = None, plan: Any =
     """
     inside = inside_of(graph)
     shown = [node for node in graph.nodes if node not in inside]
-    tree = Tree(graph, shown, _paths(graph, shown, inside, loss, plan))
+    tree = Tree(graph, shown, _paths(graph, shown, loss, plan))
     number = numbering(graph)
     at = {node: i for i, node in enumerate(shown)}
     results: dict[Node, list[str]] = {}
@@ -97,7 +96,7 @@ class Tree:
             name = path[-1]
             kernel = re.match(r"kernel (\d+) (.*)", name)
             kind = "kernel" if kernel else "part" if len(path) == 1 and name in PARTS else "module"
-            title = kernel[2] if kernel else name.split("#")[0]
+            title = kernel[2] if kernel else name
             self.known[path] = self._add(title, parent, kind, int(kernel[1]) if kernel else -1)
         return self.known[path]
 
@@ -158,28 +157,23 @@ class Tree:
 PARTS = ("forward", "gradients", "update")
 
 
-def _paths(graph: Graph, shown: Sequence[Node], inside: set[Node], loss: Node | None, plan: Any) -> dict[Node, Path]:
+def _paths(graph: Graph, shown: Sequence[Node], loss: Node | None, plan: Any) -> dict[Node, Path]:
     """The groups around each node."""
     part = _parts(graph, loss)
-    modules = _modules(graph, shown)
+    within = modules(graph, part)
     several = len(set(part.values())) > 1
     paths: dict[Node, Path] = {}
     for node in shown:
         outer = (part[node],) if several and node in part else ()
-        paths[node] = (*outer, *modules.get(node, ()))
+        paths[node] = (*outer, *within.get(node, ()))
     if plan is None:
-        found: dict[Node, Path] = {}
-        for n, group in enumerate(groups_of(graph, lambda node: "/".join(paths[node]) or None, inside)):
-            path = paths[group.nodes[-1]]
-            for node in group.nodes:
-                found[node] = (*path[:-1], f"{path[-1]}#{n}")  # a module that is used twice is two groups
-        return {node: found.get(node, paths[node][:1] if several else ()) for node in shown}
+        return paths
     _, kernels = by_kernel(plan)
     members: dict[str, list[Node]] = {}
     for node in shown:
         if node in kernels:
             members.setdefault(kernels[node], []).append(node)
-    found = {}
+    found: dict[Node, Path] = {}
     for name, nodes in members.items():
         (path, _), *_ = Counter(paths[node] for node in nodes).most_common(1)
         row, _, rest = name.removeprefix("row ").partition(": ")
@@ -199,36 +193,7 @@ def _parts(graph: Graph, loss: Node | None) -> dict[Node, str]:
     for node in graph.nodes:
         if node in forward:
             part[node] = "forward"
-        elif node.op.leaf in ("variable", "argument") or node.op.name == "argument" or node.op.effect:
-            updating.add(node)
-        elif any(parent in updating for parent in node.parents):
+        elif node.op.leaf in ("variable", "argument") or node.op.effect or any(p in updating for p in node.parents):
             updating.add(node)
         part.setdefault(node, "update" if node in updating else "gradients")
     return part
-
-
-def _modules(graph: Graph, shown: Iterable[Node]) -> dict[Node, Path]:
-    """The path of modules of each node. Nodes that only a line is known of are in the module that their operands and their
-    readers have in common."""
-    names = {node: name.removeprefix(GRADIENT) for node, name in by_module(graph).items()}
-    paths = {node: tuple(_outward(name)) for node, name in names.items() if not name.startswith(LINE)}
-    users = graph.users()
-    found = dict(paths)
-    for node in shown:
-        if node in paths or node.op.leaf:
-            continue
-        before = next((found[i] for i in reversed(node.inputs) if i in found), ())
-        after = next((paths[user] for user in users[node] if user in paths), ())
-        found[node] = _common(before, after)
-    return {node: path for node, path in found.items() if path}
-
-
-def _outward(name: str) -> list[str]:
-    """`layers`, `layers.0`, `layers.0.attn` of the last."""
-    ends = [match.start() for match in re.finditer("[./]", name)]
-    return [name[:end] for end in [*ends, len(name)]]
-
-
-def _common(a: Path, b: Path) -> Path:
-    same = [x for x, y in zip(a, b, strict=False) if x == y]
-    return tuple(same)
