@@ -191,7 +191,7 @@ class Drawing {
       const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]], middle = (y0 + y1) / 2;
       d += x0 === x1 ? `L${x1.toFixed(1)},${y1.toFixed(1)}` : `C${x0.toFixed(1)},${middle.toFixed(1)} ${x1.toFixed(1)},${middle.toFixed(1)} ${x1.toFixed(1)},${y1.toFixed(1)}`;
     }
-    return s("path", { d, class: `edge ${["value", "shape", "control"][kind]}`, "data-a": a, "data-b": b, "stroke-width": Math.min(1 + Math.log2(n) / 2, 4) },
+    return s("path", { d, class: `edge ${["value", "shape", "control"][kind]} ${this.depth[u] === 0 && this.isGroup(u) && this.isGroup(v) ? "far" : ""}`, "data-a": a, "data-b": b, "stroke-width": Math.min(1 + Math.log2(n) / 2, 4) },
       s("title", {}, `${this.title(a)} to ${this.title(b)}${n > 1 ? `, ${n} values` : ""}`));
   }
 

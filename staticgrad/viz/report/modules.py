@@ -37,9 +37,8 @@ def modules(graph: Graph, part: Mapping[Node, str]) -> dict[Node, Path]:
         if earlier:
             found[node] = max(earlier, key=len)
         elif beside:
-            path = common(found[i] for i in beside)
-            own = part[node] == "forward" and any(i in known for i in beside)
-            found[node] = path[:-1] if own else path
+            called = [found[i] for i in beside if i in known] if part[node] == "forward" else []
+            found[node] = common(called)[:-1] if called else common(found[i] for i in beside)
         elif operands:
             after = [found[user] for user in users[node] if user in found]
             found[node] = common([found[operands[-1]], *after[:1]])

@@ -146,6 +146,7 @@ if (views.length) {
     stage.replaceChildren(views[i].svg);
     if (fresh) { views[i].update(); views[i].fit(0.55); }
     views[i].look();
+    describe(i, views[i].selected);
   };
   section("Graphs", tablist, h("div", { class: "graphs" }, h("div", { class: "board" },
     h("div", { class: "tools", role: "toolbar", "aria-label": "View" }, tool("Zoom in", "+", (v) => v.zoom(1.3)), tool("Zoom out", "−", (v) => v.zoom(1 / 1.3)), tool("Show all", "Fit", (v) => v.fit()),
