@@ -151,12 +151,10 @@ def _tape(case: Case) -> tuple[IRGraph | None, dict[str, Any], str]:
     if found:
         return found[0], {}, ""
     total = _total(result)
-    outputs = [x for _, x in leaves_of(result) if isinstance(x, Tensor)]
-    if total is None:
-        return next(iter(_graphs(*outputs)), None), {}, ""
-    graph = next(iter(_graphs(total if case.differentiate else total.detach() if not outputs else outputs[0])), None)
+    roots = [x for _, x in leaves_of(result) if isinstance(x, Tensor)] if total is None else [total]
+    graph = next(iter(_graphs(*roots)), None)
     wanted = {**wanted, **case.parameters}
-    if case.order < 2 or not wanted:
+    if total is None or case.order < 2 or not wanted:
         return graph, {}, ""
     try:
         first = grad(total, list(wanted.values()), create_graph=True, allow_unused=True)
@@ -168,11 +166,12 @@ def _tape(case: Case) -> tuple[IRGraph | None, dict[str, Any], str]:
 
 
 def _graphs(*tensors: Tensor) -> list[IRGraph]:
-    """The graph of tensors, if there is one."""
+    """The graph of tensors, if there is a tape of them."""
     try:
-        return [graph_of(*tensors)] if tensors else []
+        graph = graph_of(*tensors) if tensors else IRGraph()
     except StaticgradError:
         return []
+    return [graph] if any(not node.op.leaf for node in graph.nodes) else []
 
 
 def _allocated(work: Callable[[], Any]) -> int | None:
@@ -255,9 +254,6 @@ def _session_seconds(graph: Graph, session: Session, found: Any, wanted: Any, fe
     with graph.as_default():
         squares = _squares(list(found.values()))
         known = [None] * len(wanted) if squares is None else gradients(squares, list(wanted.values()))
-        initializer = global_variables_initializer() if squares is None else None
-    if initializer is not None:
-        return dict.fromkeys(wanted)
     second = dict(zip(wanted, known, strict=True))
     values = session.run({name: g for name, g in second.items() if g is not None}, feeds)
     return {name: None if g is None else plain(values[name]) for name, g in second.items()}

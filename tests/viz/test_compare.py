@@ -369,9 +369,9 @@ def comparison(*modes):
 def test_verdicts():
     result = comparison(("eager", 1000.0, 2.0), ("compiled", 20.0, 100.0))
     assert result.verdict == (
-        "eager and compiled agree in gradients: they differ by at most 2e-07 of the largest element (gradient of <w>, compiled). "
-        "compiled is fastest with 20 us a step, which is 50x eager's speed. Building it costs 98 ms once, which pays after 100 "
-        "steps."
+        "eager and compiled agree in gradients: they differ by at most 2e-07 of the largest element "
+        "(gradient of <w>, compiled). compiled is fastest with 20 us a step, which is 50x eager's speed. Building it "
+        "costs 98 ms once, which pays after 100 steps."
     )
     result["compiled"].differences[0].relative = 1e-3
     assert result.verdict.startswith("The modes DISAGREE: gradient of <w> in compiled is off by 1.0e-07, 1e-03 of its largest")

@@ -17,8 +17,8 @@ from ..grouping import by_kernel
 from ..placement import inside_of, title_of
 from .modules import Path, modules
 
-MOST_CHILDREN = 40
-"""Members of a group; more of them become runs that fold."""
+MOST_CHILDREN, FEW = 40, 8
+"""Members of a group, more of which become runs that fold; and members of a run at the least."""
 LONG_LINE = 100
 """Letters of a source line."""
 
@@ -134,7 +134,7 @@ class Tree:
         for g, own in list(members.items()):
             row = list(own)
             while len(row) > MOST_CHILDREN:
-                size = max(-(-len(row) // MOST_CHILDREN), 8)
+                size = min(max(-(-len(row) // MOST_CHILDREN), FEW), MOST_CHILDREN)
                 parts = [row[i : i + size] for i in range(0, len(row), size)]
                 row = [("group", self._run(g, part)) for part in parts]
 
