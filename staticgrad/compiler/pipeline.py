@@ -238,6 +238,13 @@ class Stages:
     def graph(self, stage: str) -> Graph:
         """The graph after a stage; its `outputs` are the fetches, then the values of assigned variables. Raises
         ArgumentError for a name that is no stage."""
+        seen = self.graphs()
+        if stage not in seen:
+            raise ArgumentError(f"there is no stage {stage!r}", f"one of {', '.join(seen)}, fuse")
+        return seen[stage]
+
+    def graphs(self) -> dict[str, Graph]:
+        """The graphs after all stages, see `graph`."""
         seen: dict[str, tuple[Graph, list[Node]]] = {"functionalize": (self.prepared.graph, self.prepared.results)}
 
         def inspect(name: str, graph: Graph, results: Sequence[Node]) -> None:
@@ -247,13 +254,11 @@ class Stages:
         results = self.prepared.results
         user = UserPasses(self.passes, len(results))
         reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user=user)
-        if stage not in seen:
-            raise ArgumentError(f"there is no stage {stage!r}", f"one of {', '.join(seen)}, fuse")
-        graph, results = seen[stage]
         cells = [f"{cell} after" for cell, _ in self.prepared.assigns]
         names = [f"result {i}" for i in range(len(self.prepared.fetches))] + cells
-        graph.outputs = dict(zip(names, results, strict=False))
-        return graph
+        for graph, results in seen.values():
+            graph.outputs = dict(zip(names, results, strict=False))
+        return {name: graph for name, (graph, _) in seen.items()}
 
 
 def _variables(graph: Graph, cells: Sequence[Cell]) -> None:

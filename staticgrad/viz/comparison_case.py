@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,16 @@ from ..types import INEXACT
 class Case:
     """The function, its arguments by name, and the tensors that it reaches."""
 
-    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], differentiate: bool):
-        self.fn = fn
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], order: int):
+        """order: of the gradients that are compared."""
+        self.fn, self.order = fn, order
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         names = parameter_names(fn)
         self.args = [(names[i] if i < len(names) else f"argument {i}", arg) for i, arg in enumerate(args)]
         self.arrays: dict[str, np.ndarray] = {}
         for name, arg in self.args:
             _mapped(name, arg, self._keep)
-        self.differentiate = differentiate
+        self.differentiate = order > 0
         self.own_gradients = False
         """The function leaves gradients in `.grad`: it calls `backward` itself. Found out by the eager run."""
         self.changed: list[str] = []
@@ -55,6 +56,10 @@ class Case:
     def arguments(self, make: Callable[[str, np.ndarray], Any]) -> list[Any]:
         """The arguments with `make(name, array)` in place of arrays and tensors."""
         return [_mapped(name, arg, make) for name, arg in self.args]
+
+    def untouched(self) -> AbstractContextManager[None]:
+        """Put back after a further call what it changes."""
+        return restored(self, None)
 
     @property
     def parameters(self) -> dict[str, Tensor]:

@@ -142,7 +142,7 @@ def _boxes(graph: Graph, inside: set[Node], groups: Sequence[Group] = ()) -> dic
     for node in number:
         if node in inside or node in boxes:
             continue
-        lines = [f"{number[node]} {_title(node, inside)}", repr(node.type)]
+        lines = [f"{number[node]} {title_of(node, inside)}", repr(node.type)]
         if not node.op.leaf:
             shown = attrs_text(node)
             lines += [f"{key}={text}" for key, text in shown.items() if node.attrs[key] not in (None, False)]
@@ -156,7 +156,7 @@ def _boxes(graph: Graph, inside: set[Node], groups: Sequence[Group] = ()) -> dic
     return boxes
 
 
-def _title(node: Node, inside: set[Node]) -> str:
+def title_of(node: Node, inside: set[Node]) -> str:
     """`add`, `variable "w"`, and `mul(_, 2.0)` for a constant drawn inside."""
     title = node.op.name + (f' "{node.name}"' if node.name else "")
     if any(operand in inside for operand in node.inputs):

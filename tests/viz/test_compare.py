@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
+from staticgrad.tracing import function, settings
+from staticgrad.viz.comparison import Comparison, Difference, Mode
 
 pytestmark = pytest.mark.usefixtures("refusing")
 
@@ -35,7 +39,7 @@ def test_values_and_gradients_of_all_modes():
         assert mode.first_ms > 0
         assert not mode.error
     for mode in result.modes[1:]:
-        assert [d.what for d in mode.differences] == ["result", "gradient of x", "gradient of w"]
+        assert [d.what for d in mode.differences if d.kind != "second gradient"] == ["result", "gradient of x", "gradient of w"]
         assert max(d.absolute for d in mode.differences) < 1e-5
         assert mode.host_calls == 0
         assert mode.kernels > 0
@@ -46,7 +50,7 @@ def test_values_and_gradients_of_all_modes():
 def test_gradients_of_what_the_function_reaches():
     net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
     scale, unused = sg.tensor(2.0, requires_grad=True), sg.tensor(1.0, requires_grad=True)
-    result = sg.compare(lambda x: net(x) * scale + 0 * len([unused]), X, repeats=1)
+    result = sg.compare(lambda x: net(x) * scale + 0 * len([unused]), X, repeats=1, order=1)
     names = ["x", "scale", "unused", "0.weight", "0.bias", "2.weight", "2.bias"]
     for mode in result.modes:
         assert sorted(mode.gradients) == sorted(names)
@@ -57,19 +61,22 @@ def test_gradients_of_what_the_function_reaches():
 
 
 def test_without_gradients():
-    result = sg.compare(lambda x: x * 2, X, grad=False, repeats=1)
+    result = sg.compare(lambda x: x * 2, X, order=0, repeats=1)
     assert [mode.gradients for mode in result.modes] == [{}, {}, {}]
     assert [d.what for d in result["compiled"].differences] == ["result"]
 
 
 def test_table_and_data():
-    result = sg.compare(lambda x: {"a": x * 2, "b": (x.sum(), 3)}, X, repeats=1)
+    result = sg.compare(lambda x: {"a": x * 2, "b": (x.sum(), 3)}, X, repeats=1, order=1)
     text = str(result)
-    assert re.search(r"^mode +first call +per call +compiled +loaded +kernels +host +arena$", text, re.M)
-    assert re.search(r"^eager +[\d.,]+ ms +[\d.,]+ us +0 +0 +- +- +-", text, re.M)
-    assert re.search(r"^compiled +[\d.,]+ ms +[\d.,]+ us +\d+ +\d+ +\d+ +0 +[\d,]+ B$", text, re.M)
+    assert re.search(r"^mode +step \(median\) +5% to 95% +first step +kernels +host +cuts +traces +memory +off by$", text, re.M)
+    assert re.search(
+        r"^eager +[\d.]+ [um]s +[\d.]+ [um]s to [\d.]+ [um]s +[\d.]+ [um]?s +- +- +- +- +[\d.]+ k?B +-$", text, re.M
+    )
+    assert re.search(r"^compiled .* +\d+ +0 +0 +1 +[\d.]+ k?B +(equal|[\de.-]+)$", text, re.M)
     assert re.search(r"^largest difference from eager +session +compiled$", text, re.M)
-    assert re.search(r"^result\['b'\]\[0\] +[\d.e-]+ \([\d.]+ ULP\) +[\d.e-]+ \([\d.]+ ULP\)$", text, re.M)
+    assert re.search(r"^result\['b'\]\[0\] +[\d.e+-]+ \([\d.]+ ULP\) +[\d.e+-]+ \([\d.]+ ULP\)$", text, re.M)
+    assert text.endswith(result.verdict)
     data = result.as_dict()
     assert [m["name"] for m in data["modes"]] == ["eager", "session", "compiled"]
     assert data["modes"][1]["differences"][0]["what"] == "result['a']"
@@ -86,10 +93,10 @@ def test_nested_arguments():
 def test_random_functions_draw_the_same_numbers_and_leave_the_generator():
     sg.manual_seed(3)
     before = generator.state
-    result = sg.compare(lambda x: F.dropout(x, 0.5) + sg.rand(6, 4), X, repeats=2)
+    result = sg.compare(lambda x: F.dropout(x, 0.5) + sg.rand(6, 4), X, repeats=2, order=1)
     assert result.agree(rtol=1e-6)
     assert generator.state == before
-    first, second = (sg.compare(lambda x: x + sg.rand(6, 4), X, seed=s, repeats=1) for s in (5, 5))
+    first, second = (sg.compare(lambda x: x + sg.rand(6, 4), X, seed=s, repeats=1, order=0) for s in (5, 5))
     np.testing.assert_array_equal(first["eager"].values["result"], second["compiled"].values["result"])
     assert generator.state == before
 
@@ -205,7 +212,7 @@ def test_modules_and_optimizers_as_arguments():
 
 
 def test_compiled_functions():
-    assert sg.compare(sg.compile(lambda x: x * 2), X, repeats=1).agree()
+    assert sg.compare(sg.compile(lambda x: x * 2), X, repeats=1, order=1).agree()
 
 
 # what can't be run, and what differs ------------------------------------------------------------------------------------
@@ -243,7 +250,7 @@ def test_what_the_function_raises_eagerly_is_raised():
 
 
 def test_integers_have_no_gradients_and_wrong_results_are_seen():
-    result = sg.compare(lambda i, x: x[i], Y, X, repeats=1)
+    result = sg.compare(lambda i, x: x[i], Y, X, repeats=1, order=1)
     assert result.agree()
     assert list(result["eager"].gradients) == ["x"]
     result["compiled"].values["result"] = result["compiled"].values["result"] + 1
@@ -255,9 +262,9 @@ def test_differences_are_measured():
 
     def changes(x):
         calls.append(1)
-        return x * (2.0 if len(calls) <= 2 else 2.5)
+        return x * (2.0 if len(calls) <= 4 else 2.5)
 
-    result = sg.compare(changes, np.ones(3, np.float32), repeats=1, grad=False)
+    result = sg.compare(changes, np.ones(3, np.float32), repeats=1, order=0, modes=["compiled"])
     found = difference(result["compiled"], "result")
     assert found.absolute == 0.5
     assert found.ulps == 0.5 / np.spacing(np.float32(2))
@@ -266,19 +273,22 @@ def test_differences_are_measured():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_special_values_are_equal_to_themselves(value):
-    result = sg.compare(lambda x: x * 1, np.array([value, 0.0, -0.0], np.float32), repeats=1)
+    result = sg.compare(lambda x: x * 1, np.array([value, 0.0, -0.0], np.float32), repeats=1, order=1)
     assert result.agree()
     assert all(d.absolute == 0 for mode in result.modes[1:] for d in mode.differences)
 
 
 def test_no_elements():
-    assert sg.compare(lambda x: x * 2, X[:0], repeats=1).agree()
+    assert sg.compare(lambda x: x * 2, X[:0], repeats=1, order=1).agree()
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"modes": ["fast"]}, "unknown mode 'fast'"),
+        ({"order": 3}, "order must be 0, 1 or 2, got 3"),
+        ({"order": True}, "order must be 0, 1 or 2, got True"),
+        ({"peers": {"session": np.exp}}, "'session' is a mode, and can't be the name of a peer"),
         ({"repeats": 0}, "repeats must be at least 1, got 0"),
         ({"repeats": True}, "repeats must be at least 1, got True"),
     ],
@@ -287,5 +297,114 @@ def test_errors(options, text):
     with pytest.raises(sg.ArgumentError, match=text):
         sg.compare(sg.exp, X, **options)
     with pytest.raises(sg.ArgumentError, match="there is no mode 'slow'"):
-        sg.compare(sg.exp, X, repeats=1)["slow"]
-    assert [mode.name for mode in sg.compare(sg.exp, X, repeats=1, modes=["compiled"]).modes] == ["eager", "compiled"]
+        sg.compare(sg.exp, X, repeats=1, order=0, modes=[])["slow"]
+    assert [mode.name for mode in sg.compare(sg.exp, X, repeats=1, order=0, modes=["session"]).modes] == ["eager", "session"]
+
+
+# second gradients, times, peers, texts ----------------------------------------------------------------------------------
+
+
+def test_second_gradients_are_hessian_times_gradient():
+    x = np.array([1.0, 2.0, 3.0])
+    result = sg.compare(lambda x: x**3, x, repeats=1)
+    for mode in result.modes:
+        np.testing.assert_allclose(mode.gradients["x"], 3 * x**2)
+        np.testing.assert_allclose(mode.seconds["x"], 6 * x * 3 * x**2)
+    assert [d.kind for d in result["compiled"].differences] == ["value", "gradient", "second gradient"]
+    assert "values, gradients and second gradients" in result.verdict
+    linear = sg.compare(lambda x: x * 2, x, repeats=1, modes=["session"])
+    assert [mode.seconds for mode in linear.modes] == [{"x": None}, {"x": None}]
+    assert linear.agree()
+
+
+def test_a_step_that_minimizes_runs_in_all_modes_with_its_losses_and_graphs():
+    training = Training(lambda p: optim.SGD(p, lr=0.1))
+    training.model.eval()
+
+    def step(x, y):
+        loss = F.cross_entropy(training.model(x), y)
+        return loss, training.opt.minimize(loss)
+
+    result = sg.compare(step, X, Y, repeats=5)
+    assert result.ok, result
+    assert all(len(mode.losses) == 6 and mode.losses[5] < mode.losses[0] for mode in result.modes)
+    np.testing.assert_allclose([mode.losses for mode in result.modes], [result.modes[0].losses] * 3, rtol=1e-5)
+    eager, session, compiled = result.modes
+    assert any(name.startswith("grad/") for name in eager.graph.outputs)
+    assert any(node.op.name == "assign" for node in session.graph.nodes)
+    assert compiled.plan.kernels == compiled.kernels
+    assert (compiled.cuts, len(compiled.recompiles)) == (0, 1)
+    assert all(len(mode.times_us) == 5 and mode.quantiles_us == sorted(mode.quantiles_us) for mode in result.modes)
+
+
+def test_a_peer_of_numpy_has_values_alone():
+    result = sg.compare(
+        lambda x: sg.tanh(x).sum(), X, repeats=2, order=1, modes=[], peers={"numpy": lambda x: np.tanh(x).sum()}
+    )
+    assert result["numpy"].values_only
+    assert result["numpy"].gradients == {}
+    assert result.agree()
+    assert "numpy (values only)" in str(result)
+    assert "fastest" not in result.verdict  # there is nothing to compare its time with
+    failing = sg.compare(sg.exp, X, repeats=1, order=0, modes=[], peers={"mine": lambda x: x.no_such})
+    assert failing["mine"].error.startswith("AttributeError: ")
+    assert failing.verdict == "No other mode could be run. Could not be run: mine."
+
+
+def test_cuts_are_counted(monkeypatch):
+    monkeypatch.setattr(settings, "default_break", ["split"])
+    monkeypatch.setattr(function, "default_break", settings.default_break)
+    result = sg.compare(python_if, np.abs(X), repeats=1, order=0, modes=["compiled"])
+    assert result["compiled"].cuts == 1
+    assert result.agree()
+
+
+def comparison(*modes):
+    """Modes whose figures are known."""
+    made = [Mode(name, times_us=[us] * 4, first_ms=first, peak_bytes=1500) for name, us, first in modes]
+    made[1].differences = [Difference("gradient of <w>", 1e-7, 1.0, 2e-7, "gradient", 1e-5)]
+    return Comparison("step[0]", made)
+
+
+def test_verdicts():
+    result = comparison(("eager", 1000.0, 2.0), ("compiled", 20.0, 100.0))
+    assert result.verdict == (
+        "eager and compiled agree in gradients: they differ by at most 2e-07 of the largest element "
+        "(gradient of <w>, compiled). compiled is fastest with 20 us a step, which is 50x eager's speed. Building it "
+        "costs 98 ms once, which pays after 100 steps."
+    )
+    result["compiled"].differences[0].relative = 1e-3
+    assert result.verdict.startswith("The modes DISAGREE: gradient of <w> in compiled is off by 1.0e-07, 1e-03 of its largest")
+    close = comparison(("eager", 25.0, 2.0), ("compiled", 20.0, 1.0))
+    assert close.verdict.endswith("which is 1.2x eager's speed (under 1.3x is a tie: eager).")
+
+
+def test_json_html_and_terminal(monkeypatch, tmp_path):
+    result = comparison(("eager", 1000.0, 2.0), ("compiled", 20.0, 100.0))
+    result["compiled"].differences[0].ulps = np.inf
+    text = result.to_json(tmp_path / "result.json")
+    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(text)
+    found = json.loads(text)
+    assert found["verdict"] == result.verdict
+    assert found["modes"][1]["differences"][0]["ulps"] is None
+    assert found["modes"][0]["quantiles_us"] == [1000.0] * 5
+    assert "<td>gradient of &lt;w&gt;</td>" in result._repr_html_()
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = str(result)
+    assert "verdict" in shown
+    assert "\x1b[" in shown
+    assert "step[0]" in shown
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_twins_in_pytorch_and_jax(dtype):
+    torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
+    twins = {"torch": lambda x, w, i: torch.tanh(x @ w)[i], "jax": lambda x, w, i: jnp.tanh(x @ w)[i]}
+    result = sg.compare(lambda x, w, i: sg.tanh(x @ w)[i], X.astype(dtype), W.astype(dtype), Y, repeats=2, peers=twins)
+    assert result.ok, result
+    assert result.agree(rtol=1e-4, atol=1e-5), result
+    for name in twins:
+        assert list(result[name].seconds) == ["x", "w"]
+        assert result[name].values["result"].dtype == dtype

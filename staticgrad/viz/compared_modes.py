@@ -1,0 +1,353 @@
+"""A function run eagerly, in a Session and compiled: results, gradients to second order, times, and what was built."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.backend.kernel_cache import Counters
+from ..compiler.execute.plan import Plan
+from ..compiler.runtime.allocation import give_up_spare
+from ..eager import Tensor, grad, graph_of
+from ..errors import GradientError, StaticgradError
+from ..ir import Graph as IRGraph
+from ..ir import Node
+from ..operators import Symbol, frontends
+from ..static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
+from ..tracing import CompiledFunction, compile
+from ..types import INEXACT
+from .comparison import Mode
+from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
+
+Found = tuple[Any, dict[str, Any]]
+"""The result of a call, and gradients by name."""
+
+
+def timed(
+    name: str,
+    prepare: Callable[[], Any],
+    call: Callable[[Any], Found],
+    values: Callable[[Any], dict[str, np.ndarray]],
+    repeats: int,
+    begin: float | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> Mode:
+    """The mode with the values and gradients of the first call, its time (since `begin`), and that of later ones.
+
+    prepare: makes the arguments of a call, which is not timed. ready: waits for kernels.
+    """
+    compiled, loaded = Counters.compiled, Counters.from_disk
+    given = prepare()
+    begin = time.perf_counter() if begin is None else begin
+    result, found = call(given)
+    mode = Mode(name, first_ms=(time.perf_counter() - begin) * 1e3)
+    mode.values = values(result)
+    mode.gradients = {key: None if g is None else plain(g) for key, g in found.items()}
+    mode.losses += _loss(result)
+    ready()
+    mode.ready_ms = (time.perf_counter() - begin) * 1e3
+    mode.compiled, mode.loaded = Counters.compiled - compiled, Counters.from_disk - loaded
+    for _ in range(repeats):
+        given = prepare()
+        begin = time.perf_counter()
+        result, _ = call(given)
+        mode.times_us.append((time.perf_counter() - begin) * 1e6)
+        mode.losses += _loss(result)
+    return mode
+
+
+def _loss(result: Any) -> list[float]:
+    """The first scalar of a result, if it is a floating one."""
+    for _, x in leaves_of(result):
+        if is_value(x) or hasattr(x, "detach"):
+            value = plain(x) if is_value(x) else np.asarray(x.detach())
+            return [float(value)] if value.shape == () and value.dtype.kind == "f" else []
+    return []
+
+
+def _squares(found: Sequence[Any]) -> Any:
+    """Half the sum of the squares of gradients, whose gradient is the Hessian times the gradient. None without any."""
+    known = [g for g in found if g is not None]
+    total = total_of([g * g for g in known])
+    return None if total is None else total * 0.5
+
+
+# eager ------------------------------------------------------------------------------------------------------------------
+
+
+def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
+    """The arguments as tensors with memory of their own, and those that gradients are wanted of, by name."""
+    leaves: dict[str, Tensor] = {}
+
+    def make(name: str, array: np.ndarray) -> Tensor:
+        leaves[name] = Tensor(array.copy(), requires_grad=case.differentiate and array.dtype.kind in INEXACT)
+        leaves[name].name = name
+        return leaves[name]
+
+    args = case.arguments(make)
+    return args, {name: tensor for name, tensor in leaves.items() if tensor.requires_grad}
+
+
+def run_eager(case: Case, repeats: int) -> Mode:
+    before = {name: tensor._data.copy() for name, tensor in case.tensors.items()}
+    held = {name: tensor._grad for name, tensor in case.tensors.items()}
+    content = {name: None if g is None else g._data.copy() for name, g in held.items()}
+
+    def call(given: tuple[list[Any], dict[str, Tensor]]) -> Found:
+        args, wanted = given
+        result = case.fn(*args)
+        if not case.differentiate:
+            return result, {}
+        wanted = {**wanted, **case.parameters}
+        own = {name: tensor._grad for name, tensor in wanted.items()}
+        if case.own_gradients or any(not unchanged(g, held.get(name), content.get(name)) for name, g in own.items()):
+            case.own_gradients = True
+            return result, own
+        total = _total(result)
+        if total is None or not wanted:
+            return result, dict.fromkeys(wanted)
+        return result, dict(zip(wanted, grad(total, list(wanted.values()), allow_unused=True), strict=True))
+
+    def values(result: Any) -> dict[str, np.ndarray]:
+        case.changed = [name for name, data in before.items() if not equal(case.tensors[name]._data, data)]
+        return case.values(result)
+
+    with case.untouched():
+        graph, seconds, error = _tape(case)
+    mode = timed("eager", lambda: _fresh(case), call, values, repeats)
+    mode.graph = graph
+    if case.order == 2 and not case.own_gradients:
+        mode.seconds, mode.second_error = seconds, error
+    mode.peak_bytes = _allocated(lambda: call(_fresh(case)))
+    return mode
+
+
+def _total(result: Any) -> Any:
+    return total_of([x for _, x in leaves_of(result) if isinstance(x, Tensor) and x.requires_grad])
+
+
+def _tape(case: Case) -> tuple[IRGraph | None, dict[str, Any], str]:
+    """The tape of one call, taken where the function calls `backward` itself, else at its end; and second gradients, with the
+    reason why there are none."""
+    args, wanted = _fresh(case)
+    found: list[IRGraph] = []
+    original = frontends.backward
+
+    def recording(tensors: Any, *others: Any) -> None:
+        if not found and isinstance(tensors, Tensor):
+            found.extend(_graphs(tensors))
+        original(tensors, *others)
+
+    frontends.backward = recording
+    try:
+        result = case.fn(*args)
+    finally:
+        frontends.backward = original
+    if found:
+        return found[0], {}, ""
+    total = _total(result)
+    roots = [x for _, x in leaves_of(result) if isinstance(x, Tensor)] if total is None else [total]
+    graph = next(iter(_graphs(*roots)), None)
+    wanted = {**wanted, **case.parameters}
+    if total is None or case.order < 2 or not wanted:
+        return graph, {}, ""
+    try:
+        first = grad(total, list(wanted.values()), create_graph=True, allow_unused=True)
+        squares = _squares([g for g in first if g is not None and g.requires_grad])
+        second = [None] * len(wanted) if squares is None else grad(squares, list(wanted.values()), allow_unused=True)
+    except StaticgradError as error:
+        return graph, {}, error.summary
+    return graph, {name: None if g is None else plain(g) for name, g in zip(wanted, second, strict=True)}, ""
+
+
+def _graphs(*tensors: Tensor) -> list[IRGraph]:
+    """The graph of tensors, if there is a tape of them."""
+    try:
+        graph = graph_of(*tensors) if tensors else IRGraph()
+    except StaticgradError:
+        return []
+    return [graph] if any(not node.op.leaf for node in graph.nodes) else []
+
+
+def _allocated(work: Callable[[], Any]) -> int | None:
+    """The most bytes that `work` holds beyond those before it. None where somebody else traces allocations."""
+    if tracemalloc.is_tracing():
+        return None
+    give_up_spare()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        work()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+# session ----------------------------------------------------------------------------------------------------------------
+
+
+def run_session(case: Case, repeats: int) -> Mode:
+    begin = time.perf_counter()
+    graph = Graph()
+    inputs: dict[str, Symbol] = {}
+
+    def make(name: str, array: np.ndarray) -> Symbol:
+        inputs[name] = placeholder(array.dtype, array.shape, name=name)
+        return inputs[name]
+
+    with graph.as_default():
+        result = case.fn(*case.arguments(make))
+        leaves = leaves_of(result)
+        symbolic = [x for _, x in leaves if isinstance(x, Symbol)]
+        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind in INEXACT}, **case.parameters}
+        found: dict[str, Any] = {}
+        if case.differentiate and not case.own_gradients:
+            total = total_of([x for x in symbolic if x.dtype.kind in INEXACT])
+            known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
+            found = dict(zip(wanted, known, strict=True))
+        initializer = global_variables_initializer()
+    variables = {name: graph.standing_for(tensor) for name, tensor in case.tensors.items() if name in case.changed}
+    if any(node is None for node in variables.values()) or (variables and not any(isinstance(x, Operation) for _, x in leaves)):
+        raise GradientError(
+            f"it changes {', '.join(case.changed)} in place, which a graph can't do",
+            "return the operation that does: return loss, optimizer.minimize(loss), or an assign",
+        )
+    fetches = {
+        "leaves": [x for _, x in leaves if isinstance(x, (Symbol, Operation))],
+        "gradients": {name: g for name, g in found.items() if g is not None},
+    }
+    defined = _defined(graph, fetches)
+    with Session(graph) as session:
+        session.run(initializer)
+        feeds = {inputs[name]: array for name, array in case.arrays.items()}
+
+        def call(_: None) -> Found:
+            results = session.run(fetches, feeds)
+            return results["leaves"], {name: results["gradients"].get(name) for name in found}
+
+        def values(results: list[Any]) -> dict[str, np.ndarray]:
+            fetched = iter(results)
+            known = [(name, next(fetched) if isinstance(x, (Symbol, Operation)) else x) for name, x in leaves]
+            after = {f"{name} after": session.run(node) for name, node in variables.items()}
+            return {**{name: plain(x) for name, x in known if is_value(x)}, **after}
+
+        def ready() -> None:
+            session.plan(fetches, feeds).wait()
+
+        mode = timed("session", lambda: None, call, values, repeats, begin, ready)
+        plan = session.plan(fetches, feeds)
+        if case.order == 2 and found:
+            try:
+                mode.seconds = _session_seconds(graph, session, found, wanted, feeds)
+            except StaticgradError as error:
+                mode.second_error = error.summary
+    mode.graph = defined
+    return _with_plan(mode, plan)
+
+
+def _session_seconds(graph: Graph, session: Session, found: Any, wanted: Any, feeds: Any) -> dict[str, Any]:
+    with graph.as_default():
+        squares = _squares(list(found.values()))
+        known = [None] * len(wanted) if squares is None else gradients(squares, list(wanted.values()))
+    second = dict(zip(wanted, known, strict=True))
+    values = session.run({name: g for name, g in second.items() if g is not None}, feeds)
+    return {name: None if g is None else plain(values[name]) for name, g in second.items()}
+
+
+def _defined(graph: Graph, fetches: Any) -> IRGraph:
+    """The part of a graph that is run, with named results."""
+    outputs = {f"result {i}" if i else "result": x.node for i, x in enumerate(fetches["leaves"])}
+    outputs |= {f"grad/{name}": g.node for name, g in fetches["gradients"].items()}
+    return part_of(graph, outputs)
+
+
+def part_of(graph: Any, outputs: dict[str, Node]) -> IRGraph:
+    """The nodes of a graph that named results need."""
+    part = IRGraph()
+    for node in graph.reaching(outputs.values()):
+        part.append(node)
+    part.outputs = outputs
+    return part
+
+
+# compiled ---------------------------------------------------------------------------------------------------------------
+
+
+def run_compiled(case: Case, repeats: int) -> Mode:
+    derive = case.differentiate and not case.own_gradients
+
+    def first(args: Sequence[Any], create_graph: bool) -> tuple[Any, list[Any], list[Any]]:
+        result = case.fn(*args)
+        if not derive:
+            return result, [], []
+        total = total_of([x for _, x in leaves_of(result) if getattr(x, "requires_grad", False)])
+        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if isinstance(x, Symbol) and x.dtype.kind in INEXACT]
+        wanted += list(case.parameters.values())
+        if total is None:
+            return result, [None for _ in wanted], wanted
+        return result, list(grad(total, wanted, create_graph=create_graph, allow_unused=True)), wanted
+
+    def function(*args: Any) -> tuple[Any, list[Any]]:
+        return first(args, False)[:2]
+
+    def second(*args: Any) -> list[Any]:
+        _, found, wanted = first(args, True)
+        squares = _squares([g for g in found if g is not None and g.requires_grad])
+        return [None for _ in wanted] if squares is None else list(grad(squares, wanted, allow_unused=True))
+
+    function.__name__ = case.name
+    if all(name.isidentifier() for name, _ in case.args):  # for placeholders and for reasons of traces
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name, _ in case.args])  # type: ignore[attr-defined]
+    step: CompiledFunction[..., Any] = compile(function)
+
+    def call(given: tuple[list[Any], dict[str, Tensor]]) -> Found:
+        args, wanted = given
+        result, found = step(*args)
+        wanted = {**wanted, **case.parameters}
+        if not derive:
+            return result, {name: tensor._grad for name, tensor in wanted.items()} if case.differentiate else {}
+        return result, dict(zip(wanted, found, strict=True))
+
+    mode = timed("compiled", lambda: _fresh(case), call, case.values, repeats, ready=lambda: _wait(step))
+    mode.cuts, mode.recompiles = _cuts(step), list(step.recompiles)
+    plan = step.plan
+    if case.order == 2 and derive:
+        args, wanted = _fresh(case)
+        try:
+            found = compile(second)(*args)
+            names = {**wanted, **case.parameters}
+            mode.seconds = {name: None if g is None else plain(g) for name, g in zip(names, found, strict=True)}
+        except StaticgradError as error:
+            mode.second_error = error.summary
+    return _with_plan(mode, plan)
+
+
+def _segments(step: CompiledFunction[..., Any]) -> list[Any]:
+    return [] if step.segmented is None else step.segmented.roads.segments
+
+
+def _wait(step: CompiledFunction[..., Any]) -> None:
+    """Until all kernels are compiled."""
+    for plan in [segment.plan for segment in _segments(step)] or [step.plan]:
+        if plan is not None:
+            plan.wait()
+
+
+def _cuts(step: CompiledFunction[..., Any]) -> int:
+    """The places at which the function is cut, its end not counted."""
+    return sum(segment.where is not None for segment in _segments(step))
+
+
+def _with_plan(mode: Mode, plan: Plan) -> Mode:
+    mode.plan, mode.kernels, mode.host_calls = plan, plan.kernels, plan.host_calls
+    mode.arena_bytes = plan.memory.arena
+    mode.peak_bytes = plan.memory.arena + sum(buffer.nbytes for buffer in plan.fetches)
+    if mode.cuts is None:
+        mode.cuts = 0
+    return mode

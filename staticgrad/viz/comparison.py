@@ -1,0 +1,254 @@
+"""The results of a comparison: what each mode computed, its differences from eager mode, and its figures."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..files import replacing
+
+if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
+    from ..ir import Graph
+
+QUANTILES = (5, 25, 50, 75, 95)
+"""Percentiles of the times of a step."""
+
+
+@dataclass
+class Difference:
+    """How far a value is from the eager one: largest absolute, largest in units of the last place of the eager value, and
+    largest relative to the largest finite element of the eager value. All are infinite where the shapes differ, or one is NaN
+    or infinite and the other is not. kind: "value", "gradient" or "second gradient"."""
+
+    what: str
+    absolute: float
+    ulps: float
+    relative: float = 0.0
+    kind: str = "value"
+    tolerance: float = 0.0
+    """The relative difference up to which two roundings of one result are expected to lie."""
+
+
+@dataclass
+class Mode:
+    """One mode's run of the function.
+
+    error: why it could not be run; everything else is empty then.
+    values: the floating, integer and boolean results by name, and `w after` for each tensor w that the function changes.
+    gradients: by the name of the tensor differentiated by; None where no result depends on it.
+    seconds: likewise, the gradients of half the sum of all squared gradients; second_error: why there are none.
+    differences: from the eager mode, for each value and gradient.
+    first_ms: the first call, building, tracing and compiling included; ready_ms: until all kernels are compiled.
+    times_us: of later calls; call_us: their median. losses: the first scalar of the result, in each call.
+    compiled, loaded: kernels that were compiled, and those that came from the disk cache.
+    kernels, host_calls, arena_bytes: of the plan: distinct generated kernels, operations without native code, memory for
+    intermediate values. None in eager mode. peak_bytes: the most memory that a step allocates, where it is known.
+    cuts: places where Python needs a value, at which the plan ends and another begins; recompiles: reasons of all traces.
+    values_only: the time is that of values alone, because the peer has no gradients.
+    graph: the eager tape, or the graph that was defined; plan: what it was compiled to.
+    """
+
+    name: str
+    error: str = ""
+    values: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    gradients: dict[str, np.ndarray | None] = field(default_factory=dict, repr=False)
+    seconds: dict[str, np.ndarray | None] = field(default_factory=dict, repr=False)
+    second_error: str = ""
+    differences: list[Difference] = field(default_factory=list)
+    first_ms: float | None = None
+    ready_ms: float | None = None
+    times_us: list[float] = field(default_factory=list, repr=False)
+    losses: list[float] = field(default_factory=list, repr=False)
+    compiled: int | None = None
+    loaded: int | None = None
+    kernels: int | None = None
+    host_calls: int | None = None
+    arena_bytes: int | None = None
+    peak_bytes: int | None = None
+    cuts: int | None = None
+    recompiles: list[str] = field(default_factory=list)
+    values_only: bool = False
+    graph: Graph | None = field(default=None, repr=False)
+    plan: Plan | None = field(default=None, repr=False)
+
+    @property
+    def call_us(self) -> float | None:
+        """The median microseconds of a call after the first."""
+        return float(np.median(self.times_us)) if self.times_us else None
+
+    @property
+    def quantiles_us(self) -> list[float]:
+        """The 5th, 25th, 50th, 75th and 95th percentiles of `times_us`; empty without times."""
+        return [float(x) for x in np.percentile(self.times_us, QUANTILES)] if self.times_us else []
+
+    @property
+    def worst(self) -> Difference | None:
+        """The difference that is largest, relative to what is expected of its dtype."""
+        return max(self.differences, key=lambda d: _excess(d), default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain data, without the arrays."""
+        names = (
+            "name", "error", "second_error", "first_ms", "ready_ms", "call_us", "quantiles_us", "times_us", "losses",
+            "compiled", "loaded", "kernels", "host_calls", "arena_bytes", "peak_bytes", "cuts", "recompiles", "values_only",
+        )  # fmt: skip
+        return {**{name: getattr(self, name) for name in names}, "differences": [dict(vars(d)) for d in self.differences]}
+
+
+def _excess(difference: Difference) -> float:
+    if np.isinf(difference.relative):
+        return np.inf
+    return difference.relative / difference.tolerance if difference.tolerance else np.inf if difference.relative else 0.0
+
+
+@dataclass
+class Comparison:
+    """The results of `compare`. `print` it for tables; `as_dict()` is the data; `comparison["compiled"]` is one mode;
+    `to_html("report.html")` writes a page with graphs, kernels and charts."""
+
+    function: str
+    modes: list[Mode]
+
+    def __getitem__(self, name: str) -> Mode:
+        for mode in self.modes:
+            if mode.name == name:
+                return mode
+        raise ArgumentError(f"there is no mode {name!r}", f"use one of {', '.join(mode.name for mode in self.modes)}")
+
+    @property
+    def ok(self) -> bool:
+        """Every mode could be run."""
+        return not any(mode.error for mode in self.modes)
+
+    def agree(self, rtol: float = 1e-5, atol: float = 1e-6) -> bool:
+        """Whether the modes that could be run gave the eager values and gradients: shapes and dtypes are equal, and
+        differences at most atol + rtol * |eager value| (NaN equals NaN). Second gradients are compared relative to their
+        largest element instead, by the tolerance of their dtype. False when no other mode could be run."""
+        eager, *others = self.modes
+        others = [mode for mode in others if not mode.error]
+        return bool(others) and all(
+            _close(mode.values, eager.values, rtol, atol)
+            and _close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
+            and all(_excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
+            for mode in others
+        )
+
+    @property
+    def verdict(self) -> str:
+        """One paragraph: whether the modes agree, how fast they are, and when compiling pays."""
+        from .comparison_text import verdict
+
+        return verdict(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain data, without the arrays."""
+        modes = [mode.as_dict() for mode in self.modes]
+        return {"function": self.function, "verdict": self.verdict, "quantiles": list(QUANTILES), "modes": modes}
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """`as_dict()` as JSON; written to `path`, too, when one is given. Infinite and undefined numbers are null."""
+        text = json.dumps(finite(self.as_dict()), indent=1, allow_nan=False)
+        if path is not None:
+            with replacing(path) as file:
+                file.write(text.encode())
+        return text
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as one page that needs no network: figures, loss curves, the graphs of all modes, kernels with their
+        source and their share of the machine's limits, memory, and the decisions of the compiler. Written to `path`, too, when
+        one is given.
+
+        The first call times each instruction of the plan, and measures the machine's limits, which takes about a second.
+        """
+        from .report.page import page
+
+        text = page(self)
+        if path is not None:
+            with replacing(path) as file:
+                file.write(text.encode())
+        return text
+
+    def __str__(self) -> str:
+        from .comparison_text import printed
+
+        return printed(self)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from .comparison_text import rich_parts
+
+        yield from rich_parts(self)
+
+    def _repr_html_(self) -> str:
+        from .comparison_text import html
+
+        return html(self)
+
+
+def finite(data: Any) -> Any:
+    """Plain data with None in place of numbers that JSON does not have."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not np.isfinite(data) else data
+
+
+# differences ------------------------------------------------------------------------------------------------------------
+
+
+def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
+    for what, expected in eager.values.items():
+        yield _difference(what, mode.values.get(what), expected, "value")
+    for name, g in mode.gradients.items():
+        yield _difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
+    for name, g in mode.seconds.items():
+        yield _difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")
+
+
+def _difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
+    if mine is None or theirs is None:
+        far = 0.0 if mine is theirs else np.inf
+        return Difference(what if mine is theirs else f"{what}, which one of them lacks", far, far, far, kind)
+    if mine.shape != theirs.shape:
+        return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf, np.inf, kind)
+    wide = np.complex128 if "c" in (mine.dtype.kind, theirs.dtype.kind) else np.float64
+    a, b = mine.astype(wide), theirs.astype(wide)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(all="ignore"):
+        absolute = np.where(same, 0.0, np.abs(a - b))
+        size = np.abs(b)
+        spacing = np.spacing(np.abs(theirs)).astype(np.float64) if theirs.dtype.kind in "fc" else 1.0
+        ulps = np.where(same, 0.0, absolute / spacing)
+    worst = [float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps)]
+    largest = float(size[np.isfinite(size)].max(initial=0.0))
+    relative = worst[0] / largest if largest else np.inf if worst[0] else 0.0
+    return Difference(what, *worst, relative, kind, _tolerance(theirs.dtype, kind))
+
+
+def _tolerance(dtype: np.dtype, kind: str) -> float:
+    """A relative difference between two orders of the same sums: the square root of the unit of precision for second
+    gradients, which are differences of large terms; a tenth of it else."""
+    if dtype.kind not in "fc":
+        return 0.0
+    root = float(np.finfo(dtype).eps) ** 0.5
+    return root if kind == "second gradient" else root / 10
+
+
+def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
+    for what, expected in theirs.items():
+        actual = mine.get(what)
+        if actual is None or expected is None:
+            if actual is not expected:
+                return False
+            continue
+        same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
+        if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
+            return False
+    return True

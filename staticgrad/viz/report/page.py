@@ -1,0 +1,63 @@
+"""`Comparison.to_html`: one file with the data, the scripts and the styles."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from ...compiler.execute.limits import limits
+from ...ir import Graph, Node
+from ...ir.text import outputs_of
+from ..comparison import Comparison, finite
+from .pictures import Texts, picture
+from .plans import plan_data, timed_limits
+
+SCRIPTS = ("charts.js", "layout.js", "graph.js", "report.js")
+
+
+def page(comparison: Comparison) -> str:
+    """The text of the page."""
+    assets = files(__package__)
+
+    def asset(name: str) -> str:
+        return assets.joinpath(name).read_text(encoding="utf-8")
+
+    data = json.dumps(finite(page_data(comparison)), separators=(",", ":"), allow_nan=False)
+    parts = {
+        "title": html.escape(f"{comparison.function}: a comparison of modes"),
+        "style": asset("report.css"),
+        "data": data.replace("<", "\\u003c"),  # no end of the script inside it
+        "script": "\n".join(asset(name) for name in SCRIPTS),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("page.html"))
+
+
+def page_data(comparison: Comparison) -> dict[str, Any]:
+    """The figures, the graphs and the plan of the native mode, with the machine's limits."""
+    texts = Texts()
+    pictures = []
+    planned = next((m for m in reversed(comparison.modes) if m.plan is not None), None)
+    for mode in comparison.modes:
+        if mode.graph is not None:
+            name = "Eager tape" if mode.plan is None else "Define-then-run graph"
+            pictures.append({"name": name, "mode": mode.name, **picture(mode.graph, texts, loss=_loss(mode.graph))})
+    data: dict[str, Any] = {**comparison.as_dict(), "pictures": pictures, "plan": None}
+    if planned is not None:
+        plan: Any = planned.plan
+        fetched = plan.builder.fetched_nodes
+        whole = picture(plan.ir, texts, loss=fetched[0] if fetched else None, plan=plan)
+        pictures.append({"name": "Optimized graph with kernels", "mode": planned.name, **whole})
+        machine = timed_limits(plan, limits())
+        data["plan"] = {"mode": planned.name, **plan_data(plan, machine, texts)}
+        data["limits"] = {"flops": machine.flops, "bandwidth": machine.bandwidth}
+    data["texts"] = list(texts.known)
+    return data
+
+
+def _loss(graph: Graph) -> Node | None:
+    """The first result."""
+    outputs = outputs_of(graph)
+    return next(iter(outputs.values()), None)

@@ -1,0 +1,86 @@
+"""A plan as data for the page: instructions with their times and limits, memory over the schedule, the log of decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ...compiler.backend.kernel_cache import without_comments
+from ...compiler.execute.explain import arena_buffers, cost
+from ...compiler.execute.limits import Limits
+from ...errors import StaticgradError
+from ...ir import Node
+from .pictures import LONG_LINE, Texts, clip
+
+REPEATS = 30
+"""How often each instruction runs for its time."""
+MOST_LINES, MOST_DECISIONS = 40, 4000
+"""The user's lines of an instruction, and decisions, that are listed."""
+
+
+def timed_limits(plan: Any, machine: Limits) -> Limits:
+    """The limits of the machine, none of which an instruction of the plan exceeds. Times the instructions the first time."""
+    if not plan.times:
+        try:
+            plan.profile(REPEATS)
+        except StaticgradError:  # it has never run
+            return machine
+    for i, us in plan.times.items():
+        machine = machine.raised(cost(plan.instructions[i]), us)
+    return machine
+
+
+def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
+    """instructions: kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops, bytes,
+    chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
+    kernels = {code: i for i, code in enumerate(plan.sources())}
+    rows = []
+    for i, instruction in enumerate(plan.instructions):
+        spent = cost(instruction)
+        us = plan.times.get(i)
+        nodes = instruction.nodes or ([] if instruction.node is None else [instruction.node])
+        lines = dict.fromkeys(texts.where(node.where) for node in nodes if node.where is not None)
+        rows.append(
+            {
+                "kind": instruction.kind, "name": texts(clip(instruction.name, LONG_LINE)),
+                "source": kernels[without_comments(instruction.source)] if instruction.source else -1,
+                "us": None if us is None else round(us, 3), "least": round(limits.least_us(spent), 4),
+                "flops": spent.flops, "bytes": spent.bytes, "chunks": instruction.chunks, "lines": list(lines)[:MOST_LINES],
+            }
+        )  # fmt: skip
+    arena, bound = plan.memory
+    return {
+        "instructions": rows,
+        "sources": list(plan.sources().values()),
+        "memory": [
+            [buffer.nbytes, buffer.offset, buffer.first, buffer.last, texts(f"{buffer.dtype} {list(buffer.shape)}")]
+            for buffer in arena_buffers(plan)
+        ],
+        "arena": arena, "bound": bound, "tier": plan.tier,
+        "log": _log(plan, texts),
+    }  # fmt: skip
+
+
+def _log(plan: Any, texts: Texts) -> dict[str, Any]:
+    """stages: [name, nodes, ops]; rewrites: [rule, op, times]; decisions: [fused, producer, consumer, reason, line, times]."""
+    decisions = Counter(
+        (d.fused, d.producer.op.name, d.consumer.op.name, d.reason, _line(d.consumer, texts)) for d in plan.decisions
+    )
+    rewrites = Counter(plan.rewrites)
+    stages = plan.stages.graphs() if plan.stages is not None else {}
+    return {
+        "stages": [
+            [name, len(graph.nodes), sum(not node.op.leaf for node in graph.nodes)] for name, graph in stages.items()
+        ] + [["end", len(plan.ir.nodes), sum(not node.op.leaf for node in plan.ir.nodes)]],
+        "rewrites": [[texts(rule), texts(op), n] for (rule, op), n in rewrites.most_common()],
+        "decisions": [
+            [int(fused), texts(producer), texts(consumer), texts(str(reason)), line, n]
+            for (fused, producer, consumer, reason, line), n in list(decisions.items())[:MOST_DECISIONS]
+        ],
+        "left": max(len(decisions) - MOST_DECISIONS, 0),
+        "notes": [[texts(note), n] for note, n in Counter([*plan.notes, *plan.passed]).items()],
+    }  # fmt: skip
+
+
+def _line(node: Node, texts: Texts) -> int:
+    return texts.where(node.where)

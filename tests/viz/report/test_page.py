@@ -1,0 +1,266 @@
+"""The page of a comparison: its data, and the page itself in a browser without a window."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn, optim
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--window-size=1400,1000",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """A training step of a small network in all modes."""
+    sg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    opt = optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)  # </script>
+        return loss, opt.minimize(loss)
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 4)).astype("float32"), rng.integers(0, 3, 6)
+    return sg.compare(step, x, y, repeats=8, peers={"broken": lambda x, y: x.missing})
+
+
+@pytest.fixture(scope="module")
+def written(compared, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    compared.to_html(path)
+    return path
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+
+
+def test_one_file_with_all_data(compared, written):
+    text = written.read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["']https?:|@import|url\(http""", text)  # nothing is fetched
+    assert "{{" not in re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    data = data_of(written)
+    assert data["verdict"] == compared.verdict
+    assert [p["name"] for p in data["pictures"]] == ["Eager tape", "Define-then-run graph", "Optimized graph with kernels"]
+    plan = data["plan"]
+    assert len(plan["instructions"]) == len(compared["compiled"].plan.instructions)
+    assert plan["sources"] == list(compared["compiled"].plan.sources().values())
+    timed = [row for row in plan["instructions"] if row["us"] is not None]
+    assert timed
+    assert all(row["least"] <= row["us"] * 1.01 + 0.01 for row in timed)  # nothing is faster than the machine
+    assert [name for name, *_ in plan["log"]["stages"]][-1] == "end"
+    assert sum(n for *_, n in plan["log"]["decisions"]) == len(compared["compiled"].plan.decisions)
+    assert sum(n for *_, n in plan["log"]["rewrites"]) == len(compared["compiled"].plan.rewrites)
+    assert all(0 <= first <= last < len(plan["instructions"]) for _, _, first, last, _ in plan["memory"])
+    lines = [text for text in data["texts"] if text.startswith("test_page.py:")]
+    assert any("cross_entropy(model(x), y)  # </script>" in line for line in lines)
+
+
+def test_a_page_of_values_alone(tmp_path):
+    result = sg.compare(lambda x: x * 2, np.ones(3, "float32"), repeats=1, order=0, modes=[])
+    path = tmp_path / "report.html"
+    result.to_html(path)
+    data = data_of(path)
+    assert data["plan"] is None
+    assert data["pictures"] == []
+
+
+# in a browser -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no chromium and chromedriver on the path")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, written):
+    browser.get(written.as_uri())
+    assert browser.execute_script("return document.documentElement.dataset.ready") == "true"
+    yield browser
+    assert [entry["message"] for entry in browser.get_log("browser")] == []  # no error, and nothing was fetched
+
+
+OVERLAPPING = """
+const all = [...document.querySelectorAll(".graph .box:not(.open)")].map((one) => one.getBoundingClientRect());
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+return all.filter((a, i) => all.some((b, j) => j < i && meet(a, b))).length;
+"""
+UNNAMED = """
+const named = (one) => one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") || one.textContent.trim() ||
+  (one.id && document.querySelector(`label[for="${one.id}"]`));
+const all = document.querySelectorAll("button, input, select, [role], section, svg");
+return [...all].filter((one) => !named(one)).length;
+"""
+CONTRAST = """
+const linear = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+const light = (text) => {
+  const c = text.match(/[\\d.]+/g).map((x) => linear(x / 255));
+  return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
+};
+const ratio = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+const of = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+const style = (one, tag) => getComputedStyle(one.querySelector(tag)).fill;
+const boxes = [...document.querySelectorAll(".graph .box")].map((one) => ratio(style(one, "text"), style(one, "rect")));
+const body = of("body", "backgroundColor");
+return {
+  body, text: ratio(of("body", "color"), body), note: ratio(of("figcaption", "color"), of("section", "backgroundColor")),
+  box: Math.min(...boxes), link: ratio(of("a", "color"), body),
+};
+"""
+"""The contrast of texts: WCAG 2.1 wants 4.5."""
+
+
+def find(driver, selector):
+    return driver.find_elements("css selector", selector)
+
+
+def keys(driver, *names):
+    """Type into the element that has the focus."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    actions = ActionChains(driver)
+    for name in names:
+        actions.send_keys(getattr(Keys, name, name))
+    actions.perform()
+
+
+def boxes(driver):
+    return len(find(driver, ".graph .box"))
+
+
+@pytest.mark.browser
+def test_it_renders(opened, compared):
+    assert [h.text for h in find(opened, "h2")] == ["Modes", "Losses", "Differences", "Graphs", "Kernels", "Compile log"]
+    assert find(opened, ".verdict")[0].text == compared.verdict
+    assert "broken could not be run: AttributeError" in opened.find_element("id", "modes").text
+    for chart in find(opened, "svg.chart"):
+        assert chart.size["height"] > 60
+        assert chart.find_elements("css selector", "line, rect, polyline, circle")
+    assert opened.execute_script("return document.documentElement.scrollWidth <= innerWidth + 1")
+    for i in range(3):
+        opened.execute_script(f"open({i}); views[{i}].fold(false)")
+        assert boxes(opened) > 20
+        assert opened.execute_script(OVERLAPPING) == 0
+
+
+@pytest.mark.browser
+def test_a_click_shows_the_source_of_a_kernel(opened, compared):
+    opened.execute_script("open(2); views[2].fold(true)")
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    opened.execute_script("views[2].fold(false); views[2].fit(); document.getElementById('graphs').scrollIntoView()")
+    kernel = next(box for box in find(opened, ".graph .box.kernel") if " kernel " in box.get_attribute("aria-label"))
+    title = kernel.find_element("css selector", "text")
+    ActionChains(opened).move_to_element(title).click().perform()
+    panel = find(opened, ".panel")[0]
+    assert panel.find_element("css selector", "pre").text.startswith("@kernel\ndef kernel(")
+    assert "% of the limit" in panel.text
+    assert "test_page.py:" in panel.find_element("css selector", ".lines").text
+    opened.execute_script("arguments[0].click()", find(opened, "#kernels button.link")[0])  # the slowest instruction
+    assert find(opened, ".graph .box.selected")[0].get_attribute("aria-label").startswith("kernel ")
+
+
+@pytest.mark.browser
+def test_folding(opened):
+    opened.execute_script("open(1); views[1].fold(true)")
+    folded = boxes(opened)
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    group = find(opened, ".graph .box.group")[0]
+    name = group.get_attribute("aria-label")
+    assert group.get_attribute("aria-expanded") == "false"
+    opened.execute_script("document.getElementById('graphs').scrollIntoView()")
+    ActionChains(opened).move_to_element(group.find_element("css selector", ".fold")).click().perform()
+    unfolded = boxes(opened)
+    assert unfolded > folded
+    group = next(
+        b for b in find(opened, ".graph .box.group.open") if b.get_attribute("aria-label").split(",")[0] == name.split(",")[0]
+    )
+    assert group.get_attribute("aria-expanded") == "true"
+    find(opened, ".panel button")[0].click()
+    assert boxes(opened) == folded
+    for label, count in (("Unfold all", unfolded + 1), ("Fold all", folded)):
+        find(opened, f"[aria-label='{label}']")[0].click()
+        assert boxes(opened) >= count if label == "Unfold all" else boxes(opened) == count
+
+
+@pytest.mark.browser
+def test_the_keyboard_alone(opened):
+    opened.execute_script("open(2); views[2].fold(true); views[2].focus()")
+    before = boxes(opened)
+    active = "return document.activeElement.getAttribute(arguments[0])"
+    assert opened.execute_script(active, "aria-expanded") == "false"
+    keys(opened, "ENTER")
+    assert boxes(opened) > before
+    assert opened.execute_script(active, "aria-expanded") == "true"
+    first = opened.execute_script(active, "aria-label")
+    keys(opened, "ARROW_DOWN")
+    second = opened.execute_script(active, "aria-label")
+    assert second != first
+    keys(opened, "ARROW_UP")
+    assert opened.execute_script(active, "aria-label") == first
+    box = find(opened, ".graph")[0].get_dom_attribute("viewBox")
+    keys(opened, "+")
+    assert find(opened, ".graph")[0].get_dom_attribute("viewBox") != box
+    keys(opened, "ENTER")
+    assert boxes(opened) == before
+    tab = opened.find_element("id", "tab-2")
+    tab.send_keys("\ue012")  # left
+    assert opened.find_element("id", "tab-1").get_attribute("aria-selected") == "true"
+    assert opened.execute_script("return document.activeElement.id") == "tab-1"
+    assert len(find(opened, ".graph .box[tabindex='0']")) == 1  # one stop on the way of Tab
+
+
+@pytest.mark.browser
+def test_labels_for_screen_readers(opened):
+    assert opened.execute_script(UNNAMED) == 0
+    assert opened.execute_script("return document.documentElement.lang") == "en"
+    assert all(th.get_attribute("scope") for th in find(opened, "th"))
+    assert find(opened, "[role=tablist] [role=tab][aria-selected=true]")
+
+
+@pytest.mark.browser
+def test_light_and_dark(opened):
+    seen = {}
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        seen[scheme] = opened.execute_script(CONTRAST)
+        assert all(seen[scheme][part] >= 4.5 for part in ("text", "note", "box", "link")), seen[scheme]
+    assert seen["light"]["body"] != seen["dark"]["body"]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.browser
+def test_the_log_filters(opened):
+    rows = "#compile-log tbody tr td.yes, #compile-log tbody tr td.no"
+    every = len(find(opened, rows))
+    assert every > 5
+    opened.find_element("id", "filter").send_keys("tanh")
+    assert 0 < len(find(opened, rows)) < every
