@@ -22,6 +22,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import generator
+from staticgrad.ir import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -69,12 +70,14 @@ def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch):
     page = PAGES[name]
     monkeypatch.chdir(tmp_path)  # some write files
     monkeypatch.setattr(generator, "state", generator.state)
-    threads = sg.get_num_threads()
+    threads, ops = sg.get_num_threads(), set(REGISTRY)
     try:
         with warnings.catch_warnings():
             found = printed(page)
     finally:
         sg.set_num_threads(threads)
+        for added in REGISTRY.keys() - ops:
+            del REGISTRY[added]
     if UPDATE:
         page.write_text(found, encoding="utf-8")
     assert found == page.read_text(encoding="utf-8"), f"if the change is meant, UPDATE_GOLDEN=1 writes {page.name} anew"
