@@ -17,14 +17,33 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 """Page -> the file of the checkout that it shows."""
 
+REFERENCE: dict[str, Any] = {}
+"""The menu's place of the API reference, whose pages are computed."""
+
 MENU = [
     {"staticgrad": "index.md"},
-    {"Tour of the compiler": "tour.md"},
-    {"Architecture": "architecture.md"},
-    {"Glossary": "glossary.md"},
-    {"Numerics": "numerics.md"},
-    {"Measured": [{"Performance": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
-    {"Development": [{"Contributing": "contributing.md"}, {"Changelog": "changelog.md"}]},
+    {"Start here": "start.md"},
+    {"The same model three ways": "modes.md"},
+    {"Coming from": [{"PyTorch": "from_torch.md"}, {"TensorFlow 1": "from_tf1.md"}, {"JAX": "from_jax.md"}]},
+    {
+        "Guides": [
+            {"How a step is compiled": "tour.md"},
+            {"Debugging": "debugging.md"},
+            {"Performance": "speed.md"},
+            {"Extending": "extending.md"},
+            {"Numerics": "numerics.md"},
+        ]
+    },
+    {"Reference": [REFERENCE, {"PyTorch's names": "torch_coverage.md"}, {"TensorFlow 1's names": "tf1_names.md"}]},
+    {"Benchmarks": [{"Steps and peers": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
+    {
+        "Development": [
+            {"Contributing": "contributing.md"},
+            {"Architecture": "architecture.md"},
+            {"Glossary": "glossary.md"},
+            {"Changelog": "changelog.md"},
+        ]
+    },
 ]
 
 
@@ -39,8 +58,8 @@ def _reference() -> Any:
 
 
 def on_config(config: Any) -> Any:
-    pages = [{page.title: page.file} for page in _reference().pages()]
-    config["nav"] = [*MENU[:5], {"API reference": pages}, *MENU[5:]]
+    REFERENCE["API"] = [{page.title: page.file} for page in _reference().pages()]
+    config["nav"] = MENU
     return config
 
 

@@ -299,7 +299,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:  # so checkers accept any arguments in subclasses
         """The gradient of each argument of `forward`, from those of the results."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -309,7 +309,7 @@ class Function:
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
         """The tangents of the results, from those of the arguments."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."

@@ -11,6 +11,7 @@ from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
+from ..operators import Tensor as AnyTensor
 from ..types import INEXACT, DTypeLike, as_dtype
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
@@ -166,7 +167,7 @@ class Module:
             raise ArgumentError(f"attribute {name!r} already exists")
         self._put(name, value, role)
 
-    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
+    def register_parameter(self, name: str, parameter: AnyTensor | None) -> None:
         """Add a parameter (None: a name that may get one later). Raises ArgumentError for a bad name or value."""
         if parameter is not None and not (isinstance(parameter, Tensor) and parameter.is_leaf):
             raise ArgumentError(
@@ -175,7 +176,7 @@ class Module:
             )
         self._register(name, parameter, PARAMETER)
 
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+    def register_buffer(self, name: str, tensor: AnyTensor | None, persistent: bool = True) -> None:
         """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise ArgumentError(f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)")

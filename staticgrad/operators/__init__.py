@@ -1,7 +1,7 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
 from . import conversions, misuse  # noqa: F401 - methods of every tensor
-from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
+from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
@@ -26,6 +26,7 @@ __all__ = [
     "Index",
     "Level",
     "Lifted",
+    "MaybeNone",
     "Operators",
     "Output",
     "Size",

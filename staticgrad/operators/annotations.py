@@ -23,9 +23,12 @@ Index: TypeAlias = "Tensor | np.ndarray | slice | EllipsisType | int | list[Any]
 Tensors: TypeAlias = "Tensor | Iterable[Tensor]"
 """One tensor, or several."""
 
+MaybeNone: TypeAlias = Any
+"""In a union: None, which few programs have to expect. Type checkers then accept the other type's operations without a test."""
+
 Carry = TypeVar("Carry")
 """What a loop hands from iteration to iteration: tensors in a nested structure."""
 Output = TypeVar("Output")
 """What a function of the user's returns."""
 
-__all__ = ["Array", "Carry", "Index", "Output", "Tensor", "TensorLike", "Tensors"]
+__all__ = ["Array", "Carry", "Index", "MaybeNone", "Output", "Tensor", "TensorLike", "Tensors"]

@@ -13,7 +13,7 @@ from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
-from ..operators import F, Symbol, TensorLike, Tensors
+from ..operators import F, MaybeNone, Symbol, TensorLike, Tensors
 from ..types import INEXACT
 from .graphs import Graph, element
 
@@ -42,7 +42,7 @@ class GraphMode:
 
 def gradients(
     ys: Tensors, xs: Tensors, grad_ys: TensorLike | Iterable[TensorLike] | None = None, stop_gradients: Tensors = ()
-) -> list[Symbol | None]:
+) -> list[Symbol | MaybeNone]:
     """d(sum of grad_ys * ys) / dx for each x, as tensors of the shape and dtype of x; None where no y depends on x.
 
     ys, xs: tensors, one or a list; xs may be variables, inner tensors, and eager tensors that the graph captured;
