@@ -170,6 +170,45 @@ def assignments_in_branches(tf):
     return out
 
 
+def assignments_in_loops(tf):
+    """Assignments that the results of a body wait for, read by the condition, nested in loops and branches; one for which
+    nothing waits."""
+    v, w = tf.Variable(1.0), tf.Variable(np.zeros(3, "f4"))
+
+    def add(i):
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            return tf.identity(i + 1)
+
+    def rows(i):
+        chosen = tf.cond(tf.equal(i % 2, 0), lambda: tf.assign_add(v, 1.0), lambda: tf.constant(0.0))
+        with tf.control_dependencies([tf.scatter_add(w, [i % 3], [1.0]), chosen]):
+            return i + tf.while_loop(lambda j: j < 1, add, [tf.constant(0)])
+
+    def idle(i):
+        tf.assign_add(v, 100.0)
+        return i + 1
+
+    def item(x):
+        with tf.control_dependencies([tf.assign_add(v, x)]):
+            return x * 2
+
+    zero = tf.constant(0)
+    fetches = [
+        tf.while_loop(lambda i: v.read_value() < 5.0, add, [zero], parallel_iterations=1),
+        tf.while_loop(lambda i: i < 5, rows, [zero]),
+        tf.while_loop(lambda i: i < 5, idle, [zero]),
+        tf.map_fn(item, tf.constant([1.0, 2.0, 3.0])),
+    ]
+    with tf.control_dependencies([tf.assign(v, 10.0)]):
+        fetches.append(tf.cond(tf.constant(False), lambda: tf.assign_add(v, 1.0), lambda: tf.identity(v)))
+    out = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for fetch in fetches * 2:
+            out += [session.run(fetch), session.run(v), session.run(w)]
+    return out
+
+
 def unknown_ranks(tf):
     """Loops and branches over a tensor whose rank only the run knows, and their gradients."""
     x = tf.placeholder(tf.float32)
@@ -284,7 +323,8 @@ def feedable_iterators(tf):
 PROGRAMS = {
     fn.__name__: fn
     for fn in (
-        deep_q, towers, batch_norm, environment, averaged_evaluation, assignments_in_branches, unknown_ranks, input_pipeline,
-        rows_of_tables, own_gradients, feedable_iterators,
+        deep_q, towers, batch_norm, environment, averaged_evaluation, assignments_in_branches,
+        assignments_in_loops, unknown_ranks, input_pipeline, rows_of_tables,
+        own_gradients, feedable_iterators,
     )
 }  # fmt: skip

@@ -61,6 +61,9 @@ class GraphKeys:
 class Graph(static.Graph):
     """A graph of TensorFlow 1: operations with names in scopes, and collections."""
 
+    bodies_wait = True
+    """Whether those assignments in a branch or loop run for which its results wait, and no others."""
+
     def __init__(self) -> None:
         super().__init__()
         self.finalized = False
