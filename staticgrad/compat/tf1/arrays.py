@@ -77,21 +77,36 @@ def stop_gradient(input: Any) -> Any:
     return F.stop_gradient(tensor(input))
 
 
+def _extents(shape: Any, dtype: np.dtype) -> TensorType:
+    """The type of a tensor of a shape, of which some extents are known."""
+    items = shape
+    if isinstance(shape, Symbol):
+        if not has_rank(shape) or shape.shape == (None,):
+            return UnrankedType(dtype)
+        items = partial_values(shape)
+    items = [items] if isinstance(items, (int, np.integer)) else items
+    return TensorType(tuple(None if isinstance(n, Symbol) or n is None or n < 0 else int(n) for n in items), dtype)
+
+
 def _filled(value: float, shape: Any, dtype: Any) -> Any:
     return static.constant(np.full(known_extents(shape), value, as_dtype(dtype).numpy))
 
 
-@operation("zeros", "Const")
+def _filled_type(shape: Any, dtype: Any = np.float32) -> TensorType:
+    return _extents(shape, as_dtype(dtype).numpy)
+
+
+@operation("zeros", "Const", types=_filled_type)
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(0, shape, dtype)
 
 
-@operation("ones", "Const")
+@operation("ones", "Const", types=_filled_type)
 def ones(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(1, shape, dtype)
 
 
-@operation("Fill")
+@operation("Fill", types=lambda dims, value: _extents(dims, tensor(value).dtype))
 def fill(dims: Any, value: Any) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
     return F.broadcast_to(tensor(value), known_extents(dims))
@@ -134,12 +149,7 @@ def linspace(start: float, stop: float, num: int) -> Any:
 
 def _reshaped(tensor_: Any, shape: Any) -> TensorType:
     """The type of a reshape, of which some extents are known."""
-    x, items = tensor(tensor_), shape
-    if isinstance(shape, Symbol):
-        if not has_rank(shape) or shape.shape == (None,):
-            return UnrankedType(x.dtype)
-        items = partial_values(shape)
-    return TensorType(tuple(None if isinstance(n, Symbol) or n is None or n < 0 else int(n) for n in items), x.dtype)
+    return _extents(shape, tensor(tensor_).dtype)
 
 
 @operation("Reshape", types=_reshaped)
