@@ -186,8 +186,7 @@ REFUSED_NAMES = {
             "combined_non_max_suppression",
             "generate_bounding_box_proposals",
         ),
-        "decode and choose in NumPy after the "
-        "run, or call tf.image.non_max_suppression for each image",
+        "decode and choose in NumPy after the run, or call tf.image.non_max_suppression for each image",
     ),
     "other algorithms": (
         (

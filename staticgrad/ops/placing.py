@@ -7,17 +7,14 @@ to combine them otherwise the host gathers what meets at a place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
-from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
-from . import attributes as at
-from .gathering import along_op, bounded, check_index, scatter_op
+from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
+from .gathering import along_op, bounded, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, integer, ndim_of
 from .overwriting import last_writer, rows_written

@@ -16,7 +16,7 @@ import numpy as np
 from ... import static
 from ...operators import Symbol
 from ...ops import pytree
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from ...static.graphs import SourceRun, using
 from ...static.inputs import placeholder_of
 from ...types import TensorType, UnrankedType

@@ -221,8 +221,8 @@ def grown(array: TensorArray, count: Any) -> TensorArray:
     graph = get_default_graph()
     if state.inside:
         raise NotImplementedError(
-            f"{array.name}: a loop in the body of another one can't make an array larger: give TensorArray(size=...) the number "
-            "of elements"
+            f"{array.name}: a loop in the body of another one can't make an array larger: give TensorArray(size=...) the "
+            "number of elements"
         )
     with using(graph):
         kind = TensorType((), np.dtype(np.int32))

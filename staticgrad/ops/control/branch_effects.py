@@ -25,7 +25,9 @@ class Resolved(NamedTuple):
     before: list[Node]
 
 
-def effects_of(added: Sequence[Node], results: Sequence[Node], own: Callable[[Node], bool], waits: bool) -> tuple[set[Node], set[Node]]:
+def effects_of(
+    added: Sequence[Node], results: Sequence[Node], own: Callable[[Node], bool], waits: bool
+) -> tuple[set[Node], set[Node]]:
     """The assignments and groups among the appended operations, and those that don't run, with what depends on them.
 
     own: whether an effect belongs to the function, and not to a variable that it made. waits: those run for which the results

@@ -42,7 +42,9 @@ def raw_rnn(
         source = leaves(first)[0]
         rows = source.shape[0].value
         rows = arrays.shape(source)[0] if rows is None else rows
-        outputs = _zeros_of(cell.output_size, rows, source.dtype) if emitted is None else mapped(lambda x: _row(x, rows), emitted)
+        outputs = (
+            _zeros_of(cell.output_size, rows, source.dtype) if emitted is None else mapped(lambda x: _row(x, rows), emitted)
+        )
         finished = arrays.convert_to_tensor(finished)
         done = math.logical_or(finished, arrays.fill([rows], False))  # type: ignore[attr-defined]  # one for each row
 
