@@ -79,7 +79,8 @@ def _scalar(pred: Any) -> Any:
     return pred if has_rank(pred) else narrowed(pred, TensorType((), pred.dtype))
 
 
-def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "case") -> Any:
+def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False,
+         name: str = "case") -> Any:  # fmt: skip
     """The result of the first function whose condition holds, else that of `default`. Raises ValueError without one."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if default is None:
@@ -196,6 +197,7 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
+    fn_output_signature: Any = None,
 ) -> Any:
     """fn of each item along the leading axis, stacked."""
     graph = graph_of([elems])

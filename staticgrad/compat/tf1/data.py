@@ -564,16 +564,16 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     return dataset.make_initializable_iterator(shared_name)
 
 
-def get_output_types(dataset: Any) -> Any:
-    return dataset.output_types
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_types
 
 
-def get_output_shapes(dataset: Any) -> Any:
-    return dataset.output_shapes
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_shapes
 
 
-def get_output_classes(dataset: Any) -> Any:
-    return dataset.output_classes
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_classes
 
 
 class Options:
