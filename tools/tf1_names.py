@@ -177,7 +177,6 @@ REFUSED_NAMES = {
     ),
     "results whose number of steps or elements is known at their end": (
         (
-            "raw_rnn",
             "static_state_saving_rnn",
             "ctc_beam_search_decoder",
             "ctc_beam_search_decoder_v2",
@@ -187,8 +186,7 @@ REFUSED_NAMES = {
             "combined_non_max_suppression",
             "generate_bounding_box_proposals",
         ),
-        "write tf.nn.dynamic_rnn or a tf.while_loop with a TensorArray of given size; decode and choose in NumPy after the "
-        "run, or call tf.image.non_max_suppression for each image",
+        "decode and choose in NumPy after the run, or call tf.image.non_max_suppression for each image",
     ),
     "other algorithms": (
         (

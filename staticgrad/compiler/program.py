@@ -11,7 +11,7 @@ import numpy as np
 from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..logs import logger
-from ..ops.deferred import value_operands
+from ..ops.known_values import value_operands
 from ..signals import module
 from ..types import SingletonType, TensorType
 from .passes.functionalize import FunctionalGraph, functionalize

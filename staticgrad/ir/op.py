@@ -291,9 +291,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An op that runs subgraphs, which `attrs` hold. `kind` is "loop" or "branch". The type is a TupleType."""
+    """An op that runs subgraphs, which `attrs` hold. `kind` is "loop" or "branch". The type is a TupleType.
+
+    parameters: (attributes, types of the operands) -> for each attribute with a subgraph, the type of each of its parameters,
+    and the operand that it always is, or None for one that changes.
+    """
 
     kind: str
+    parameters: Callable[[Mapping[str, Any], Sequence[Any]], dict[str, list[tuple[Any, int | None]]]]
 
 
 @dataclass(frozen=True, slots=True)

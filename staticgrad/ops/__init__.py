@@ -26,6 +26,7 @@ from . import (
     linear_algebra,
     logistic,
     ordering,
+    overwriting,
     placing,
     pointwise,
     pooling,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..ir import REGISTRY
 from ..operators import F, apply
 from .batching import with_axes
@@ -70,6 +72,16 @@ def added(samples: Any, node: Any, x: Any, values: Any, index: Any) -> Any:
         samples.of(flags[1], True, flags[2]), samples.node("scatter_add", (1, 0, 2), node, axis=0), values, like, index
     )
     return F.add(like, sums)
+
+
+def replaced(samples: Any, node: Any, x: Any, values: Any, index: Any) -> Any:
+    """Of rows that are written at positions along the first axis: those of all samples are rows of one."""
+    x, values, index = samples.spread([x, values, index])
+    rows, tail = node.types[0].shape[0], node.types[0].shape[1:]
+    numbers = F.reshape(F.index_along(samples.level.sample, 0), (-1, 1))
+    places = F.add(F.astype(index, np.int64), F.mul(numbers, rows))
+    out = apply(node.op, F.reshape(x, (-1, *tail)), F.reshape(values, (-1, *tail)), F.reshape(places, (-1,)))
+    return F.reshape(out, samples.shape(node.type.shape))
 
 
 def bags(samples: Any, node: Any, x: Any, index: Any) -> Any:

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
-from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, define
+from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subgraph, define
 from ..ir.interpret import interpret
 from ..ir.walks import postorder
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..types import INEXACT, TensorType, UnrankedType, type_of
 from . import attributes as at
 from .control.subgraph_tracing import twin
+from .known_values import KNOWN, NeedsValues, Values
 from .leaves import fits
 
 
@@ -34,73 +35,6 @@ class Definition:
     write: Callable[[list[Symbol]], Sequence[Any]]
     graph: Callable[[], Graph] = Graph
     """Makes the graph that it is written into."""
-
-
-class NeedsValues(UnknownExtentError):
-    """A value depends on these leaves, which have none before the run."""
-
-    def __init__(self, reader: Node, leaves: Sequence[Node]):
-        names = ", ".join(repr(n.name or n.op.leaf or n.op.name) for n in leaves)
-        super().__init__(
-            f"{reader.name or reader.op.name}: its shape depends on the value of {names}",
-            "shapes, axes and sizes may depend on constants, on shapes, and on what is fed",
-            where=reader.where,
-        )
-        self.leaves = leaves
-
-
-# values ---------------------------------------------------------------------------------------------------------------
-
-
-class Values:
-    """The values of tensors of a graph, as far as they follow from constants, known extents and the given leaves."""
-
-    def __init__(self, given: Mapping[Node, np.ndarray] | None = None):
-        self.found: dict[Node, Any] = dict(given or {})
-
-    def __call__(self, node: Node, reader: Node) -> np.ndarray:
-        """Raises NeedsValues, at the line of `reader`, where the value depends on other leaves."""
-        order = list(postorder([node], _read, self.found))
-        unknown = [n for n in order if _unknown(n)]
-        if unknown:
-            raise NeedsValues(reader, unknown)
-        for each in order:
-            arrays = [_stand_in(i.type) if p in each.op.shape_only else self.found[i] for p, i in enumerate(each.inputs)]
-            with np.errstate(all="ignore"):
-                value = each.op.eval(*arrays, **each.attrs)
-            self.found[each] = value if isinstance(value, tuple) else np.asarray(value)
-        value = self.found[node]
-        return value  # type: ignore[no-any-return]
-
-
-def _read(node: Node) -> list[Node]:
-    return [i for p, i in enumerate(node.inputs) if p not in node.op.shape_only]
-
-
-def _unknown(node: Node) -> bool:
-    if node.op.leaf not in ("", "constant", "shape") or node.op.effect:
-        return True
-    return any(not node.inputs[p].type.static for p in node.op.shape_only if p < len(node.inputs))
-
-
-def _stand_in(kind: TensorType) -> np.ndarray:
-    return np.broadcast_to(np.zeros((), kind.dtype), kind.shape)
-
-
-KNOWN: weakref.WeakKeyDictionary[Graph, Values] = weakref.WeakKeyDictionary()
-"""The values found in a graph."""
-
-
-def value_of(x: Symbol) -> np.ndarray:
-    """The value of a symbol that follows from constants and known extents, or is given to the definition that is being
-    written. Raises NeedsValues for others."""
-    return KNOWN.setdefault(x.graph, Values())(x.node, x.node)
-
-
-def value_operands(graph: Graph) -> set[Node]:
-    """The placeholders of a graph whose values decide how its deferred nodes are written."""
-    roots = [node.inputs[p] for node in graph.nodes if isinstance(node.op.emit, Deferred) for p in node.attrs["values"]]
-    return {node for node in postorder(roots, _read) if node.op.leaf == "placeholder"} if roots else set()
 
 
 # writing --------------------------------------------------------------------------------------------------------------
@@ -163,8 +97,8 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
             moved[each] = moved[each.inputs[each.op.equals]]
             continue
         given = tuple(moved[i] for i in each.inputs)
-        if isinstance(each.op.emit, Deferred):
-            moved[each] = written(graph, each, given, values)
+        if has_deferred(each):
+            moved[each] = placed(graph, each, given, values)
             continue
         kind = each.type if each.type.static else each.op.typed([i.type for i in given], each.attrs)
         moved[each] = graph.add(each.op, given, each.attrs, kind, each.name, each.where)
@@ -175,6 +109,54 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
             where=node.where,
         )
     return result
+
+
+def has_deferred(node: Node) -> bool:
+    """Whether a node is deferred, or has a body in which one is."""
+    if isinstance(node.op.emit, Region):
+        bodies = [body for body in node.attrs.values() if isinstance(body, Subgraph)]
+        return any(has_deferred(inner) for body in bodies for inner in body.nodes)
+    return isinstance(node.op.emit, Deferred)
+
+
+def placed(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) -> Node:
+    """The node of `graph` that takes the place of one for which `has_deferred` holds; see `written`."""
+    if isinstance(node.op.emit, Deferred):
+        return written(graph, node, inputs, values)
+    assert isinstance(node.op.emit, Region)
+    attrs, types = dict(node.attrs), [i.type for i in inputs]
+    for key, given in node.op.emit.parameters(attrs, types).items():
+        attrs[key] = _written_body(attrs[key], [kind for kind, _ in given], [operand for _, operand in given], inputs, values)
+    return graph.add(node.op, tuple(inputs), attrs, node.op.typed(types, attrs), node.name, node.where)
+
+
+def _written_body(
+    body: Subgraph, kinds: Sequence[TensorType], operands: Sequence[int | None], inputs: Sequence[Node], values: Values
+) -> Subgraph:
+    """A body over parameters of concrete types. operands: those of `inputs` that parameters always are."""
+    graph = Graph(intern=body.graph.intern)
+    params = [twin(graph, node, kind) for node, kind in zip(body.params, kinds, strict=True)]
+    outer = {p: inputs[i] for p, i in zip(params, operands, strict=True) if i is not None}
+
+    def outside(leaf: Node) -> Any:
+        try:
+            return None if leaf not in outer else values(outer[leaf], leaf)
+        except NeedsValues:
+            return None
+
+    inner = Values(outside=outside)
+    moved = dict(zip(body.params, params, strict=True))
+    for node in body.nodes:
+        given = tuple([moved[i] for i in node.inputs])
+        if has_deferred(node):
+            moved[node] = placed(graph, node, given, inner)
+        elif node.op.leaf:
+            moved[node] = graph.append(node)
+        else:
+            kind = node.op.typed([i.type for i in given], node.attrs)
+            moved[node] = graph.add(node.op, given, node.attrs, kind, node.name, node.where)
+    whole = None if body.written is None else _written_body(body.written, kinds, operands, inputs, values)
+    return Subgraph(graph, params, [moved[r] for r in body.results], whole)
 
 
 # the record -----------------------------------------------------------------------------------------------------------
@@ -349,8 +331,8 @@ class _Guess:
         try:
             if not inputs:
                 return self._leaf(node)
-            if isinstance(node.op.emit, Deferred):
-                return written(self.graph, node, given, self.values)
+            if has_deferred(node):
+                return placed(self.graph, node, given, self.values)
             kind = node.op.typed([i.type for i in given], node.attrs)
         except (*UNFIT, Asked):
             return None

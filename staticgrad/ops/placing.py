@@ -7,20 +7,17 @@ to combine them otherwise the host gathers what meets at a place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
-from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
-from . import attributes as at
-from .batched_moves import last_writers
-from .gathering import along_op, bounded, check_index, scatter_op
+from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
+from .gathering import along_op, bounded, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, integer, ndim_of
+from .overwriting import last_writer, rows_written
 from .rearranging import movedim
 from .slicing import cut
 
@@ -92,48 +89,6 @@ def _flat_place(like: Any, index: Any, axis: int) -> Any:
     return place
 
 
-def _last(places: Any, size: int) -> Any:
-    """For each of `size` places, which of the values written to it comes last; -1 for none."""
-    return apply(last_op, F.reshape(places, (-1,)), size=size)
-
-
-def _last_eval(places: np.ndarray, size: int) -> np.ndarray:
-    if places.size and not 0 <= places.min() <= places.max() < size:
-        raise _misplaced(size, int(places[(places < 0) | (places >= size)][0]))
-    out = np.full(size, -1, np.int64)
-    np.maximum.at(out, places, np.arange(len(places)))
-    return out
-
-
-def _last_infer(places: TensorType, size: int) -> TensorType:
-    check_index(places)
-    return TensorType((size,), int64)
-
-
-def _misplaced(size: int, place: int) -> IndexRangeError:
-    return IndexRangeError(f"place {place} is out of range for {size} places")
-
-
-def _last_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
-    n, size = node.inputs[0].type.size, node.attrs["size"]
-    return [Routine("repeated_entries", "last_of", 1, (n, size), n + size, name="last_writer", chunked=False)]
-
-
-last_op = define(
-    OpDef(
-        name="last_writer",
-        infer=_last_infer,
-        eval=_last_eval,
-        attrs={"size": at.integer(0)},
-        range=lambda types, attrs, places: (-1, max(types[0].size - 1, 0)),
-        batch=last_writers,
-        emit=Native(_last_plan, check=lambda node, place: _misplaced(node.attrs["size"], place)),
-        promote=lambda operands: [int64],
-        doc="For each place, the number of the last value written to it; -1 for none.",
-    )
-)
-
-
 def written(x: Any, places: Any, values: Any) -> Any:
     """x (1-D) with values at places: the last one where several meet. Gradients flow to x where nothing is written, and to
     the values that stay."""
@@ -141,7 +96,7 @@ def written(x: Any, places: Any, values: Any) -> Any:
     source = F.reshape(values, (-1,))
     if not extent("scatter", source, 0) or not size:
         return x
-    last = _last(places, size)
+    last = last_writer(places, size)
     picked = F.take(source, F.maximum(last, 0), 0)
     return F.where(F.ge(last, 0), picked, x)
 
@@ -316,12 +271,8 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     values = _rows(source)[0]
     if values.dtype != x.dtype:
         raise DTypeError(f"index_copy_(): self and source expected to have the same dtype, got {x.dtype} and {values.dtype}")
-    last = _last(places, extent("index_copy", x, axis))
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))
-    if not extent("index_copy", values, axis):
-        return F.clone(input)
-    picked = F.take(values, F.maximum(last, 0), axis)
-    out = F.where(F.reshape(F.ge(last, 0), shape), picked, x)
+    out = rows_written(x if not axis else F.swapaxes(x, 0, axis), values if not axis else F.swapaxes(values, 0, axis), places)
+    out = F.swapaxes(out, 0, axis) if axis else out
     return F.reshape(out, ()) if scalar else out
 
 

@@ -33,6 +33,8 @@ SUMS = {
     "environment": 25.545,
     "averaged_evaluation": 0.9934703,
     "assignments_in_branches": 87,
+    "assignments_in_loops": 273,
+    "growing_arrays": 207.9396,
     "unknown_ranks": 777.8,
     "input_pipeline": 128.9525,
     "rows_of_tables": 146.4635,

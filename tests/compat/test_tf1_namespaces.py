@@ -67,7 +67,7 @@ def judged(tf, expression, values, shapes=None):
             feed = dict(zip(places, values, strict=True))
             out, grads = session.run([made, [g for g in slopes or [] if g is not None]], feed)
         variables = [v.name for v in tf.global_variables()]
-        return out, grads, found, [m.dtype.name for m in made], [m.shape for m in made], variables
+        return out, grads, found, [m.dtype.base_dtype.name for m in made], [m.shape for m in made], variables
 
 
 def close(actual, expected):

@@ -89,8 +89,8 @@ def looped(tf):
     """Running sums, written to an array by a loop, and their gradient."""
     with tf.Graph().as_default():
         x = tf.placeholder("float", [5, 3])
-        source = tf.TensorArray(tf.float32, size=5, element_shape=[3]).unstack(x)
-        out = tf.TensorArray(tf.float32, size=5, element_shape=[3])
+        source = tf.TensorArray(tf.float32, size=5, element_shape=[3], clear_after_read=False).unstack(x)
+        out = tf.TensorArray(tf.float32, size=5, element_shape=[3], clear_after_read=False)
 
         def body(i, total, out):
             total = total * 0.5 + source.read(i)

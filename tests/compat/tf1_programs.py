@@ -170,6 +170,92 @@ def assignments_in_branches(tf):
     return out
 
 
+def assignments_in_loops(tf):
+    """Assignments that the results of a body wait for, read by the condition, nested in loops and branches; one for which
+    nothing waits."""
+    v, w = tf.Variable(1.0), tf.Variable(np.zeros(3, "f4"))
+
+    def add(i):
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            return tf.identity(i + 1)
+
+    def rows(i):
+        chosen = tf.cond(tf.equal(i % 2, 0), lambda: tf.assign_add(v, 1.0), lambda: tf.constant(0.0))
+        with tf.control_dependencies([tf.scatter_add(w, [i % 3], [1.0]), chosen]):
+            return i + tf.while_loop(lambda j: j < 1, add, [tf.constant(0)])
+
+    def idle(i):
+        tf.assign_add(v, 100.0)
+        return i + 1
+
+    def item(x):
+        with tf.control_dependencies([tf.assign_add(v, x)]):
+            return x * 2
+
+    zero = tf.constant(0)
+    fetches = [
+        tf.while_loop(lambda i: v.read_value() < 5.0, add, [zero], parallel_iterations=1),
+        tf.while_loop(lambda i: i < 5, rows, [zero]),
+        tf.while_loop(lambda i: i < 5, idle, [zero]),
+        tf.map_fn(item, tf.constant([1.0, 2.0, 3.0])),
+    ]
+    with tf.control_dependencies([tf.assign(v, 10.0)]):
+        fetches.append(tf.cond(tf.constant(False), lambda: tf.assign_add(v, 1.0), lambda: tf.identity(v)))
+    out = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for fetch in fetches * 2:
+            out += [session.run(fetch), session.run(v), session.run(w)]
+    return out
+
+
+def growing_arrays(tf):
+    """Arrays whose size is a tensor or that grow, in loops and raw_rnn; tensors in bodies whose shape is fed."""
+    x, n = tf.placeholder(tf.float32, [None, None, 3]), tf.placeholder(tf.int32, [None])
+    steps = tf.transpose(x, [1, 0, 2])
+    rows, weight = tf.shape(n)[0], tf.Variable(weights(5, 2))
+    source = tf.TensorArray(tf.float32, size=tf.shape(steps)[0], clear_after_read=False).unstack(steps)
+
+    class Cell:
+        output_size = state_size = 2
+
+        def zero_state(self, batch_size, dtype):
+            return tf.zeros([batch_size, 2], dtype)
+
+        def __call__(self, inputs, state, scope=None):
+            out = tf.tanh(tf.matmul(tf.concat([inputs, state], 1), weight))
+            return out, out
+
+    cell = Cell()
+
+    def decide(time, output, state, total):
+        following = cell.zero_state(rows, tf.float32) if output is None else state
+        emitted = tf.zeros([2]) if output is None else output * 2
+        total = tf.constant(0.0) if output is None else total + tf.reduce_sum(output)
+        ended = time >= n
+        x = tf.cond(tf.reduce_all(ended), lambda: tf.zeros([rows, 3]), lambda: source.read(time))
+        return ended, x, following, emitted, total
+
+    made, last, total = tf.nn.raw_rnn(cell, decide)
+    out = made.stack()
+    _, grown, _ = tf.while_loop(
+        lambda i, a, s: s < tf.reduce_sum(out**2), lambda i, a, s: (i + 1, a.write(i, s * 2), s + 0.5),
+        [tf.constant(0), tf.TensorArray(tf.float32, size=0, dynamic_size=True), tf.constant(0.0)],
+    )  # fmt: skip
+    _, ones = tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y + tf.fill([tf.shape(y)[0], 2], 1.0)), [tf.constant(0), last]
+    )
+    pair = tf.TensorArray(tf.float32, size=0, dynamic_size=True).write(0, last[0]).write(1, last[1])
+    slope = tf.gradients(tf.reduce_sum(out**2), x)[0]
+    fetches = [out, last, total, grown.stack(), grown.size(), ones, pair.stack(), slope]
+    values, found = np.random.RandomState(1).randn(2, 4, 3), []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for lengths in ([2, 3], [4, 1]):
+            found += session.run(fetches, {x: values, n: lengths})
+    return found
+
+
 def unknown_ranks(tf):
     """Loops and branches over a tensor whose rank only the run knows, and their gradients."""
     x = tf.placeholder(tf.float32)
@@ -284,7 +370,8 @@ def feedable_iterators(tf):
 PROGRAMS = {
     fn.__name__: fn
     for fn in (
-        deep_q, towers, batch_norm, environment, averaged_evaluation, assignments_in_branches, unknown_ranks, input_pipeline,
-        rows_of_tables, own_gradients, feedable_iterators,
+        deep_q, towers, batch_norm, environment, averaged_evaluation, assignments_in_branches,
+        assignments_in_loops, growing_arrays, unknown_ranks, input_pipeline, rows_of_tables,
+        own_gradients, feedable_iterators,
     )
 }  # fmt: skip

@@ -214,19 +214,6 @@ def test_a_y_that_changes_its_structure():
     assert "scan: y was * in the iterations before, and is (*,) now" in str(error)
 
 
-def test_a_body_that_assigns():
-    with sg.Graph().as_default():
-        w = sg.Variable(np.ones(3))
-
-        def body(h, _):
-            w.assign(h)
-            return h, None
-
-        error = refused(lambda: sg.scan(body, np.ones(3) * w, length=3), sg.GraphError, "scan: its body assigns to a variable",
-                        lambda program: program())  # fmt: skip
-    assert "assign the result outside" in str(error)
-
-
 def test_a_body_that_changes_what_is_outside():
     total = sg.zeros(2, 3)
 

@@ -517,6 +517,16 @@ def indexing() -> list[Case]:
             ulps=16,
         ),
         Case(
+            "index_copy",
+            lambda x, v, i: F.index_copy(x, 1, i, v),
+            _copied,
+            (
+                (real(2, 3), real(2, 5), integer(5, low=-3, high=3)),
+                (real(2, 3), real(2, 0), integer(0, low=0, high=3)),
+            ),
+            ulps=0,
+        ),
+        Case(
             "gather_sum",
             lambda x, i: op("gather_sum", x, i),
             lambda x, i: x[i].sum(i.ndim - 1),
@@ -566,6 +576,13 @@ def indexing() -> list[Case]:
         ),
     ]
     return rows
+
+
+def _copied(x, values, index):
+    out = x.copy()
+    for j, place in enumerate(index):
+        out[:, place] = values[:, j]
+    return out
 
 
 def _scatter(g: np.ndarray, y: np.ndarray, i: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import staticgrad as sg
 from staticgrad import eager
 from staticgrad.errors import GraphError
 from staticgrad.static import (
@@ -50,6 +51,25 @@ def test_ordered_assigns_add_up():
     sess = started()
     assert sess.run(third) == -889
     assert sess.run(v) == -889
+
+
+@pytest.mark.parametrize("loop", ["scan", "while_loop"])
+def test_assigns_in_the_body_of_a_loop(loop, interpreted):
+    """Each iteration sees the value of the one before; the variable has the last one."""
+    v = Variable(1.0)
+
+    def body(total, _=None):
+        with control_dependencies([v.assign(v * 2)]):
+            return total + v.read_value()
+
+    start = constant(0.0)
+    if loop == "scan":
+        total, _ = sg.scan(lambda c, x: (body(c), None), start, length=3)
+    else:
+        _, total = sg.while_loop(lambda i, c: i < 3, lambda i, c: (i + 1, body(c)), (constant(0), start))
+    sess = started()
+    assert sess.run(total) == 2 + 4 + 8
+    assert sess.run(v) == 8
 
 
 def test_order_reaches_through_groups_and_tensors():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: boo
 
 
 @operation("Const")
-def convert_to_tensor(value: Any, dtype: Any = None, preferred_dtype: Any = None) -> Any:
-    """The tensor itself, or a constant. Raises ValueError for a tensor of another dtype."""
+def convert_to_tensor(value: Any, dtype: Any = None, preferred_dtype: Any = None, dtype_hint: Any = None) -> Any:
+    """The tensor itself, or a constant, of `preferred_dtype` where its values allow it. Raises ValueError for a tensor of
+    another dtype."""
+    wanted = preferred_dtype if dtype_hint is None else dtype_hint
+    if dtype is None and wanted is not None and not isinstance(value, Symbol):
+        with suppress(TypeError, ValueError):
+            return tensor(value, wanted)
     return tensor(value, dtype)
 
 
@@ -77,21 +83,36 @@ def stop_gradient(input: Any) -> Any:
     return F.stop_gradient(tensor(input))
 
 
+def _extents(shape: Any, dtype: np.dtype) -> TensorType:
+    """The type of a tensor of a shape, of which some extents are known."""
+    items = shape
+    if isinstance(shape, Symbol):
+        if not has_rank(shape) or shape.shape == (None,):
+            return UnrankedType(dtype)
+        items = partial_values(shape)
+    items = [items] if isinstance(items, (int, np.integer)) else items
+    return TensorType(tuple(None if isinstance(n, Symbol) or n is None or n < 0 else int(n) for n in items), dtype)
+
+
 def _filled(value: float, shape: Any, dtype: Any) -> Any:
     return static.constant(np.full(known_extents(shape), value, as_dtype(dtype).numpy))
 
 
-@operation("zeros", "Const")
+def _filled_type(shape: Any, dtype: Any = np.float32) -> TensorType:
+    return _extents(shape, as_dtype(dtype).numpy)
+
+
+@operation("zeros", "Const", types=_filled_type)
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(0, shape, dtype)
 
 
-@operation("ones", "Const")
+@operation("ones", "Const", types=_filled_type)
 def ones(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(1, shape, dtype)
 
 
-@operation("Fill")
+@operation("Fill", types=lambda dims, value: _extents(dims, tensor(value).dtype))
 def fill(dims: Any, value: Any) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
     return F.broadcast_to(tensor(value), known_extents(dims))
@@ -134,12 +155,7 @@ def linspace(start: float, stop: float, num: int) -> Any:
 
 def _reshaped(tensor_: Any, shape: Any) -> TensorType:
     """The type of a reshape, of which some extents are known."""
-    x, items = tensor(tensor_), shape
-    if isinstance(shape, Symbol):
-        if not has_rank(shape) or shape.shape == (None,):
-            return UnrankedType(x.dtype)
-        items = partial_values(shape)
-    return TensorType(tuple(None if isinstance(n, Symbol) or n is None or n < 0 else int(n) for n in items), x.dtype)
+    return _extents(shape, tensor(tensor_).dtype)
 
 
 @operation("Reshape", types=_reshaped)
@@ -343,27 +359,59 @@ def rank(input: Any) -> Any:
     return static.constant(np.int32(tensor(input).ndim))
 
 
+ENDS = SIZES | {"end", "strides"}
+
+
+@operation("StridedSlice", sizes=ENDS)
+def strided_slice(
+    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
+    new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None,
+) -> Any:  # fmt: skip
+    """`input_[begin[0]:end[0]:strides[0], ...]`. Bit i of a mask: there is no beginning or end, an ellipsis, a new axis, or one
+    position stands at place i. var is accepted."""
+    key: list[Any] = []
+    for i, (first, last) in enumerate(zip(begin, end, strict=True)):
+        step, bit = 1 if strides is None else int(strides[i]), 1 << i
+        if ellipsis_mask & bit:
+            key.append(...)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            key.append(int(first))
+        else:
+            key.append(slice(None if begin_mask & bit else int(first), None if end_mask & bit else int(last), step))
+    return tensor(input_)[tuple(key)]
+
+
 @operation("strided_slice", "StridedSlice")
-def strided_slice(input_: Any, key: Any) -> Any:
+def _subscript(input_: Any, key: Any) -> Any:
     items = key if isinstance(key, tuple) else (key,)
     return tensor(input_)[tuple(known(item) if isinstance(item, slice) else item for item in items)]
 
 
 def _getitem(self: Any, key: Any) -> Any:
-    return strided_slice(self, symbols(key))
+    return _subscript(self, symbols(key))
 
 
 setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (an assignment would not be typed)
 
 
 @operation("embedding_lookup", "Gather")
-def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", validate_indices: bool = True) -> Any:
-    """Rows of `params`, or of the first of a list of one."""
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", validate_indices: bool = True, max_norm: float | None = None
+) -> Any:
+    """Rows of `params`, or of the first of a list of one; scaled down to a norm of `max_norm`."""
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
             raise ValueError("embedding_lookup: partitioned tables are not supported; concatenate them")
         params = params[0]
-    return F.take(tensor(params), tensor(ids), axis=0)
+    rows = F.take(tensor(params), tensor(ids), axis=0)
+    if max_norm is None:
+        return rows
+    from .math import clip_by_norm
+
+    graph, first = rows.graph, tensor(ids).ndim
+    return clip_by_norm(graph.handle(rows.node), max_norm, axes=list(range(first, rows.ndim))).symbol
 
 
 @operation("SequenceMask")

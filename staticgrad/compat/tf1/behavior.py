@@ -70,7 +70,7 @@ def init_scope() -> Iterator[None]:
 
 
 @contextmanager
-def container(name: str) -> Iterator[None]:
+def container(container_name: str) -> Iterator[None]:
     """Accepted."""
     yield
 

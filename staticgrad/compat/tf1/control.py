@@ -13,8 +13,8 @@ from ...ops.deferred import narrowed
 from ...static.graphs import using
 from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
+from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
 from .tensor import Handle, Operation, graph_of, handles, operation, put_off_function, symbols, tensor
-from .tensor_array import TensorArray
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -79,7 +79,8 @@ def _scalar(pred: Any) -> Any:
     return pred if has_rank(pred) else narrowed(pred, TensorType((), pred.dtype))
 
 
-def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "case") -> Any:
+def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False,
+         name: str = "case") -> Any:  # fmt: skip
     """The result of the first function whose condition holds, else that of `default`. Raises ValueError without one."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if default is None:
@@ -113,9 +114,13 @@ def while_loop(
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body must be callable.")
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
-    given = _with_elements(body, given)
-    cond, body, wrap = _on_buffers(cond, given), _on_buffers(body, given), given
-    given = _buffers(given)
+
+    def counting(variables: list[Any]) -> list[Any]:
+        return while_loop(cond, body, variables, maximum_iterations=maximum_iterations, return_same_structure=True)  # type: ignore[no-any-return]
+
+    given = with_elements(body, large_enough(given, counting))
+    cond, body, wrap = on_buffers(cond, given), on_buffers(body, given), given
+    given = buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
         found = _built(graph, lambda: F.while_loop(
@@ -127,42 +132,8 @@ def while_loop(
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit")
-    found = _arrays(found, wrap)
+    found = arrays(found, wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
-
-
-def _buffers(value: Any) -> Any:
-    """A nest with the tensors of its arrays in their places."""
-    if isinstance(value, TensorArray):
-        return value.stack()
-    if isinstance(value, (list, tuple)):
-        items = [_buffers(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-def _arrays(value: Any, like: Any) -> Any:
-    """A nest with arrays over the tensors that stand where `like` has arrays."""
-    if isinstance(like, TensorArray):
-        return like.over(value)
-    if isinstance(like, (list, tuple)) and isinstance(value, (list, tuple)):
-        items = [_arrays(item, other) for item, other in zip(value, like, strict=True)]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-def _on_buffers(fn: Callable[..., Any], like: list[Any]) -> Callable[..., Any]:
-    return lambda *args: _buffers(fn(*_arrays(list(args), like)))
-
-
-def _with_elements(body: Callable[..., Any], given: list[Any]) -> list[Any]:
-    """The loop variables, with arrays whose elements have a shape: that of the body's first write where there is none yet."""
-    blank = [i for i, v in enumerate(given) if isinstance(v, TensorArray) and v.element_shape.dims is None]
-    if not blank:
-        return given
-    written = body(*given)
-    found = list(written) if isinstance(written, (list, tuple)) else [written]
-    return [v.empty_like(found[i]) if i in blank else v for i, v in enumerate(given)]
 
 
 def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -226,6 +197,7 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
+    fn_output_signature: Any = None,
 ) -> Any:
     """fn of each item along the leading axis, stacked."""
     graph = graph_of([elems])

@@ -16,7 +16,7 @@ import numpy as np
 from ... import static
 from ...operators import Symbol
 from ...ops import pytree
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from ...static.graphs import SourceRun, using
 from ...static.inputs import placeholder_of
 from ...types import TensorType, UnrankedType
@@ -564,16 +564,16 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     return dataset.make_initializable_iterator(shared_name)
 
 
-def get_output_types(dataset: Any) -> Any:
-    return dataset.output_types
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_types
 
 
-def get_output_shapes(dataset: Any) -> Any:
-    return dataset.output_shapes
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_shapes
 
 
-def get_output_classes(dataset: Any) -> Any:
-    return dataset.output_classes
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    return dataset_or_iterator.output_classes
 
 
 class Options:

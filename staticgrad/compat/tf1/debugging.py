@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import UnknownExtentError
 from ...operators import F, Symbol, has_rank
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from ...static.graphs import using
 from .control import no_op
 from .dtypes import as_dtype

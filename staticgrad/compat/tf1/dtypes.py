@@ -38,6 +38,20 @@ class DType:
     def is_bool(self) -> bool:
         return self.numpy.kind == "b"
 
+    is_complex = is_quantized = False
+
+    @property
+    def is_unsigned(self) -> bool:
+        return self.numpy.kind == "u"
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The least and the largest value; of unsigned numbers and floats what TensorFlow takes for pictures: 0 and 1, 255."""
+        return (0, 1 if self.is_floating else self.max) if self.is_floating or self.is_unsigned else (self.min, self.max)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        return as_dtype(other) is self
+
     @property
     def size(self) -> int:
         """Bytes of one element."""
@@ -86,8 +100,9 @@ string = DType("string", np.int64)
 """Of the handles of `tf.data` iterators, which are numbers here; no other text is a tensor."""
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(type_value: Any) -> DType:
     """The dtype for one of TensorFlow's, NumPy's or Python's, or a name (`"float"` is float32). Raises TypeError."""
+    value = type_value
     if isinstance(value, DType):
         return value
     if isinstance(value, str):

@@ -11,7 +11,7 @@ import numpy as np
 from ... import static
 from ...errors import UnknownExtentError
 from ...operators import F, Symbol
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from .arrays import shape, stack
 from .dtypes import as_dtype
 from .gathering import _positions, _unique, gathered_in_batches

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import static
 from ...operators import F, Symbol, has_rank
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .tensor import array_of, extents_of, operation, pair, tensor

@@ -61,6 +61,9 @@ class GraphKeys:
 class Graph(static.Graph):
     """A graph of TensorFlow 1: operations with names in scopes, and collections."""
 
+    bodies_wait = True
+    """Whether those assignments in a branch or loop run for which its results wait, and no others."""
+
     def __init__(self) -> None:
         super().__init__()
         self.finalized = False
@@ -338,13 +341,13 @@ class Graph(static.Graph):
     # accepted ---------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def device(self, name: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Accepted: everything runs on the CPU."""
         yield
 
     @contextmanager
-    def control_dependencies(self, inputs: Any) -> Iterator[None]:
-        with control_dependencies(inputs):
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        with control_dependencies(control_inputs):
             yield
 
     @contextmanager
@@ -393,15 +396,15 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
 
 
 @contextmanager
-def device(name: Any) -> Iterator[None]:
+def device(device_name_or_function: Any) -> Iterator[None]:
     """Accepted: everything runs on the CPU."""
     yield
 
 
 @contextmanager
-def control_dependencies(inputs: Any) -> Iterator[None]:
-    """Operations made in this context run after `inputs`; None drops outer dependencies."""
-    with static.control_dependencies(inputs):
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """Operations made in this context run after `control_inputs`; None drops outer dependencies."""
+    with static.control_dependencies(control_inputs):
         yield
 
 
@@ -413,12 +416,12 @@ def add_to_collections(names: Any, value: Any) -> None:
     get_default_graph().add_to_collections(names, value)
 
 
-def get_collection(name: Any, scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(name, scope)
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(key, scope)
 
 
-def get_collection_ref(name: Any) -> list[Any]:
-    return get_default_graph().get_collection_ref(name)
+def get_collection_ref(key: Any) -> list[Any]:
+    return get_default_graph().get_collection_ref(key)
 
 
 def set_random_seed(seed: int | None) -> None:

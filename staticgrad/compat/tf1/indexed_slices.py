@@ -154,13 +154,13 @@ def slices_of(node: Node, whole: Node) -> list[tuple[Node, Node]] | None:
     return found
 
 
-def rows_touched(g: IndexedSlices) -> Any:
-    """For each row of the whole, whether the slices have one for it: (rows, 1, ...)."""
-    dense = g.node.type.shape
-    ids = F.reshape(F.astype(g.indices.symbol, np.int64), (-1,))
-    zeros = static.constant(np.zeros(dense[:1], np.float32))
-    counts = F.index_add(zeros, 0, ids, F.ones_like(F.astype(ids, np.float32)))
-    return F.reshape(F.gt(counts, 0), (dense[0], *(1,) * (len(dense) - 1)))
+def rows_once(g: IndexedSlices, whole: Any) -> tuple[Any, Any]:
+    """Places (n,) of rows of the whole, and at each the sum of all values of that place."""
+    ids, values = F.reshape(F.astype(g.indices.symbol, np.int64), (-1,)), tensor(g.values, whole.dtype)
+    numbers = F.index_along(ids, 0)
+    writer = F.index_copy(static.constant(np.zeros(whole.shape[0], np.int64)), 0, ids, numbers)
+    first = F.take(writer, ids, axis=0)  # one number for all values of a place
+    return ids, F.take(F.index_add(F.zeros_like(values), 0, first, values), first, axis=0)
 
 
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:

@@ -11,7 +11,14 @@ _logger = logging.getLogger("tensorflow")
 debug, info, warn, warning, error, fatal = (
     _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical,
 )  # fmt: skip
-set_verbosity, get_verbosity = _logger.setLevel, _logger.getEffectiveLevel
+get_verbosity = _logger.getEffectiveLevel
+
+
+def set_verbosity(v: int) -> None:
+    """Messages below this level are dropped."""
+    _logger.setLevel(v)
+
+
 log = vlog = _logger.log
 _counts: dict[str, Any] = {}
 """By the text of a message: how often it was asked for."""

@@ -9,8 +9,23 @@ from typing import Any
 import numpy as np
 
 from ...operators import F
+from .clipping import clip_by_average_norm as clip_by_average_norm
+from .clipping import clip_by_global_norm as clip_by_global_norm
+from .clipping import clip_by_norm as clip_by_norm
+from .clipping import clip_by_value as clip_by_value
+from .clipping import global_norm as global_norm
 from .dtypes import as_dtype
-from .tensor import SIZES, Handle, operation, pair, tensor
+from .reductions import REDUCED
+from .reductions import argmax as argmax
+from .reductions import argmin as argmin
+from .reductions import count_nonzero as count_nonzero
+from .reductions import cumprod as cumprod
+from .reductions import cumsum as cumsum
+from .reductions import lbeta as lbeta
+from .reductions import norm as norm
+from .reductions import reduce_mean as reduce_mean
+from .reductions import reduce_prod as reduce_prod
+from .tensor import operation, pair, tensor
 
 UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "abs": (F.abs, "Abs"),
@@ -95,19 +110,6 @@ BINARY |= {
     "nextafter": (F.nextafter, "NextAfter"),
 }
 
-REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "reduce_sum": (F.sum, "Sum"),
-    "reduce_max": (F.amax, "Max"),
-    "reduce_min": (F.amin, "Min"),
-    "reduce_all": (F.all, "All"),
-    "reduce_any": (F.any, "Any"),
-    "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),
-    "reduce_variance": (lambda x, **given: F.var(x, correction=0, **given), "Variance"),
-    "reduce_std": (lambda x, **given: F.std(x, correction=0, **given), "Std"),
-    "reduce_euclidean_norm": (lambda x, **given: F.sqrt(F.sum(F.square(x), **given)), "EuclideanNorm"),
-    "count_nonzero": (lambda x, **given: F.sum(F.astype(F.ne(x, 0), np.int64), **given), "CountNonzero"),
-}
-
 
 def _unary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     def call(x: Any) -> Any:
@@ -144,69 +146,16 @@ def _binary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     return operation(type_.removesuffix("V2"), type_)(_spelled(call, type_))
 
 
-def reduced_axes(axis: Any, reduction_indices: Any) -> Any:
-    """The axes to reduce, under either of their names; None for all."""
-    axis = reduction_indices if axis is None else axis
-    if isinstance(axis, (list, tuple, np.ndarray)):
-        return tuple(int(a) for a in np.asarray(axis).ravel())
-    return axis
-
-
-def _reduction(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
-    def call(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: Any = None,
-        reduction_indices: Any = None,
-        keep_dims: Any = None,
-    ) -> Any:
-        x = tensor(input_tensor)
-        axes = reduced_axes(axis, reduction_indices)
-        if axes == ():
-            return x
-        out = function(x, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=bool(keepdims or keep_dims))
-        return F.astype(out, x.dtype) if function is F.sum else out  # sums of small integers keep their dtype
-
-    return operation(type_)(call)
-
-
 _made: dict[str, Callable[..., Any]] = {}
-for _table, _maker in ((UNARY, _unary), (BINARY, _binary), (REDUCTIONS, _reduction)):
+for _table, _maker in ((UNARY, _unary), (BINARY, _binary)):
     for _name, (_function, _type) in _table.items():
         _made[_name] = _maker(_function, _type)
         _made[_name].__name__ = _made[_name].__qualname__ = _name
         _made[_name].__doc__ = f"TensorFlow's `{_name}`."
-globals().update(_made)
+globals().update(_made | REDUCED)
 
 ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod", "floor_div": "floordiv"}
 globals().update({alias: _made[name] for alias, name in ALIASES.items()})
-
-
-@operation("Mean")
-def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
-    """The mean over `axis` (all axes for None). That of integers is an integer, rounded toward zero."""
-    x = tensor(input_tensor)
-    axes = reduced_axes(axis, reduction_indices)
-    if axes == ():
-        return x
-    axes, keep = tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)
-    if x.dtype.kind == "f":
-        return F.mean(x, axis=axes, keepdims=keep)
-    return F.astype(F.mean(F.astype(x, np.float64), axis=axes, keepdims=keep), x.dtype)
-
-
-@operation("Prod")
-def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
-    """The product over `axis` (all axes for None)."""
-    x = tensor(input_tensor)
-    axes = reduced_axes(axis, reduction_indices)
-    if axes == ():
-        return x
-    return F.astype(F.prod(x, tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)), x.dtype)
 
 
 @operation("truediv", "RealDiv")
@@ -249,21 +198,9 @@ def add_n(inputs: Any) -> Any:
     return total
 
 
-accumulate_n = add_n
-
-
-@operation("ArgMax")
-def argmax(input: Any, axis: Any = None, dimension: Any = None, output_type: Any = None) -> Any:
-    """The position of the largest element along `axis`, axis 0 unless given; int64 unless `output_type` is given."""
-    axis = dimension if axis is None else axis
-    return F.astype(F.argmax(tensor(input), axis=0 if axis is None else axis), output_type or np.dtype(np.int64))
-
-
-@operation("ArgMin")
-def argmin(input: Any, axis: Any = None, dimension: Any = None, output_type: Any = None) -> Any:
-    """The position of the smallest element along `axis`, axis 0 unless given; int64 unless `output_type` is given."""
-    axis = dimension if axis is None else axis
-    return F.astype(F.argmin(tensor(input), axis=0 if axis is None else axis), output_type or np.dtype(np.int64))
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+    """`add_n`; shape and tensor_dtype are those of the inputs."""
+    return add_n(inputs, name=name or "AccumulateNV2")
 
 
 @operation("MatMul")
@@ -313,44 +250,6 @@ def einsum(equation: str, *inputs: Any) -> Any:
     return F.einsum(equation, *(tensor(x) for x in inputs))
 
 
-@operation("Cumsum")
-def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
-    """Running sums along `axis`; exclusive: without the element itself; reverse: from the end."""
-    x = tensor(x)
-    out = F.flip(F.cumsum(F.flip(x, axis), axis=axis), axis) if reverse else F.cumsum(x, axis=axis)
-    out = F.astype(out, x.dtype)
-    return F.sub(out, x) if exclusive else out
-
-
-@operation("Cumprod")
-def cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
-    """Running products along `axis`; exclusive: without the element itself; reverse: from the end."""
-    x = tensor(x)
-    x = F.flip(x, axis) if reverse else x
-    if exclusive:
-        before = (slice(None),) * (axis % x.ndim)
-        x = F.concatenate([F.ones_like(x[(*before, slice(0, 1))]), x[(*before, slice(0, -1))]], axis=axis)
-    out = F.astype(F.cumprod(x, axis), x.dtype)
-    return F.flip(out, axis) if reverse else out
-
-
-@operation("Norm", sizes=SIZES | {"ord"})
-def norm(
-    tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
-    """A vector norm over `axis` (of all elements for None), or the Frobenius norm."""
-    x = tensor(tensor_)
-    axes = tuple(range(x.ndim)) if axis is None else reduced_axes(axis, None)
-    keep, size = bool(keepdims or keep_dims), F.abs(x)
-    if ord in ("euclidean", "fro", 2):
-        return F.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
-    if ord == 1:
-        return F.sum(size, axis=axes, keepdims=keep)
-    if ord == np.inf:
-        return F.amax(size, axis=axes, keepdims=keep)
-    return F.pow(F.sum(F.pow(size, ord), axis=axes, keepdims=keep), 1 / ord)
-
-
 @operation("ScalarMul", "Mul")
 def scalar_mul(scalar: Any, x: Any) -> Any:
     return F.mul(*pair(scalar, x, "Mul"))
@@ -373,22 +272,6 @@ def _limit(value: int, like: Any) -> Any:
     return np.asarray(value, like.dtype)
 
 
-@operation("lbeta")
-def lbeta(x: Any) -> Any:
-    """The logarithm of the multivariate beta function over the last axis."""
-    x = tensor(x)
-    return F.sub(F.sum(F.lgamma(x), axis=-1), F.lgamma(F.sum(x, axis=-1)))
-
-
-@operation("clip_by_average_norm")
-def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
-    """t scaled so that its norm divided by its size is at most `clip_norm`."""
-    t = tensor(t)
-    average = F.div(F.sqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
-    limit = tensor(clip_norm, t.dtype)
-    return F.mul(F.mul(t, limit), F.minimum(F.div(1.0, average), F.div(1.0, limit)))
-
-
 @operation("Cast")
 def cast(x: Any, dtype: Any) -> Any:
     """x in another dtype; floats become integers toward zero."""
@@ -404,81 +287,3 @@ for _name, _target in CASTS.items():
 def l2_loss(t: Any) -> Any:
     """sum(t ** 2) / 2."""
     return F.mul(F.sum(F.square(tensor(t))), 0.5)
-
-
-@operation("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """t limited to an interval."""
-    t = tensor(t)
-    return F.minimum(F.maximum(t, tensor(clip_value_min, t.dtype)), tensor(clip_value_max, t.dtype))
-
-
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """t scaled so that its Euclidean norm is at most `clip_norm`; of `IndexedSlices` that of their values."""
-    values = _clipped_by_norm(getattr(t, "values", t), clip_norm, axes, name=name)
-    return t.with_values(values) if hasattr(t, "values") else values
-
-
-@operation("clip_by_norm")
-def _clipped_by_norm(t: Any, clip_norm: Any, axes: Any) -> Any:
-    t = tensor(t)
-    squares = F.sum(F.square(t), axis=tuple(range(t.ndim)) if axes is None else reduced_axes(axes, None), keepdims=True)
-    norm = F.sqrt(squares)
-    limit = tensor(clip_norm, t.dtype)
-    return F.div(F.mul(t, limit), F.maximum(norm, limit))
-
-
-def global_norm(t_list: Any, name: str | None = None) -> Any:
-    """The Euclidean norm of all elements of several tensors; None among them are left out. Of `IndexedSlices` it takes the
-    values, of which several may be for one place."""
-    if isinstance(t_list, Handle) or not isinstance(t_list, (list, tuple)):
-        raise TypeError("t_list should be a sequence")
-    return _global_norm([getattr(t, "values", t) for t in t_list], name=name)
-
-
-@operation("global_norm")
-def _global_norm(t_list: Any) -> Any:
-    total: Any = None
-    for t in t_list:
-        if t is not None:
-            square = F.sum(F.square(t))
-            total = square if total is None else F.add(total, square)
-    return F.sqrt(total)
-
-
-def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None) -> tuple[list[Any], Any]:
-    """Tensors, or `IndexedSlices`, scaled so that the norm of all is at most `clip_norm`; and that norm before."""
-    norm = global_norm(t_list) if use_norm is None else use_norm
-    scale = _scale(norm, clip_norm)
-    scaled = [None if t is None else _made["multiply"](getattr(t, "values", t), scale, name=name) for t in t_list]
-    return [t.with_values(s) if hasattr(t, "values") else s for t, s in zip(t_list, scaled, strict=True)], norm
-
-
-@operation("clip_scale", "Mul")
-def _scale(norm: Any, clip_norm: Any) -> Any:
-    limit = tensor(clip_norm, norm.dtype)
-    return F.div(limit, F.maximum(norm, limit))
-
-
-# Python's operators ---------------------------------------------------------------------------------------------------
-
-OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
-    "add": (_made["add"], "add"),
-    "sub": (_made["subtract"], "sub"),
-    "mul": (_made["multiply"], "mul"),
-    "truediv": (truediv, "truediv"),
-    "floordiv": (_made["floordiv"], "floordiv"),
-    "mod": (_made["floormod"], "mod"),
-    "pow": (_made["pow"], "pow"),
-    "matmul": (matmul, "matmul"),
-    "and": (_made["logical_and"], "and"),
-    "or": (_made["logical_or"], "or"),
-    "xor": (_made["logical_xor"], "xor"),
-}
-for _name, (_call, _label) in OPERATORS.items():
-    setattr(Handle, f"__{_name}__", lambda x, y, f=_call, n=_label: f(x, y, name=n))
-    setattr(Handle, f"__r{_name}__", lambda x, y, f=_call, n=_label: f(y, x, name=n))
-for _name, _key in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
-    setattr(Handle, f"__{_name}__", lambda x, y, f=_made[_key]: f(x, y))
-for _name, _key in (("neg", "negative"), ("abs", "abs"), ("invert", "logical_not")):
-    setattr(Handle, f"__{_name}__", lambda x, f=_made[_key]: f(x))

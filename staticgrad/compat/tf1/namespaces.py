@@ -20,6 +20,7 @@ from . import (
     math,
     metrics,
     nn,
+    python_operators,  # noqa: F401  (gives tensors their operators)
     sparse,
     special,
     state,

@@ -138,7 +138,7 @@ class ConfigProto(SimpleNamespace):
     """Accepted. Fields can be set and read; none has an effect on the CPU's plans."""
 
     def __init__(self, **fields: Any):
-        super().__init__(gpu_options=SimpleNamespace(), graph_options=SimpleNamespace(), **fields)
+        super().__init__(**{"gpu_options": GPUOptions(), "graph_options": GraphOptions(), **fields})
 
 
 class GPUOptions(SimpleNamespace):

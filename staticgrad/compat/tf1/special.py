@@ -11,7 +11,7 @@ import numpy as np
 from ... import special, static
 from ...ir import REGISTRY
 from ...operators import F, Symbol, apply
-from ...ops.deferred import value_of
+from ...ops.known_values import value_of
 from ...signals import module
 from .dtypes import as_dtype
 from .gathering import FOLDS

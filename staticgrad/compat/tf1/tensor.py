@@ -19,7 +19,8 @@ from ...errors import StaticgradError, UnknownExtentError
 from ...ir import Node
 from ...operators import F, Symbol, has_rank
 from ...ops import pytree
-from ...ops.deferred import Definition, defer, narrowed, value_of
+from ...ops.deferred import Definition, defer, narrowed
+from ...ops.known_values import value_of
 from ...static.defaults import session_or_default
 from ...static.dependencies import Operation as Effect
 from ...static.graphs import using

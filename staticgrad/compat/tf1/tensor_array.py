@@ -7,19 +7,31 @@ from typing import Any
 import numpy as np
 
 from ... import static
-from ...operators import F
+from ...errors import UnknownExtentError
+from ...operators import F, state
 from ...static.graphs import using
+from ...types import TensorType
+from .arrays import constant, gather, identity, reshape, shape, zeros
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .shapes import TensorShape
-from .tensor import handles, known, symbols, tensor
+from .tensor import Operation, handles, known, symbols, tensor
+
+
+def _number(value: Any) -> Any:
+    """An integer where the value is known, else a tensor."""
+    try:
+        return int(known(symbols(value)))
+    except UnknownExtentError:
+        return value
 
 
 class TensorArray:
     """Elements by their numbers. Each write gives a new array, which is the one to use from there on, as in TensorFlow.
 
-    size: the number of elements, which has to be known when the graph is built. element_shape: the first write tells it; a loop
-    whose body writes an array builds the body once more to see it. dynamic_size, clear_after_read and infer_shape are accepted.
+    size: the number of elements, an integer or a tensor. dynamic_size: a write beyond the end makes it larger; a loop that does
+    so runs once more, before, to count its writes. element_shape: the first write tells it; a loop whose body writes an array
+    builds the body once more to see it. clear_after_read and infer_shape are accepted.
     """
 
     def __init__(
@@ -29,8 +41,8 @@ class TensorArray:
     ):  # fmt: skip
         graph = get_default_graph()
         with using(graph):
-            self._size = int(known(symbols(size)))
-        self.dtype = as_dtype(dtype)
+            self._size = _number(size)
+        self.dtype, self.dynamic_size = as_dtype(dtype), bool(dynamic_size)
         self.name = name or tensor_array_name or "TensorArray"
         shape = TensorShape(element_shape)
         self._buffer: Any = None
@@ -39,13 +51,28 @@ class TensorArray:
                 self._buffer = handles(graph, self._empty(shape.as_list()))
 
     def _empty(self, shape: Any) -> Any:
-        return static.constant(np.zeros((self._size, *shape), self.dtype.numpy))
+        if isinstance(self._size, int):
+            return static.constant(np.zeros((self._size, *shape), self.dtype.numpy))
+        return zeros([self._size, *shape], self.dtype).symbol
 
     def _zeros(self, element: Any) -> Any:
         """Zeros for all elements, in the shape of this one, of which some extents may be known at run time only."""
         if TensorShape(element.shape).is_fully_defined():
             return self._empty(element.shape)
         return F.add(self._empty((1,) * len(element.shape)), F.expand_dims(F.zeros_like(element), 0))
+
+    def resized(self, size: Any) -> TensorArray:
+        """The array with so many elements, at least as many as it has; the new ones are zeros."""
+        made = self.over(None)
+        made._size = size
+        if self._buffer is not None:
+            graph = get_default_graph()
+            with using(graph):
+                first = symbols(self._buffer)
+                whole = made._zeros(F.getitem(first, 0)) if self._size != 0 else made._empty(self.element_shape.as_list())
+                places = F.index_along(first, 0)
+                made._buffer = handles(graph, F.index_copy(whole, 0, F.reshape(places, (-1,)), first))
+        return made
 
     @property
     def element_shape(self) -> TensorShape:
@@ -59,6 +86,7 @@ class TensorArray:
         """The array whose elements are the slices of a tensor."""
         made = TensorArray.__new__(TensorArray)
         made._size, made.dtype, made.name, made._buffer = self._size, self.dtype, self.name, buffer
+        made.dynamic_size = self.dynamic_size
         return made
 
     def empty_like(self, other: TensorArray) -> TensorArray:
@@ -76,6 +104,9 @@ class TensorArray:
         """The array with another element."""
         graph = get_default_graph()
         with using(graph):
+            end = _number(index) if self.dynamic_size else None
+            if isinstance(end, int) and isinstance(self._size, int) and end >= self._size:
+                return self.resized(end + 1).write(end, value)
             value = tensor(symbols(value), self.dtype)
             buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
@@ -87,19 +118,19 @@ class TensorArray:
             place = F.astype(tensor(symbols(index)), np.int64)
             return handles(graph, F.take(symbols(self._written()), place, axis=0))
 
+    def carried(self) -> Any:
+        """The tensor that stands for the array in a loop."""
+        return self._written()
+
     def stack(self, name: str | None = None) -> Any:
         """All elements along a new first axis."""
         return self._written()
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
-        from .arrays import gather
-
         return gather(self._written(), indices, name=name)
 
     def concat(self, name: str | None = None) -> Any:
         """All elements joined along their first axis."""
-        from .arrays import reshape
-
         buffer = self._written()
         return reshape(buffer, [-1, *buffer.shape.as_list()[2:]], name=name)
 
@@ -109,6 +140,8 @@ class TensorArray:
         with using(graph):
             made = self.over(handles(graph, tensor(symbols(value), self.dtype)))
         made._size = made._buffer.shape.as_list()[0]
+        if made._size is None:
+            made._size = shape(made._buffer)[0]
         return made
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -122,17 +155,13 @@ class TensorArray:
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of the parts of a tensor, which have to be of one length."""
-        from .arrays import reshape
-
         found = known(symbols(lengths))
         if len(set(found)) > 1:
             raise ValueError(f"{self.name}: elements of different lengths {found} are not supported")
         return self.unstack(reshape(value, [len(found), found[0], *value.shape.as_list()[1:]]))
 
     def size(self, name: str | None = None) -> Any:
-        from .arrays import constant, shape
-
-        return constant(np.int32(self._size)) if self._size is not None else shape(self._buffer)[0]
+        return constant(np.int32(self._size)) if isinstance(self._size, int) else identity(self._size)
 
     def identity(self) -> TensorArray:
         return self
@@ -140,5 +169,62 @@ class TensorArray:
     grad = None
     """Gradients flow through the tensor; arrays of gradients don't exist."""
 
+    def close(self, name: str | None = None) -> Operation:
+        """Accepted."""
+        graph = get_default_graph()
+        with using(graph):
+            return Operation(graph, static.group(name=graph.full_name(name or "TensorArrayCloseV3")).node)
+
     def __repr__(self) -> str:
         return f"<tf.TensorArray {self.name!r} dtype={self.dtype.name} element_shape={self.element_shape}>"
+
+
+class Counted(TensorArray):
+    """In the place of a dynamic array in a loop that counts its writes: the number of elements that it has by now."""
+
+    def __init__(self, like: TensorArray, size: Any):
+        self._size, self.dtype, self.name, self._buffer, self.dynamic_size = size, like.dtype, like.name, None, True
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        graph = get_default_graph()
+        with using(graph):
+            end = F.add(F.astype(tensor(symbols(index)), np.int32), 1)
+            return Counted(self, handles(graph, F.maximum(tensor(symbols(self._size)), end)))
+
+    def _written(self) -> Any:
+        raise NotImplementedError(
+            f"{self.name}: a loop that makes an array larger can't read it; give TensorArray(size=...) the number of elements"
+        )
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        graph = get_default_graph()
+        with using(graph):
+            last = handles(graph, F.amax(tensor(symbols(indices)), 0))
+        return self.write(last, None)
+
+    def over(self, buffer: Any) -> TensorArray:
+        return Counted(self, buffer)
+
+    def carried(self) -> Any:
+        graph = get_default_graph()
+        with using(graph):
+            return handles(graph, tensor(symbols(self._size), np.int32))
+
+
+def counted(array: TensorArray) -> TensorArray:
+    """What stands for a dynamic array where writes are counted."""
+    return Counted(array, array._size)
+
+
+def grown(array: TensorArray, count: Any) -> TensorArray:
+    """A dynamic array that is large enough for writes that were counted, in a run of their own."""
+    graph = get_default_graph()
+    if state.inside:
+        raise NotImplementedError(
+            f"{array.name}: a loop in the body of another one can't make an array larger: give TensorArray(size=...) the "
+            "number of elements"
+        )
+    with using(graph):
+        kind = TensorType((), np.dtype(np.int32))
+        (size,) = graph.host_call([symbols(count)], list, [kind], f"{array.name}/size", "TensorArraySizeV3")
+    return array.resized(size)

@@ -5,7 +5,7 @@ sizes = extent, picked, inner, group, far, near, outer: value row p lies at (p /
 `outer` is the step from one outer index to the next; buffers = values, indices, result. The range is over `outer`.
 gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags. index_add: sizes and buffers as for
 scatter (extent and outer are not read), then a counter per row of the result, 0 before and after, and memory for the sums of
-rows that occur several times.
+rows that occur several times. index_copy: sizes = picked, inner; buffers = values, indices, result.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -80,6 +80,15 @@ def rows_added(values, indices, result, count, sums, sizes, start, stop):
         count[row] = 0
 
 
+@inline
+def rows_written(values, indices, result, sizes, start, stop):
+    picked, inner = sizes[0], sizes[1]
+    for p in range(picked):
+        to = indices[p] * inner
+        for j in range(inner):
+            result[to + j] = values[p * inner + j]
+
+
 @kernel
 def gather_T(buffers, sizes, start, stop):
     gathered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
@@ -99,3 +108,8 @@ def gather_sum_T(buffers, sizes, start, stop):
 def index_add_T(buffers, sizes, start, stop):
     values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
     rows_added(values, indices, result, i32_at(buffers, 3), T_at(buffers, 4), sizes, start, stop)
+
+
+@kernel
+def index_copy_T(buffers, sizes, start, stop):
+    rows_written(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import REGISTRY, Cell, Deferred, Graph, Node
+from ...ir import REGISTRY, Cell, Graph, Node
 from ...ir.walks import reached
+from ...ops.deferred import has_deferred
 from ...types import UnrankedType
 
 
@@ -31,7 +32,7 @@ class FunctionalGraph:
     @property
     def deferred(self) -> bool:
         """Whether parts of it are written only for the types, or values, of its feeds."""
-        return any(isinstance(n.op.emit, Deferred) or isinstance(n.type, UnrankedType) for n in self.graph.nodes)
+        return any(has_deferred(n) or isinstance(n.type, UnrankedType) for n in self.graph.nodes)
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"

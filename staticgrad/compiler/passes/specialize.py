@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...errors import StaticgradError
-from ...ir import REGISTRY, Deferred, Expand, Graph, Node, Reduction, View
+from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
 from ...operators import F, Symbol, apply, lines_of, located
-from ...ops.deferred import Values
+from ...ops.deferred import has_deferred, placed
+from ...ops.known_values import Values
 from ...ops.shaping import reshape_op
 from ...types import SingletonType, TensorType
 
@@ -77,8 +78,8 @@ def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorTy
             leaf = _bound(new, node, TensorType(kind.shape, kind.dtype))
             values.found[leaf] = kind.value
             return leaf
-        if isinstance(node.op.emit, Deferred):
-            return node.op.emit.rule(new, node, inputs, values)
+        if has_deferred(node):
+            return placed(new, node, inputs, values)
         return copy(new, node, inputs, check=True)
 
     return rebuild(graph, results, rewrite)

@@ -15,7 +15,7 @@ from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import under_transforms
-from .branch_effects import assign_results
+from .branch_effects import assign_results, current_values
 from .carries import check_callable, check_scalar, eager_tensors, graph_for, own
 from .subgraph_tracing import Draws, Traced, outputs, symbol
 
@@ -61,8 +61,10 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
                 with draws.inside(None):
                     branches.append(Traced(graph, lambda fn=fn: fn(*operands), [], lambda p: (), "cond", closed=True))
             variables = list(dict.fromkeys(v for branch in branches for v in branch.assigned))
+            before = list(dict.fromkeys(n for branch in branches for n in branch.before))
+            values = [x.node for x in current_values(graph, variables, before)]
             for branch in branches:
-                branch.add_results([branch.assigned.get(v, v) for v in variables])
+                branch.add_results([branch.assigned.get(v, now) for v, now in zip(variables, values, strict=True)])
         finally:
             for branch in branches:
                 branch.withdraw()
@@ -71,7 +73,6 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     then, orelse = (branch.subgraph(captured) for branch in branches)
     node = apply(REGISTRY["branch"], chosen_by, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
     results = outputs(node, len(then.results))
-    before = list(dict.fromkeys(n for branch in branches for n in branch.before))
     if variables or before:
         count = len(results) - len(variables)
         results = assign_results(graph, variables, results[count:], results[:count], before)

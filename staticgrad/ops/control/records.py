@@ -144,6 +144,14 @@ def _stacked(values: list[np.ndarray], loop: Loop, k: int, arrays: Any) -> np.nd
     return np.zeros((0, *kind.shape), kind.dtype)
 
 
+def _loop_parameters(attrs: Any, types: Sequence[TensorType]) -> dict[str, list[tuple[TensorType, int | None]]]:
+    loop, first = Loop(attrs, types), int(attrs["count"])
+    fixed: list[tuple[TensorType, int | None]] = [(t, first + i) for i, t in enumerate(loop.consts)]
+    changing: list[tuple[TensorType, int | None]] = [(t, None) for t in loop.inits]
+    found = {"body": [*fixed, *changing, *((_item(t, loop.dynamic), None) for t in loop.stacks)]}
+    return found if loop.cond is None else {**found, "cond": [*fixed, *changing]}
+
+
 PARTS = {
     "body": at.body, "cond": at.body_or_none, "consts": at.integer(0), "carries": at.integer(0), "length": at.length,
     "reverse": at.flag, "count": at.flag, "remat": at.flag,
@@ -156,7 +164,7 @@ loop_op = define(
         eval=_loop_eval,
         vjp=_flows,
         vjp_all=loop_vjp,
-        emit=Region("loop"),
+        emit=Region("loop", _loop_parameters),
         promote=keep,
         doc="Runs `body` again and again. Inputs: [count,] constants, first carries, stacks. Results: last carries, "
         "stacks [, number of iterations]. `remat`: its gradient keeps the carries and computes the rest again.",
@@ -184,6 +192,11 @@ def _branch_infer(pred: TensorType, *types: TensorType, then: Subgraph, orelse: 
     return TupleType(found)
 
 
+def _branch_parameters(attrs: Any, types: Sequence[TensorType]) -> dict[str, list[tuple[TensorType, int | None]]]:
+    given: list[tuple[TensorType, int | None]] = [(t, 1 + i) for i, t in enumerate(types[1:])]
+    return {"then": given, "orelse": given}
+
+
 branch_op = define(
     OpDef(
         name="branch",
@@ -192,7 +205,7 @@ branch_op = define(
         eval=lambda pred, *arrays, then, orelse: tuple((then if pred else orelse).eval(arrays)),
         vjp=_flows,
         vjp_all=branch_vjp,
-        emit=Region("branch"),
+        emit=Region("branch", _branch_parameters),
         promote=keep,
         doc="Runs `then` where the first input is true, else `orelse`; both are functions of the other inputs.",
     )

@@ -15,6 +15,7 @@ from ..adjoint import as_written
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import under_transforms
+from .branch_effects import assign_results, current_values
 from .carries import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
 from .loop_operands import trip_count
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
@@ -170,13 +171,21 @@ class _Scan:
             carry = [*carry, symbol(graph, np.zeros((), np.int64)) if step is None else step]
         else:
             body.drop(n, n)
+        variables = list(body.assigned)
+        values = current_values(graph, variables, body.before)
+        body.move_last(len(variables), len(carry))
         captured = body.captured
         node = apply(
-            REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry, *items,
-            body=body.subgraph(captured), cond=None, consts=len(captured), carries=len(carry),
+            REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry, *values, *items,
+            body=body.subgraph(captured), cond=None, consts=len(captured), carries=len(carry) + len(values),
             length=length if not items or length is None else None, reverse=self.reverse, count=False, remat=remat,
         )  # fmt: skip
         results = outputs(node, len(body.results))
+        if variables:
+            first = len(carry)
+            last = results[first : first + len(variables)]
+            results = [*results[:first], *results[first + len(variables) :]]
+            results = assign_results(graph, variables, last, results, body.before)
         return results[: n if step is None else n + 1], results[len(carry) :]
 
     def _traced(self, carry: Sequence[Any], step: Any, items: Sequence[Any]) -> tuple[Any, Any, Any]:

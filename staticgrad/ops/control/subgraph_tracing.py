@@ -22,7 +22,7 @@ from ...operators import Symbol, append, apply, state
 from ...types import TensorType
 from ..pytree import flatten
 from ..random import STREAMS, next_place, stream_op
-from .branch_effects import ordered, resolved
+from .branch_effects import assigned_variables, effects_of, ordered, resolved
 
 COUNTER = TensorType((), np.dtype(np.int64))
 """How many draws of a body's random numbers earlier iterations took."""
@@ -102,16 +102,19 @@ class Draws:
 class Traced:
     """One run of `fn` on parameters of the given types.
 
-    structure, results: its return value; captured: the nodes from outside that the results need; assigned, before: of a
-    branch, see `branch_effects`. `closed`: the function has no parameters, and everything that it appended is part of it (a
-    branch), else only what depends on them.
+    structure, results: its return value; captured: the nodes from outside that the results need; assigned, before: of its
+    effects, see `branch_effects`. `closed`: the function has no parameters, and everything that it appended is part of it (a
+    branch), else only what depends on them (the body of a loop, whose further parameters and results are the values of the
+    variables that it assigns).
     """
 
     def __init__(
         self, graph: Graph, fn: Callable[..., Any], kinds: Sequence[TensorType],
         arrange: Callable[[list[Any]], tuple[Any, ...]], what: str, likes: Sequence[Any] = (), *, closed: bool = False,
     ):  # fmt: skip
-        self.graph, self.what = graph, what
+        self.graph, self.what, self.closed = graph, what, closed
+        self.assigned: dict[Node, Node] = {}
+        self.before: list[Node] = []
         marks = None if state.tracer is None else state.tracer.marks()
         first = len(graph.nodes)
         params = [in_graph(graph, "placeholder", (), type=kind) for kind in kinds]
@@ -124,25 +127,44 @@ class Traced:
             dtypes = [*likes, *[None] * (len(leaves) - len(likes))]
             self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
             self.results = [s.operand() for s in self.symbols]
-            effects: set[Node] = set()
-            self.assigned: dict[Node, Node] = {}
-            self.before: list[Node] = []
             if state.tracer is None:
                 self.results = ordered(graph, graph.nodes[first:], self.results)
-            if closed and state.tracer is None:
-                self.results, self.assigned, effects, self.before = resolved(
-                    graph, graph.nodes[first:], self.results, lambda n: not _initializes(n)
-                )
-                graph.withdraw(effects)
+                waits = getattr(graph, "bodies_wait", False)
+                effects, idle = effects_of(graph.nodes[first:], self.results, lambda n: not _initializes(n), waits)
+                graph.withdraw(idle)
+                variables = [] if closed else assigned_variables(graph.nodes[first:], effects)
+                self._resolve(graph.nodes[first:], effects, variables)
+                self.results += [self.assigned[v] for v in variables]
             added = graph.nodes[first:]
             self._refuse_effects(added, marks)
         except BaseException:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
+        self._close(added)
+
+    def _resolve(self, added: Sequence[Node], effects: set[Node], variables: Sequence[Node]) -> list[Node]:
+        """Put values in the place of effects; the nodes that this appended. variables: those for whose values there are
+        parameters from here on."""
+        graph, first = self.graph, len(self.graph.nodes)
+        params = [parameter(graph, v.type) for v in variables]
+        self.params += params
+        carried = dict(zip(variables, params, strict=True))
+        self.results, self.assigned, replaced, self.before = resolved(graph, added, self.results, effects, carried)
+        made = graph.nodes[first:]
+        graph.withdraw(replaced)
+        return made
+
+    def carry(self, variables: Sequence[Node]) -> None:
+        """Take parameters for the values of variables that another function of the same loop assigns."""
+        if variables:
+            self._close([*self.added, *self._resolve(self.added, set(), variables)])
+
+    def _close(self, added: list[Node]) -> None:
+        """Find out what belongs to the function."""
         self.added = added
         self.numbers = self._own_numbers(added)
         self.written = self._branch(added)
-        self.inside = self.written if closed else self._dependent(added)
+        self.inside = self.written if self.closed else self._dependent(added)
         self.read = self._captured(self.written)
         self.captured = list(dict.fromkeys([*self._captured(self.inside), *self.read]))
 
@@ -230,6 +252,13 @@ class Traced:
     def drop(self, param: int, result: int) -> None:
         """Do without a parameter that only one result reads, and without that."""
         del self.params[param], self.symbols[result], self.results[result]
+
+    def move_last(self, count: int, place: int) -> None:
+        """Move the last parameters and results, those of variables, to a place among the others."""
+        for items in (self.params, self.results):
+            moved = items[len(items) - count :]
+            del items[len(items) - count :]
+            items[place:place] = moved
 
     def withdraw(self) -> None:
         """Take the body out of the graph around it, with the numbers that nothing else there reads."""

@@ -16,6 +16,7 @@ from ..adjoint import as_written
 from ..pytree import flatten, paths, unflatten
 from ..random import stream
 from . import under_transforms
+from .branch_effects import assign_results, current_values
 from .carries import (
     InGraph,
     check_callable,
@@ -165,10 +166,13 @@ class _While:
         test = Traced(graph, self._test, kinds, lambda p: (p[:n], p[n]), "while_loop")
         try:
             body = Traced(graph, self._step, kinds, lambda p: (p[:n], p[n]), "while_loop", [k.dtype for k in kinds])
+            test.carry(list(body.assigned))
         finally:
             test.withdraw()
         body.withdraw()
         check_carries("while_loop", [*self.names, "steps"][:n], carry, body.symbols[:n])
+        variables = list(body.assigned)
+        values = current_values(graph, variables, body.before)
         if step is not None or (self.draws is not None and self.draws.count):
             carry = [*carry, symbol(graph, np.zeros((), np.int64)) if step is None else step]
         else:
@@ -177,11 +181,13 @@ class _While:
         numbers = [] if self.draws is None else [self.draws.stream.node]
         captured = list(dict.fromkeys([*test.captured, *body.captured, *numbers]))
         node = apply(
-            REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry,
-            body=body.subgraph(captured), cond=test.subgraph(captured), consts=len(captured), carries=len(carry),
-            length=None, reverse=False, count=False, remat=remat,
+            REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry, *values,
+            body=body.subgraph(captured), cond=test.subgraph(captured), consts=len(captured),
+            carries=len(carry) + len(values), length=None, reverse=False, count=False, remat=remat,
         )  # fmt: skip
-        results = outputs(node, len(carry))
+        results = outputs(node, len(carry) + len(values))
+        if variables:
+            results = assign_results(graph, variables, results[len(carry) :], results[: len(carry)], body.before)
         return results[:first] if step is None else [*results[:first], results[-1]]
 
     def _numbers(self, step: Any) -> Any:

@@ -36,6 +36,7 @@ from .functions import (
     xw_plus_b,
     zero_fraction,
 )
+from .raw_rnn import raw_rnn
 from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 from .sampling import (
     learned_unigram_candidate_sampler,
@@ -69,6 +70,7 @@ __all__ = [
     "moments",
     "relu",
     "relu6",
+    "raw_rnn",
     "rnn_cell",
     "selu",
     "sigmoid",

@@ -23,10 +23,11 @@ from ....functional import (
 from ....functional import silu as torch_silu
 from ....operators import F
 from ..arrays import embedding_lookup
-from ..math import l2_loss, reduced_axes
+from ..math import l2_loss
 from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
 from ..math import tanh as tanh  # type: ignore[attr-defined]
 from ..random import dropout
+from ..reductions import reduced_axes
 from ..tensor import extent_of, extents_of, operation, pair, tensor
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from ..math import reduced_axes
+from ..reductions import reduced_axes
 from ..tensor import SIZES, extents_of, operation, pair, tensor
 from .functions import batch_normalization
 from .windows import batch_to_space_nd, space_to_batch_nd

@@ -15,7 +15,7 @@ from ..arrays import zeros_like
 from ..dtypes import float32
 from ..gradients import gradients
 from ..graph import GraphKeys, get_default_graph
-from ..indexed_slices import IndexedSlices, rows_touched
+from ..indexed_slices import IndexedSlices, rows_once
 from ..tensor import Handle, Operation, tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
@@ -26,8 +26,8 @@ class Optimizer:
 
     GATE_NONE, GATE_OP, GATE_GRAPH = range(3)
     slot_names: Sequence[str] = ()
-    by_rows = False
-    """Whether a step with `IndexedSlices` leaves rows alone that have none, where its rule would change them."""
+    by_rows = True
+    """Whether a step with `IndexedSlices` computes and changes their rows alone, with slots that don't decay elsewhere."""
 
     def __init__(self, use_locking: bool, name: str):
         self.name = name
@@ -96,16 +96,15 @@ class Optimizer:
             slots = [{slot: self._slot(v, slot) for slot in self.slot_names} for _, v in pairs]
         with using(graph), graph.name_scope(name or self.name):
             for (g, v), own in zip(pairs, slots, strict=True):
-                var = v.symbol
-                state = {slot: s.symbol for slot, s in own.items()}
-                values = self.rule(var, tensor(g, var.dtype), state, {k: s.symbol for k, s in shared.items()})
+                state = {slot: s.symbol for slot, s in own.items()} | {"": v.symbol}
+                common = {key: x.symbol for key, x in shared.items()}
                 if self.by_rows and isinstance(g, IndexedSlices):
-                    touched = rows_touched(g)
-                    values = {k: F.where(touched, x, state[k] if k else var) for k, x in values.items()}
-                for key, value in values.items():
-                    target = var if key == "" else state[key]
-                    value = v.constraint(graph.handle(value.node)).symbol if key == "" and v.constraint else value
-                    updates.append(static.assign(target, value))
+                    updates += self._by_rows(v, g, state, common)
+                    continue
+                values = self.rule(v.symbol, tensor(g, v.symbol.dtype), state, common)
+                if v.constraint:
+                    values[""] = v.constraint(graph.handle(values[""].node)).symbol
+                updates += [static.assign(state[key], value) for key, value in values.items()]
             updates += self._finish({key: s.symbol for key, s in shared.items()})
             if global_step is not None:
                 step = global_step.symbol
@@ -113,6 +112,15 @@ class Optimizer:
             made = Operation(graph, static.group(*updates, name=graph._scope).node)
         graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
+
+    def _by_rows(self, v: Variable, g: IndexedSlices, state: dict[str, Any], shared: dict[str, Any]) -> list[Any]:
+        """The updates of the rows that a sparse gradient has. Raises RuntimeError for a variable with a constraint."""
+        if v.constraint:
+            raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+        ids, grad = rows_once(g, v.symbol)
+        rows = {key: F.take(x, ids, axis=0) for key, x in state.items()}
+        values = self.rule(rows[""], grad, rows, shared)
+        return [static.assign(state[key], F.index_copy(state[key], 0, ids, value)) for key, value in values.items()]
 
     # for subclasses ---------------------------------------------------------------------------------------------------
 
@@ -161,6 +169,8 @@ def _number(value: Any, like: Any) -> Any:
 class GradientDescentOptimizer(Optimizer):
     """var -= learning_rate * grad."""
 
+    by_rows = False  # the compiler adds scattered rows in place
+
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"):
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
@@ -172,7 +182,6 @@ class GradientDescentOptimizer(Optimizer):
 class MomentumOptimizer(Optimizer):
     """accum = momentum * accum + grad; var -= learning_rate * accum; with Nesterov's step a look ahead."""
 
-    by_rows = True
     slot_names = ("momentum",)
 
     def __init__(
@@ -194,6 +203,7 @@ class AdamOptimizer(Optimizer):
     Source: Kingma and Ba, ICLR 2015, the form before section 2.1, whose epsilon is "epsilon hat".
     """
 
+    by_rows = False  # the moments of all rows decay
     slot_names = ("m", "v")
 
     def __init__(
@@ -227,7 +237,6 @@ class AdamOptimizer(Optimizer):
 class RMSPropOptimizer(Optimizer):
     """mean square and, centered, mean gradient; mom = momentum * mom + rate * grad / sqrt(ms - mg^2 + epsilon)."""
 
-    by_rows = True
     slot_names: Sequence[str] = ("rms", "momentum")
 
     def __init__(
@@ -281,7 +290,6 @@ class AdagradOptimizer(Optimizer):
 class AdadeltaOptimizer(Optimizer):
     """Zeiler, "ADADELTA: an adaptive learning rate method", 2012, times `learning_rate`."""
 
-    by_rows = True
     slot_names = ("accum", "accum_update")
 
     def __init__(

@@ -16,8 +16,6 @@ def _shrunk(x: Any, amount: Any) -> Any:
 
 
 class _Penalized(Optimizer):
-    by_rows = True
-
     def __init__(self, learning_rate: Any, l1: float, l2: float, use_locking: bool, name: str):
         if l1 < 0 or l2 < 0:
             raise ValueError(f"the regularization strengths must not be negative, got {l1} and {l2}")

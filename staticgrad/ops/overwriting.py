@@ -1,0 +1,125 @@
+"""Rows that are replaced by others, in place where nobody else reads them. Of several for one place the last stays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, IndexRangeError, ShapeError
+from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
+from ..operators import F, Tensor, apply
+from ..types import TensorType, int64, shape_text
+from . import attributes as at
+from .batched_moves import last_writers, replaced
+from .gathering import check_index, gather_op
+from .tangents import linear
+
+
+def last_writer(places: Any, size: int) -> Any:
+    """For each of `size` places, which of the values written to it comes last; -1 for none."""
+    return apply(last_op, F.reshape(places, (-1,)), size=size)
+
+
+def _last_eval(places: np.ndarray, size: int) -> np.ndarray:
+    if places.size and not 0 <= places.min() <= places.max() < size:
+        raise _misplaced(size, int(places[(places < 0) | (places >= size)][0]))
+    out = np.full(size, -1, np.int64)
+    np.maximum.at(out, places, np.arange(len(places)))
+    return out
+
+
+def _last_infer(places: TensorType, size: int) -> TensorType:
+    check_index(places)
+    return TensorType((size,), int64)
+
+
+def _misplaced(size: int, place: int) -> IndexRangeError:
+    return IndexRangeError(f"place {place} is out of range for {size} places")
+
+
+def _last_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    n, size = node.inputs[0].type.size, node.attrs["size"]
+    return [Routine("repeated_entries", "last_of", 1, (n, size), n + size, name="last_writer", chunked=False)]
+
+
+last_op = define(
+    OpDef(
+        name="last_writer",
+        infer=_last_infer,
+        eval=_last_eval,
+        attrs={"size": at.integer(0)},
+        range=lambda types, attrs, places: (-1, max(types[0].size - 1, 0)),
+        batch=last_writers,
+        emit=Native(_last_plan, check=lambda node, place: _misplaced(node.attrs["size"], place)),
+        promote=lambda operands: [int64],
+        doc="For each place, the number of the last value written to it; -1 for none.",
+    )
+)
+
+
+# rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:
+    check_index(index)
+    if not x.ndim or index.ndim != 1:
+        raise ShapeError(f"rows are written by a 1-d index, got {shape_text(x.shape)} and {shape_text(index.shape)}")
+    if x.dtype != values.dtype:
+        raise DTypeError(f"the values have to be {x.dtype}, got {values.dtype}")
+    wanted = (*index.shape, *x.shape[1:])
+    if len(wanted) != values.ndim or any(None not in (a, b) and a != b for a, b in zip(wanted, values.shape, strict=True)):
+        raise ShapeError(f"the values need shape {shape_text(wanted)}, got {shape_text(values.shape)}")
+    return x
+
+
+def _eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    out[index] = values  # of repeated places the last is assigned
+    return out
+
+
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    """The operand is copied to the result unless it lies there, and rows are written in place."""
+    shape, picked = node.type.shape, node.inputs[2].type.size
+    inner = math.prod(shape[1:])
+    kernel = f"index_copy_i{8 * node.type.dtype.itemsize}"
+    write = Routine("row_moves", kernel, 1, (picked, inner), picked * inner, name="index_copy", chunked=False, operands=(1, 2))
+    return [Copy(0, Layout.contiguous(shape)), write]
+
+
+def _of_rows(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) -> Any:
+    """The cotangent of x: where nothing was written."""
+    return apply(rows_written_op, g, F.zeros_like(values), index)
+
+
+def _of_values(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) -> Any:
+    """The cotangent of the values: of those that stay."""
+    numbers = F.index_along(index, 0)
+    last = apply(rows_written_op, F.reshape(F.index_along(x, 0), (-1,)), numbers, index)
+    stays = F.reshape(F.eq(apply(gather_op, last, index, axis=0), numbers), (-1, *(1,) * (len(x.shape) - 1)))
+    rows = apply(gather_op, g, index, axis=0)
+    return F.where(stays, rows, F.zeros_like(rows))
+
+
+rows_written_op: OpDef = define(
+    OpDef(
+        name="index_copy",
+        batch=replaced,
+        jvp=linear,
+        indexes=lambda types, attrs: [(2, 0, 0)],
+        infer=_infer,
+        eval=_eval,
+        vjp=(_of_rows, _of_values, None),
+        emit=Native(_plan, inplace=0),
+        promote=lambda operands: [None, None, int64],
+        doc="x with its rows at 1-d positions replaced, the last one where several meet; in place where nobody else reads x.",
+    )
+)
+
+
+def rows_written(x: Any, values: Any, places: Any) -> Tensor:
+    """x with the rows at checked places replaced by values."""
+    return apply(rows_written_op, x, values, places)
