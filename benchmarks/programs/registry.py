@@ -28,9 +28,11 @@ class Library(NamedTuple):
         """The module, with weights from NumPy's generator: the same whatever library runs the program."""
         rng = np.random.default_rng(seed)
         with self.torch.no_grad():
-            for parameter in module.parameters():
+            for name, parameter in module.named_parameters():
                 shape = tuple(parameter.shape)
-                if len(shape) > 1:
+                if len(shape) < 2 and "bias" in name:
+                    parameter.zero_()
+                elif len(shape) > 1:
                     bound = 1 / np.sqrt(np.prod(shape[1:]))
                     parameter.copy_(self.tensor(rng.uniform(-bound, bound, shape).astype("float32")))
         return module

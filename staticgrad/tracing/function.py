@@ -28,6 +28,7 @@ from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .state_inputs import StateInputs, StateReached, replaced
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -96,6 +97,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.lock = lock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and that the function also captures, by id."""
+        self.state = StateInputs()
+        """State that is read as further arguments, because calls replace it."""
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
@@ -131,8 +134,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         if mode.anomaly:  # which checks every op
             return self._run(args, kwargs)
         specialization = self.latest
+        given = (*args, *self.state.read()) if self.state.places else args
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
-            result: Output = specialization.fast_call(args)
+            result: Output = specialization.fast_call(given)
             if result is not FALLBACK:
                 return result
         if self.lock.locked() and self._within():  # called by a signal handler during a call
@@ -141,19 +145,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self.latest
             if specialization is not None and not kwargs:
                 if specialization.grad_mode is mode.grad:
-                    result = specialization.fast_call(args)
+                    result = specialization.fast_call(given)
                     if result is not FALLBACK:
                         return result
                 for other in self.recent:  # batches that alternate between a few sizes
                     if other is not specialization and other.grad_mode is mode.grad:
-                        result = other.fast_call(args)
+                        result = other.fast_call(given)
                         if result is not FALLBACK:
                             self.latest = other
                             return result
             if self.segmented is None:
-                call = Call(self._names, args, kwargs, self.bound)
                 try:
-                    return self._call(call)
+                    return self._call(self._with_state(args, kwargs))
                 except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
@@ -213,6 +216,11 @@ class CompiledFunction(Generic[Arguments, Output]):
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
 
+    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """A call with these arguments, and the state that the function replaces."""
+        more = self.state.read() if self.state.places else ()
+        return Call(self._names, (*args, *more), kwargs, self.bound, len(args))
+
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
 
@@ -259,7 +267,10 @@ class CompiledFunction(Generic[Arguments, Output]):
                 specialization = self._trace(call)
             except ArgumentReached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
-                return self._find(Call(self._names, call.args, call.kwargs, self.bound))
+                return self._find(call.again())
+            except StateReached as reached:
+                self.state.add(reached.places)
+                return self._find(self._with_state(call.args[: call.own], call.kwargs))
             except SharedMemory as shared:
                 specialization = self._trace(call, shared.places)
         self.latest = specialization
@@ -288,7 +299,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             return None
         with self.lock:
             try:
-                specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+                specialization, _ = self._find(self._with_state(tuple(args), {}))
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
@@ -378,10 +389,12 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
+        args, kwargs = call.symbols(tracer)
+        unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
+
         def traced() -> Any:
-            args, kwargs = call.symbols(tracer)
             observer.call(self.fn)
-            return self.fn(*args, **kwargs)
+            return self.fn(*args[: call.own], **kwargs)
 
         try:
             conditions.exposed = True
@@ -389,12 +402,18 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
+            places = replaced(observer.log, observer.effects)
+            if places:
+                raise StateReached(places)
             specialization = Specialization(
                 call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
             )
         except BaseException:
             observer.rewind()
             raise
+        finally:
+            if unplant is not None:
+                unplant()
         if symbols is None:
             return specialization
         if conditions.unfollowed:  # the user's code caught it

@@ -22,6 +22,7 @@ from ...errors import PACKAGE_DIR
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, static
+from ..state_inputs import without_inputs
 from .access_log import AccessLog
 from .calls import observe_call
 from .class_reads import read_class_attribute
@@ -106,7 +107,8 @@ class TraceObserver:
     def close(self) -> Guards:
         """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""
         log = self.log
-        reads = [read for read in log.reads.values() if self.existed(read.holder)]
+        old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
+        reads = [part for read in old for part in without_inputs(read) if id(part.holder) not in log.stand_ins]
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
         counted = [read for read in reads if _is_counted(read)]
         skipped = self._changed_settings(structured)
