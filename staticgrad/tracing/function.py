@@ -16,7 +16,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..errors import DataDependentError, TraceError
+from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
@@ -375,7 +375,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         undo = tracer.undo
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
-            specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+            try:
+                specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+            except (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError) as error:
+                if self.state.without_numbers():
+                    raise StateReached([]) from None  # code that takes no such numbers
+                if tracer.numbers and not isinstance(error, StaticgradError):
+                    raise TraceError(f"code needs a number that the compiled function has not computed yet ({error})") from error
+                raise
             del work
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
@@ -402,9 +409,10 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            places = replaced(observer.log, observer.effects)
+            places = replaced(observer.log, observer.effects, self.state.constant)
             if places:
                 raise StateReached(places)
+            observer.conditions = self.state.guards()
             specialization = Specialization(
                 call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
             )

@@ -7,7 +7,9 @@ function is traced, the place holds the symbols of these arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import collections
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..eager.tensor import PublicTensor, Tensor
@@ -15,6 +17,7 @@ from ..errors import TraceError
 from ..operators import Symbol
 from .effects import Effect, restore
 from .guards import KINDS, MISSING, Read
+from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
 from .plain import key as plain_key
 
@@ -33,10 +36,12 @@ class StateReached(BaseException):
 class Place:
     """Where a value lies: `holder.key`, `holder[key]`, or a cell."""
 
-    __slots__ = ("holder", "key", "kind", "label", "saved")
+    __slots__ = ("holder", "key", "kind", "label", "number", "saved")
 
     def __init__(self, kind: str, holder: Any, key: Any, label: str):
         self.kind, self.holder, self.key, self.label = kind, holder, key, label
+        self.number = False
+        """Whether a number there is an argument too."""
         self.saved: Any = MISSING
         """The value while a symbol takes its place."""
 
@@ -72,6 +77,9 @@ class StateInputs:
     def __init__(self) -> None:
         self.places: list[Place] = []
         self.structures: dict[Hashable, Structure] = {}
+        self.numbers = StateNumbers()
+        self.constant: set[tuple[Any, ...]] = set()
+        """Places whose numbers the code can only use by their values."""
 
     def __bool__(self) -> bool:
         return bool(self.places)
@@ -83,18 +91,46 @@ class StateInputs:
     def read(self) -> tuple[Any, ...]:
         """The tensors in the places, and the structure of their values."""
         leaves: list[Tensor] = []
-        key = tuple([_key(place.now(), leaves) for place in self.places])
+        values = [place.now() for place in self.places]
+        self.numbers.values = [v for place, v in zip(self.places, values, strict=True) if place.number and type(v) in NUMBERS]
+        key = tuple([
+            type(v) if place.number and type(v) in NUMBERS else _key(v, leaves)
+            for place, v in zip(self.places, values, strict=True)
+        ])  # fmt: skip
         try:
             structure = self.structures.get(key)
         except TypeError:  # unhashable: compared by identity
-            key = tuple([id(place.now()) for place in self.places])
+            key = tuple([type(v) if place.number else id(v) for place, v in zip(self.places, values, strict=True)])
             structure = self.structures.get(key)
         if structure is None:
             numbers = iter(range(len(leaves)))
             seen: dict[int, int] = {}
-            builds = [_build(place.now(), numbers, seen) for place in self.places]
+            count = itertools.count()
+            builds = [
+                self._number(next(count)) if place.number and type(v) in NUMBERS else _build(v, numbers, seen)
+                for place, v in zip(self.places, values, strict=True)
+            ]
             structure = self.structures[key] = Structure(builds, len(leaves))
         return *leaves, structure
+
+    def _number(self, i: int) -> Callable[[Sequence[Any]], Any]:
+        return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
+
+    def without_numbers(self) -> bool:
+        """Take all numbers by their values from now on; whether there were any."""
+        places = [place for place in self.places if place.number]
+        self.constant.update(place.identity for place in places)
+        self.places = [place for place in self.places if not place.number]
+        self.structures.clear()
+        return bool(places)
+
+    def guards(self) -> list[Read]:
+        """The conditions on numbers that the trace relies on."""
+        found = [
+            Read("call", self.numbers.condition(text), (), value, f"{text} of {', '.join(self.labels)}")
+            for text, value in self.numbers.conditions.items()
+        ]
+        return found
 
     def add(self, places: Iterable[Place]) -> None:
         known = {place.identity for place in self.places}
@@ -104,6 +140,7 @@ class StateInputs:
     def plant(self, parts: Sequence[Any], log: AccessLog) -> Callable[[], None]:
         """Put symbols in the places of the tensors. parts: those of `read`, with symbols. Returns a function that undoes it."""
         structure = parts[-1]
+        self.numbers.conditions.clear()
         for place, build in zip(self.places, structure.builds, strict=True):
             place.saved = place.now()
             value = build(parts)
@@ -170,8 +207,9 @@ def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
             _note_containers(part, original, log)
 
 
-def replaced(log: AccessLog, effects: Sequence[Effect]) -> list[Place]:
-    """Places whose tensors the function reads and then replaces. Raises TraceError for changes of containers in such places."""
+def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]]) -> list[Place]:
+    """Places whose tensors or numbers the function reads and then replaces. Raises TraceError for changes of containers in
+    such places. constant: places whose numbers are taken by their values."""
     found = []
     for effect in effects:
         if id(effect.holder) in log.stand_ins:
@@ -179,9 +217,13 @@ def replaced(log: AccessLog, effects: Sequence[Effect]) -> list[Place]:
                 "a compiled function changes a list or a dict that it also replaces by another",
                 "do one of these: assign a new container, or change the old one",
             )
-        if effect.kind not in WRITES or not effect.args:
+        if effect.kind == "method":
+            found += _members(log, effect.holder)
             continue
-        place = Place(effect.kind, effect.holder, effect.key, f"{log.label(effect.holder)}, {effect.key}")
+        kind, key = effect.key if effect.kind == "count" else (effect.kind, effect.key)
+        if kind not in WRITES or not effect.args:
+            continue
+        place = Place(kind, effect.holder, key, f"{log.label(effect.holder)}, {key}")
         if place.identity in log.inputs:
             continue
         read = _read_of(log, place)
@@ -189,10 +231,21 @@ def replaced(log: AccessLog, effects: Sequence[Effect]) -> list[Place]:
             continue
         leaves: list[Tensor] = []
         _key(read[0], leaves)
-        if leaves:
+        new = effect.args[0] if effect.kind != "count" else read[0]
+        place.number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
+        if leaves or (place.number and place.identity not in constant):
             place.label = read[1]
             found.append(place)
     return found
+
+
+def _members(log: AccessLog, holder: Any) -> list[Place]:
+    """Places of the tensors in a container that was read as a whole and changed by a method."""
+    read = log.reads.get(("members", id(holder), None))
+    if read is None or not isinstance(holder, (list, collections.deque)):
+        return []
+    found = [Place("item", holder, i, f"{read.label}[{i}]") for i, value in enumerate(read.value) if _input(value)]
+    return [place for place in found if place.identity not in log.inputs]
 
 
 def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:

@@ -47,6 +47,8 @@ class TraceObserver:
     def __init__(self, name: str, roots: Iterable[tuple[str, Any]] = ()):
         self.name = name
         self.log = AccessLog()
+        self.conditions: list[Read] = []
+        """Guards on numbers that are arguments."""
         self._files: dict[str, str] = {}
         self._functions: set[int] = set()
         self._methods: dict[tuple[int, int], Any] = {}
@@ -110,6 +112,7 @@ class TraceObserver:
         old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
         reads = [part for read in old for part in without_inputs(read) if id(part.holder) not in log.stand_ins]
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
+        reads += self.conditions
         counted = [read for read in reads if _is_counted(read)]
         skipped = self._changed_settings(structured)
         self.rewind()
