@@ -112,7 +112,7 @@ def unet(lib: Library) -> Training:
             return self.out(x)
 
     model = lib.filled(UNet())
-    optimizer = optim.RMSprop(model.parameters(), lr=1e-3, momentum=0.9)
+    optimizer = optim.RMSprop(model.parameters(), lr=1e-4, momentum=0.9)
     x = images(32, 1, 32)[0]
 
     @lib.compiles

@@ -28,7 +28,7 @@ from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
-from .state_inputs import StateInputs, StateReached, replaced
+from .state_inputs import StateInputs, StateReached, moved, replaced
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -263,6 +263,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
+            places = [] if self.latest is None else moved(self.latest.guards.reads)
+            if places:
+                self.state.add(places)
+                return self._find(self._with_state(call.args[: call.own], call.kwargs))
             try:
                 specialization = self._trace(call)
             except ArgumentReached as reached:
@@ -316,7 +320,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Specialization:
         """Make a specialization. places: of arguments that share memory which the function writes."""
         why = self._why(call)
-        moved = self.latest is not None and self.latest.moves(self.latest.guards.changed())
+        changed = self.latest is not None and self.latest.moves(self.latest.guards.changed())
         specialization, told = None, ""
         if places is None:
             specialization, told = self._traced_before(call)
@@ -330,8 +334,10 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
-        if moved:
+        if changed:
             self.moving += 1
+            if self.moving == MOVING and self.on_break == "split":
+                raise TraceError(f"it reads state that it changes itself ({why})")
             if self.moving == MOVING:
                 warnings.warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "

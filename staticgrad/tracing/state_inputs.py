@@ -133,8 +133,7 @@ class StateInputs:
         return found
 
     def add(self, places: Iterable[Place]) -> None:
-        known = {place.identity for place in self.places}
-        self.places += [place for place in places if place.identity not in known]
+        self.places = [*{place.identity: place for place in (*places, *self.places)}.values()]
         self.structures.clear()
 
     def plant(self, parts: Sequence[Any], log: AccessLog) -> Callable[[], None]:
@@ -236,6 +235,20 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
         if leaves or (place.number and place.identity not in constant):
             place.label = read[1]
             found.append(place)
+    return found
+
+
+def moved(reads: Sequence[Read]) -> list[Place]:
+    """Places whose guards fail because other tensors lie there than in the trace."""
+    found = []
+    for read in reads:
+        now = read.now() if read.kind in WRITES else read.value
+        if now is read.value:
+            continue
+        old: list[Tensor] = []
+        new: list[Tensor] = []
+        if _key(read.value, old) == _key(now, new) and old:
+            found.append(Place(read.kind, read.holder, read.key, read.label))
     return found
 
 

@@ -99,6 +99,8 @@ class Tracer:
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
+        self.put_off: list[Any] = []
+        """What calls at the end of the run are going to change."""
         self.numbers = False
         """Whether Python has numbers whose values are not known yet."""
         self.selects = False

@@ -231,9 +231,10 @@ class TraceObserver:
 
 
 def _is_counted(read: Read) -> bool:
-    """Whether `Structure` counts changes of the value read: a tensor or module that is a member of a module."""
+    """Whether `Structure` counts changes of the value read: a parameter or module that is a member of a module. Other tensors
+    there may be replaced by a compiled function, which is not counted."""
     return (
         read.kind == "attribute"
         and hasattr(type(read.holder), "named_modules")
-        and (isinstance(read.value, Tensor) or hasattr(type(read.value), "named_modules"))
+        and ((isinstance(read.value, Tensor) and read.value._parameter) or hasattr(type(read.value), "named_modules"))
     )
