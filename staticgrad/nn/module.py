@@ -10,7 +10,7 @@ from ..devices import check_device, is_device
 from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
-from ..operators import Symbol
+from ..operators import Symbol, state
 from ..operators import Tensor as AnyTensor
 from ..types import INEXACT, DTypeLike, as_dtype
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
@@ -126,11 +126,16 @@ class Module:
             return
         if wanted is None:  # a registered name stays registered
             self._check_kept(name, role, value)
+            if isinstance(value, Symbol):
+                object.__setattr__(self, name, value)
+                return
             wanted = role
         self._put(name, value, wanted)
 
     def _check_kept(self, name: str, role: str, value: Any) -> None:
         if isinstance(value, Symbol):
+            if role == BUFFER and state.tracer is not None:  # whose runs write it back
+                return
             raise TraceError(
                 f"cannot assign a traced value as {role} {name!r}", f"change it in place: self.{name}.copy_(value)"
             )

@@ -10,7 +10,7 @@ import numpy as np
 from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import StaticgradError
-from ..operators import as_array
+from ..operators import Symbol, as_array
 from ..types import shape_text
 
 
@@ -35,11 +35,10 @@ class IncompatibleKeys(NamedTuple):
 
 
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies, without the tape. Raises TraceError inside a compiled function."""
+    """Copies, without the tape."""
     trace = tracer()
     if trace is not None:
-        for tensor in places.values():
-            trace.no_value(tensor, "a copy")
+        return {name: trace.copied(tensor, None, False) for name, tensor in places.items()}
     return {name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()}
 
 
@@ -54,11 +53,16 @@ def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], st
         problems.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")
     if strict and missing:
         problems.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
-    arrays: dict[str, np.ndarray] = {}
+    trace = tracer()
+    arrays: dict[str, Any] = {}
     for name, tensor in places.items():
         if name in values:
             value = values[name]
-            arrays[name] = array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
+            if trace is not None:
+                array: Any = value if isinstance(value, (Tensor, Symbol)) else trace.array(as_array(np.asarray(value)))
+            else:
+                array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
+            arrays[name] = array
             if array.shape != tensor.shape:
                 problems.append(
                     f"size mismatch for {name}: copying a param with shape {shape_text(array.shape)} from checkpoint, "
@@ -66,7 +70,10 @@ def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], st
                 )
     if problems:
         raise StateDictError(f"Error(s) in loading state_dict for {owner}:", *problems)
-    casts = {name: Tensor(array.astype(places[name].dtype)) for name, array in arrays.items()}
+    if trace is not None:
+        casts = {name: trace.copied(value, places[name].dtype, False) for name, value in arrays.items()}
+    else:
+        casts = {name: Tensor(array.astype(places[name].dtype)) for name, array in arrays.items()}
     with no_grad():
         for name, value in casts.items():
             replace(places[name], value, "load_state_dict")

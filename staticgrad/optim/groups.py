@@ -12,6 +12,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError
 from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
+from ..tracing.after_run import check_read
 from .checks import check_switches, is_one_number
 
 BOOKKEEPING = frozenset(
@@ -201,6 +202,7 @@ def reader(group: ParamGroup, graph: Any) -> Callable[[str], Any]:
 
     def read(name: str) -> Any:
         if name not in known:
+            check_read(group, f"the hyper-parameter {name!r}")
             value = group[name]
             if not isinstance(value, Operators):
                 value = hyper(group, name, graph)

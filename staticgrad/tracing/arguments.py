@@ -57,11 +57,20 @@ class Call:
 
     key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
     made; given: the objects that they came from; others: (number of the part, argument) for arguments that are neither arrays
-    nor containers. bound: tensors that are compared by identity, by id.
+    nor containers. bound: tensors that are compared by identity, by id. own: number of positional arguments that the user's
+    function takes; state follows them.
     """
 
-    def __init__(self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any]):
+    def __init__(
+        self,
+        names: Callable[[], list[str]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        bound: Mapping[int, Any],
+        own: int | None = None,
+    ):
         self.args, self.kwargs = args, kwargs
+        self.own = len(args) if own is None else own
         self.names = names
         self.bound = bound
         self.parts: list[Hashable] = []
@@ -75,6 +84,10 @@ class Call:
             self.parts.append(name)
             self._add(kwargs[name])
         self.key = tuple(self.parts)
+
+    def again(self) -> Call:
+        """The same call, after more tensors were bound."""
+        return Call(self.names, self.args, self.kwargs, self.bound, self.own)
 
     def _add(self, arg: Any) -> None:
         if isinstance(arg, Tensor):

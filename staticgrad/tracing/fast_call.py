@@ -83,7 +83,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if finish is not None:
         lines.append("finish()")
     if specialization.effects:
-        lines.append("specialization.replay()")
+        lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
         plain = single

@@ -17,7 +17,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..errors import DataDependentError, TraceError
+from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..logs import logger, warn
 from ..operators import Array, frontends, state
@@ -30,6 +30,7 @@ from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .state_inputs import StateInputs, StateReached, moved, replaced
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
@@ -99,6 +100,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.lock = lock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and that the function also captures, by id."""
+        self.state = StateInputs()
+        """State that is read as further arguments, because calls replace it."""
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
@@ -134,8 +137,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         if mode.anomaly:
             return self._watched(args, kwargs)
         specialization = self.latest
+        given = (*args, *self.state.read()) if self.state.places else args
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
-            result: Output = specialization.fast_call(args)
+            result: Output = specialization.fast_call(given)
             if result is not FALLBACK:
                 return result
         if self.lock.locked() and self._within():  # called by a signal handler during a call
@@ -144,19 +148,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self.latest
             if specialization is not None and not kwargs:
                 if specialization.grad_mode is mode.grad:
-                    result = specialization.fast_call(args)
+                    result = specialization.fast_call(given)
                     if result is not FALLBACK:
                         return result
                 for other in self.recent:  # batches that alternate between a few sizes
                     if other is not specialization and other.grad_mode is mode.grad:
-                        result = other.fast_call(args)
+                        result = other.fast_call(given)
                         if result is not FALLBACK:
                             self.latest = other
                             return result
             if self.segmented is None:
-                call = Call(self._names, args, kwargs, self.bound)
                 try:
-                    return self._call(call)
+                    return self._call(self._with_state(args, kwargs))
                 except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
@@ -228,6 +231,11 @@ class CompiledFunction(Generic[Arguments, Output]):
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
 
+    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """A call with these arguments, and the state that the function replaces."""
+        more = self.state.read() if self.state.places else ()
+        return Call(self._names, (*args, *more), kwargs, self.bound, len(args))
+
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
 
@@ -270,11 +278,18 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
+            places = [] if self.latest is None else moved(self.latest.guards.reads)
+            if places:
+                self.state.add(places)
+                return self._find(self._with_state(call.args[: call.own], call.kwargs))
             try:
                 specialization = self._trace(call)
             except ArgumentReached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
-                return self._find(Call(self._names, call.args, call.kwargs, self.bound))
+                return self._find(call.again())
+            except StateReached as reached:
+                self.state.add(reached.places)
+                return self._find(self._with_state(call.args[: call.own], call.kwargs))
             except SharedMemory as shared:
                 specialization = self._trace(call, shared.places)
         self.latest = specialization
@@ -303,7 +318,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             return None
         with self.lock:
             try:
-                specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+                specialization, _ = self._find(self._with_state(tuple(args), {}))
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
@@ -320,7 +335,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Specialization:
         """Make a specialization. places: of arguments that share memory which the function writes."""
         why = self._why(call)
-        moved = self.latest is not None and self.latest.moves(self.latest.guards.changed())
+        changed = self.latest is not None and self.latest.moves(self.latest.guards.changed())
         specialization, told = None, ""
         if places is None:
             specialization, told = self._traced_before(call)
@@ -335,8 +350,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
         logger.info("%s: new specialization, %d instructions: %s", self.name, len(specialization.plan.instructions), why)
-        if moved:
+        if changed:
             self.moving += 1
+            if self.moving == MOVING and self.on_break == "split":
+                raise TraceError(f"it reads state that it changes itself ({why})")
             if self.moving == MOVING:
                 warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
@@ -379,7 +396,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         undo = tracer.undo
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
-            specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+            try:
+                specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+            except (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError) as error:
+                if self.state.without_numbers():
+                    raise StateReached([]) from None  # code that takes no such numbers
+                if tracer.numbers and not isinstance(error, StaticgradError):
+                    raise TraceError(f"code needs a number that the compiled function has not computed yet ({error})") from error
+                raise
             del work
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
@@ -393,10 +417,12 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
+        args, kwargs = call.symbols(tracer)
+        unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
+
         def traced() -> Any:
-            args, kwargs = call.symbols(tracer)
             observer.call(self.fn)
-            return self.fn(*args, **kwargs)
+            return self.fn(*args[: call.own], **kwargs)
 
         try:
             conditions.exposed = True
@@ -404,12 +430,19 @@ class CompiledFunction(Generic[Arguments, Output]):
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
+            places = replaced(observer.log, observer.effects, self.state.constant)
+            if places:
+                raise StateReached(places)
+            observer.conditions = self.state.guards()
             specialization = Specialization(
                 call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
             )
         except BaseException:
             observer.rewind()
             raise
+        finally:
+            if unplant is not None:
+                unplant()
         if symbols is None:
             return specialization
         if conditions.unfollowed:  # the user's code caught it

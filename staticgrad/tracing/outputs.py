@@ -17,6 +17,7 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..ops.pytree import Container, dict_like, ordered
+from .numbers import RunNumber, StateNumber, TracedNumber
 from .traced import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -50,7 +51,7 @@ class Results:
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
-        if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
+        if all(not isinstance(x, (Symbol, TracedNumber)) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
             if any(type(x) is tuple and _holds_extent(x) for x in args):
                 raise Unfollowed("an extent outlives the trace")
             return None
@@ -64,8 +65,13 @@ class Results:
 
     def _walk(self, part: Any) -> Build:
         extent = type(part) is SymbolicExtent
-        if self._old is not None and not extent and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
+        if self._old is not None and not extent and not isinstance(part, (Symbol, TracedNumber, tuple)) and (_plain(part) or self._old(part)):
             return lambda tensors, given: part
+        if isinstance(part, StateNumber):
+            return lambda tensors, given: part.compute()
+        if isinstance(part, RunNumber):
+            of_tensor = self._walk(part.value)
+            return lambda tensors, given: of_tensor(tensors, given)._data.item()
         if isinstance(part, Symbol):
             if id(part) not in self._known:
                 self._known[id(part)] = self._tensor(part)

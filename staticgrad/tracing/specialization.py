@@ -265,7 +265,7 @@ class Specialization:
         parts = call.parts
         if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views:
             return None
-        if any(effect.build is not None for effect in self.effects):
+        if self.tape is not None and any(effect.build is not None for effect in self.effects):
             return None
         if self.ordered is not None and not all(self.ordered):
             return None

@@ -175,12 +175,19 @@ class Traced(Symbol):
         )
 
     def item(self) -> Any:
+        """A number that can be computed with, stored and returned."""
+        misuse.check_item(self._count())
+        return self.tracer.number(self)
+
+    def __float__(self) -> Any:
         misuse.check_item(self._count())
         self._no_value("a number", "return it from the compiled function, and ask for the number outside")
 
-    __float__ = __int__ = __complex__ = item
+    __int__ = __complex__ = __float__
 
     def tolist(self) -> Any:
+        if not self.shape:
+            return self.item()
         self._no_value("a list", "return it from the compiled function, and ask for the list outside")
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -17,10 +17,11 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
-from ..operators import F, append, flows, layout_of, misuse, state, top_level
+from ..operators import F, Symbol, append, flows, layout_of, misuse, promotion, state, top_level
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import interception, traced_backward
+from .numbers import RunNumber, TracedNumber
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -98,6 +99,10 @@ class Tracer:
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
+        self.put_off: list[Any] = []
+        """What calls at the end of the run are going to change."""
+        self.numbers = False
+        """Whether Python has numbers whose values are not known yet."""
         self.selects = False
         """Whether the function has read the elements of a mask."""
         self.undo: list[Callable[[], None]] = []
@@ -296,11 +301,42 @@ class Tracer:
                 return view
         return Traced(self, made)
 
+    def number(self, x: Traced) -> Any:
+        """The number of a tensor of one element."""
+        kind = {"f": float, "i": int, "u": int}.get(x.dtype.kind)
+        if kind is None or x.dtype.itemsize > 8 or not x.node.type.static:
+            return float(x)  # which says what to do
+        self.numbers = True
+        mode = modes.now
+        grad, mode.grad = mode.grad, False
+        try:
+            whole = F.stop_gradient(F.reshape(x, ()))
+            return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind)
+        finally:
+            mode.grad = grad
+
+    def plain(self, node: Node) -> Traced:
+        """The tensor of a node."""
+        return Traced(self, node)
+
+    def _with_numbers(self, op: OpDef, operands: Sequence[Any]) -> list[Any]:
+        """The operands, with numbers as tensors of the dtypes that Python's numbers would be cast to."""
+        kinds = [
+            x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands
+        ]
+        targets = promotion(op, kinds)
+        return [
+            F.astype(x.tensor(), dtype) if isinstance(x, TracedNumber) else x
+            for x, dtype in zip(operands, targets, strict=True)
+        ]
+
     def apply_plainly(self, op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Traced:
         """As `apply`; the result is no view of an operand."""
         return Traced(self, self._appended(op, [self.operand(a) for a in args], dict(attrs)))
 
     def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
+        if any(isinstance(x, TracedNumber) for x in operands):
+            operands = self._with_numbers(op, operands)
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
@@ -310,6 +346,8 @@ class Tracer:
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
+        if isinstance(x, TracedNumber):
+            return x
         if isinstance(x, Alias):
             x.node  # noqa: B018 - its present value is read from its base in a mode of its own
         check_unmasked(x)

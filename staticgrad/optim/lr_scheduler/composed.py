@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import ArgumentError
+from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler, checked
@@ -71,6 +72,7 @@ class SequentialLR(_Several):
         else:
             schedule.last_epoch -= 1
 
+    @at_end_of_run
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch."""
         self.last_epoch += 1
@@ -89,6 +91,7 @@ class ChainedScheduler(_Several):
         self._check_schedulers(own, schedulers)
         self._last_lr = self._present()
 
+    @at_end_of_run
     def step(self, epoch: float | None = None) -> None:
         """Take a step of each."""
         for one in self._schedulers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...errors import ArgumentError
+from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, finite, number_of_epochs
 
@@ -71,6 +72,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
+    @at_end_of_run
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`. Raises ArgumentError for a negative one."""
         if epoch is None and self.last_epoch < 0:

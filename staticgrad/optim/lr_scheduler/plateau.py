@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...errors import ArgumentError
+from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, checked, per_group
 
@@ -37,6 +38,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = self.num_bad_epochs = 0
         self._last_lr = self._present()
 
+    @at_end_of_run
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take in the metric of an epoch, a number or a tensor of one."""
         current = float(metrics)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError
+from ...tracing.after_run import at_end_of_run, check_not_traced
 from ..checks import is_one_number
 from ..optimizer import Optimizer
 
@@ -58,6 +59,7 @@ class LRScheduler:
         """The new momenta, one per group; None for a schedule that leaves them alone."""
         return None
 
+    @at_end_of_run
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, and write its rates. Raises ArgumentError, before anything is changed."""
         before = self.last_epoch
@@ -82,6 +84,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """The rates as they are."""
+        check_not_traced("the learning rate")
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:

@@ -42,6 +42,10 @@ class AccessLog:
         self.written_items: dict[int, set[Any]] = {}
         """Keys that were set in dicts that were changed in no other way, by id of the dict."""
         self.labels: dict[int, tuple[str, Any]] = {}
+        self.inputs: set[tuple[Any, ...]] = set()
+        """Places whose values are arguments."""
+        self.stand_ins: dict[int, Any] = {}
+        """Containers that lie in such places while the function is traced, by id."""
         self.error: TraceError | None = None
         self._modules: set[int] = set()
 

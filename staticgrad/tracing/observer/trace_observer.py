@@ -22,6 +22,7 @@ from ...errors import PACKAGE_DIR
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, static
+from ..state_inputs import without_inputs
 from .access_log import AccessLog
 from .calls import observe_call
 from .class_reads import read_class_attribute
@@ -46,6 +47,8 @@ class TraceObserver:
     def __init__(self, name: str, roots: Iterable[tuple[str, Any]] = ()):
         self.name = name
         self.log = AccessLog()
+        self.conditions: list[Read] = []
+        """Guards on numbers that are arguments."""
         self._files: dict[str, str] = {}
         self._functions: set[int] = set()
         self._methods: dict[tuple[int, int], Any] = {}
@@ -106,8 +109,10 @@ class TraceObserver:
     def close(self) -> Guards:
         """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""
         log = self.log
-        reads = [read for read in log.reads.values() if self.existed(read.holder)]
+        old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
+        reads = [part for read in old for part in without_inputs(read) if id(part.holder) not in log.stand_ins]
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
+        reads += self.conditions
         counted = [read for read in reads if _is_counted(read)]
         skipped = self._changed_settings(structured)
         self.rewind()
@@ -226,9 +231,10 @@ class TraceObserver:
 
 
 def _is_counted(read: Read) -> bool:
-    """Whether `Structure` counts changes of the value read: a tensor or module that is a member of a module."""
+    """Whether `Structure` counts changes of the value read: a parameter or module that is a member of a module. Other tensors
+    there may be replaced by a compiled function, which is not counted."""
     return (
         read.kind == "attribute"
         and hasattr(type(read.holder), "named_modules")
-        and (isinstance(read.value, Tensor) or hasattr(type(read.value), "named_modules"))
+        and ((isinstance(read.value, Tensor) and read.value._parameter) or hasattr(type(read.value), "named_modules"))
     )

@@ -1,0 +1,264 @@
+"""Numbers of Python whose values differ between runs: those that a step takes from a tensor (`loss.item()`), and those that it
+keeps between calls (`self.iteration`).
+
+A number of a tensor is known after the run. It can be computed with, stored and returned; code that needs its value cuts the
+trace. A number of the state is known when a call begins: what depends on it in another way than arithmetic becomes a guard on
+the expression that was asked for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..eager.grad_mode import modes
+from ..eager.tensor import Tensor
+from ..ops.leaves import Source, argument
+from ..operators import F, Symbol, append, state
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+"""The ops of tensors by operator."""
+NUMBERS = (int, float)
+
+
+class TracedNumber:
+    """A number in a trace. kind: `int` or `float`."""
+
+    __slots__ = ("kind",)
+    kind: type
+
+    def tensor(self) -> Any:
+        """The number as a tensor of 64 bits."""
+        raise NotImplementedError
+
+    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        raise NotImplementedError
+
+    def _operator(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+        if isinstance(other, (Symbol, Tensor)):
+            found = getattr(F, FUNCTIONS[symbol]) if symbol in FUNCTIONS else None
+            if found is None:
+                return NotImplemented
+            return found(other, self) if swapped else found(self, other)
+        if type(other) not in NUMBERS and not isinstance(other, TracedNumber):
+            return NotImplemented
+        return self._combined(symbol, other, swapped)
+
+    def __add__(self, other: Any) -> Any:
+        return self._operator("+", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._operator("+", other, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._operator("-", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._operator("-", other, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._operator("*", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._operator("*", other, True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._operator("/", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._operator("/", other, True)
+
+    def __neg__(self) -> Any:
+        return self._operator("*", -1)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def sample(self) -> Any:
+        """A number of this kind."""
+        return self.kind(1)
+
+
+class RunNumber(TracedNumber):
+    """The value of a traced tensor of one element, of 64 bits."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, kind: type):
+        self.value, self.kind = value, kind
+
+    def tensor(self) -> Any:
+        return self.value
+
+    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
+        raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
+        if symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*"):  # Python's integers are longer, and x / 0 raises
+            return self.needed()
+        dtype = np.dtype(np.float64 if kind is float else np.int64)
+        grad, modes.now.grad = modes.now.grad, False
+        try:
+            mine = F.astype(self.value, dtype)
+            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else kind(other)
+            pair = (theirs, mine) if swapped else (mine, theirs)
+            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind)
+        finally:
+            modes.now.grad = grad
+
+    def needed(self, *args: Any) -> Any:
+        """Python needs the value: cuts the trace."""
+        return float(self.value)
+
+    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed  # type: ignore[assignment]
+    __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed  # type: ignore[assignment]
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed  # type: ignore[assignment]
+
+
+class StateNumber(TracedNumber):
+    """An expression over the numbers that a function keeps. value: in the call that is traced; text: of the expression."""
+
+    __slots__ = ("numbers", "text", "value")
+    numbers: StateNumbers
+
+    def __init__(self, numbers: StateNumbers, text: str, value: Any):
+        self.numbers, self.text, self.value = numbers, text, value
+        self.kind = type(value)
+
+    def tensor(self) -> Any:
+        graph = state.tracer.graph
+        node = append(graph, argument, (), {"source": Source(self.numbers, self.text)}).node  # type: ignore[arg-type]
+        found = state.tracer.plain(node)
+        return found if self.kind is float else F.astype(found, np.dtype(np.int64))
+
+    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        if isinstance(other, RunNumber):
+            return RunNumber(self.tensor(), self.kind)._combined(symbol, other, swapped)
+        theirs, text = (other.value, other.text) if isinstance(other, StateNumber) else (other, _literal(other))
+        a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
+        value = OPERATORS[symbol](a[0], b[0])
+        found = StateNumber(self.numbers, f"({a[1]} {symbol} {b[1]})", value)
+        if type(value) in NUMBERS:
+            return found
+        return found.needed()
+
+    def needed(self) -> Any:
+        """The value, on which the trace depends now."""
+        self.numbers.conditions[self.text] = self.value
+        return self.value
+
+    def compute(self) -> Any:
+        """The value in the present call."""
+        return self.numbers[self.text]
+
+    def __bool__(self) -> bool:
+        return bool(StateNumber(self.numbers, f"bool({self.text})", bool(self.value)).needed())
+
+    def __int__(self) -> int:
+        return int(self.needed())
+
+    def __float__(self) -> float:
+        return float(self.needed())
+
+    def __index__(self) -> int:
+        return operator.index(self.needed())
+
+    def __str__(self) -> str:
+        return str(self.needed())
+
+    __repr__ = __str__
+
+    def __format__(self, form: str) -> str:
+        return format(self.needed(), form)
+
+    def __hash__(self) -> int:
+        return hash(self.needed())
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(self.needed(), digits)
+
+    def __abs__(self) -> Any:
+        return StateNumber(self.numbers, f"abs({self.text})", abs(self.value))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._operator("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._operator("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._operator(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._operator(">=", other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._operator("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._operator("!=", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._operator("%", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._operator("%", other, True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._operator("//", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._operator("//", other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._operator("**", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._operator("**", other, True)
+
+    def __reduce__(self) -> Any:
+        return _literal_number, (self.needed(),)
+
+
+def _literal_number(value: Any) -> Any:
+    return value
+
+
+def _literal(value: Any) -> str:
+    return repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
+
+
+class StateNumbers:
+    """The values of the numbers that a function keeps, in the present call; `self[text]` evaluates an expression over them.
+
+    conditions: those of the trace under way, with the values that they had.
+    """
+
+    space: ClassVar[dict[str, Any]] = {"abs": abs, "bool": bool, "float": float}
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.conditions: dict[str, Any] = {}
+        self._functions: dict[str, Callable[[list[Any]], Any]] = {}
+
+    def function(self, text: str) -> Callable[[list[Any]], Any]:
+        found = self._functions.get(text)
+        if found is None:
+            found = self._functions[text] = eval(f"lambda s: {text}", self.space)
+        return found
+
+    def condition(self, text: str) -> Callable[[], Any]:
+        """A function that evaluates an expression."""
+        function = self.function(text)
+        return lambda: function(self.values)
+
+    def __getitem__(self, text: str) -> Any:
+        return self.function(text)(self.values)

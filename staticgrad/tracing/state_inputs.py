@@ -1,0 +1,298 @@
+"""State that a function replaces: places in Python's state whose values are read as further arguments.
+
+A step that assigns `self.h = h` finds another tensor there in each call. Such a place (an attribute, an item, a variable) is
+not guarded. Its value is flattened in each call: tensors are arguments of the plan, all the rest is part of the key. While the
+function is traced, the place holds the symbols of these arguments.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ..eager.tensor import PublicTensor, Tensor
+from ..errors import TraceError
+from ..operators import Symbol
+from .effects import Effect, restore
+from .guards import KINDS, MISSING, Read
+from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
+from .observer.access_log import AccessLog, key_of
+from .plain import key as plain_key
+
+WRITES = ("attribute", "item", "cell")
+"""Kinds of effects that replace the value of a place."""
+CONTAINERS = (tuple, list, dict)
+
+
+class StateReached(BaseException):
+    """The function replaces values that it reads. Ends the trace; the next one has them as arguments."""
+
+    def __init__(self, places: list[Place]):
+        self.places = places
+
+
+class Place:
+    """Where a value lies: `holder.key`, `holder[key]`, or a cell."""
+
+    __slots__ = ("holder", "key", "kind", "label", "number", "saved")
+
+    def __init__(self, kind: str, holder: Any, key: Any, label: str):
+        self.kind, self.holder, self.key, self.label = kind, holder, key, label
+        self.number = False
+        """Whether a number there is an argument too."""
+        self.saved: Any = MISSING
+        """The value while a symbol takes its place."""
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return self.kind, id(self.holder), key_of(self.key)
+
+    def now(self) -> Any:
+        try:
+            return KINDS[self.kind].now(self.holder, self.key)
+        except Exception:
+            return MISSING
+
+    def put(self, value: Any) -> None:
+        restore(self.kind, self.holder, self.key, value)
+
+
+class Structure:
+    """The values of all places but for their tensors. One object for equal ones, so that it is compared by identity.
+
+    build: a function of the tensors' stand-ins, one for each place in order.
+    """
+
+    __slots__ = ("builds", "count")
+
+    def __init__(self, builds: Sequence[Callable[[Sequence[Any]], Any]], count: int):
+        self.builds, self.count = builds, count
+
+
+class StateInputs:
+    """The places of one function."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.structures: dict[Hashable, Structure] = {}
+        self.numbers = StateNumbers()
+        self.constant: set[tuple[Any, ...]] = set()
+        """Places whose numbers the code can only use by their values."""
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    @property
+    def labels(self) -> list[str]:
+        return [place.label for place in self.places]
+
+    def read(self) -> tuple[Any, ...]:
+        """The tensors in the places, and the structure of their values."""
+        leaves: list[Tensor] = []
+        values = [place.now() for place in self.places]
+        self.numbers.values = [v for place, v in zip(self.places, values, strict=True) if place.number and type(v) in NUMBERS]
+        key = tuple([
+            type(v) if place.number and type(v) in NUMBERS else _key(v, leaves)
+            for place, v in zip(self.places, values, strict=True)
+        ])  # fmt: skip
+        try:
+            structure = self.structures.get(key)
+        except TypeError:  # unhashable: compared by identity
+            key = tuple([type(v) if place.number else id(v) for place, v in zip(self.places, values, strict=True)])
+            structure = self.structures.get(key)
+        if structure is None:
+            numbers = iter(range(len(leaves)))
+            seen: dict[int, int] = {}
+            count = itertools.count()
+            builds = [
+                self._number(next(count)) if place.number and type(v) in NUMBERS else _build(v, numbers, seen)
+                for place, v in zip(self.places, values, strict=True)
+            ]
+            structure = self.structures[key] = Structure(builds, len(leaves))
+        return *leaves, structure
+
+    def _number(self, i: int) -> Callable[[Sequence[Any]], Any]:
+        return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
+
+    def without_numbers(self) -> bool:
+        """Take all numbers by their values from now on; whether there were any."""
+        places = [place for place in self.places if place.number]
+        self.constant.update(place.identity for place in places)
+        self.places = [place for place in self.places if not place.number]
+        self.structures.clear()
+        return bool(places)
+
+    def guards(self) -> list[Read]:
+        """The conditions on numbers that the trace relies on."""
+        found = [
+            Read("call", self.numbers.condition(text), (), value, f"{text} of {', '.join(self.labels)}")
+            for text, value in self.numbers.conditions.items()
+        ]
+        return found
+
+    def add(self, places: Iterable[Place]) -> None:
+        self.places = [*{place.identity: place for place in (*places, *self.places)}.values()]
+        self.structures.clear()
+
+    def plant(self, parts: Sequence[Any], log: AccessLog) -> Callable[[], None]:
+        """Put symbols in the places of the tensors. parts: those of `read`, with symbols. Returns a function that undoes it."""
+        structure = parts[-1]
+        self.numbers.conditions.clear()
+        for place, build in zip(self.places, structure.builds, strict=True):
+            place.saved = place.now()
+            value = build(parts)
+            log.inputs.add(place.identity)
+            _note_containers(value, place.saved, log)
+            if value is not place.saved:
+                place.put(value)
+
+        def undo() -> None:
+            for place in self.places:
+                if place.saved is not place.now():
+                    place.put(place.saved)
+                place.saved = MISSING
+
+        return undo
+
+
+def _input(x: Any) -> bool:
+    """Whether a value can be an argument of the plan: a tensor without a tape."""
+    return type(x) is PublicTensor and not (x._tracked or x._parameter or x._hooks)
+
+
+def _key(value: Any, leaves: list[Tensor]) -> Hashable:
+    """The structure of a value, whose tensors are appended to `leaves`, each once."""
+    if _input(value):
+        for i, other in enumerate(leaves):
+            if other is value:
+                return Tensor, i
+        leaves.append(value)
+        return Tensor, len(leaves) - 1
+    kind = type(value)
+    if kind is dict:
+        return dict, *[(plain_key(k), _key(v, leaves)) for k, v in value.items()]
+    if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return kind, *[_key(v, leaves) for v in value]
+    return kind, plain_key(value)
+
+
+def _build(value: Any, numbers: Iterator[int], seen: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
+    """A function that makes the value again, of stand-ins of its tensors."""
+    if _input(value):
+        at = seen.get(id(value))
+        if at is None:
+            at = seen[id(value)] = next(numbers)
+        return lambda parts, at=at: parts[at]  # type: ignore[misc]
+    kind = type(value)
+    if kind is dict:
+        fields = {k: _build(v, numbers, seen) for k, v in value.items()}
+        return lambda parts: {k: build(parts) for k, build in fields.items()}
+    if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        builds = [_build(v, numbers, seen) for v in value]
+        if hasattr(kind, "_fields"):
+            return lambda parts: kind(*[build(parts) for build in builds])
+        return lambda parts: kind([build(parts) for build in builds])
+    return lambda parts: value
+
+
+def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
+    """Changes of lists and dicts that a place holds would be made to their stand-ins."""
+    if type(value) in (list, dict):
+        log.stand_ins[id(value)] = value
+    if type(value) in CONTAINERS:
+        for part in value.values() if isinstance(value, dict) else value:
+            _note_containers(part, original, log)
+
+
+def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]]) -> list[Place]:
+    """Places whose tensors or numbers the function reads and then replaces. Raises TraceError for changes of containers in
+    such places. constant: places whose numbers are taken by their values."""
+    found = []
+    for effect in effects:
+        if id(effect.holder) in log.stand_ins:
+            raise TraceError(
+                "a compiled function changes a list or a dict that it also replaces by another",
+                "do one of these: assign a new container, or change the old one",
+            )
+        if effect.kind == "method":
+            found += _members(log, effect.holder)
+            continue
+        kind, key = effect.key if effect.kind == "count" else (effect.kind, effect.key)
+        if kind not in WRITES or not effect.args:
+            continue
+        place = Place(kind, effect.holder, key, f"{log.label(effect.holder)}, {key}")
+        if place.identity in log.inputs:
+            continue
+        read = _read_of(log, place)
+        if read is None or effect.args[0] is read[0]:
+            continue
+        leaves: list[Tensor] = []
+        _key(read[0], leaves)
+        new = effect.args[0] if effect.kind != "count" else read[0]
+        place.number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
+        if leaves or (place.number and place.identity not in constant):
+            place.label = read[1]
+            found.append(place)
+    return found
+
+
+def moved(reads: Sequence[Read]) -> list[Place]:
+    """Places whose guards fail because other tensors lie there than in the trace."""
+    found = []
+    for read in reads:
+        now = read.now() if read.kind in WRITES else read.value
+        if now is read.value:
+            continue
+        old: list[Tensor] = []
+        new: list[Tensor] = []
+        if _key(read.value, old) == _key(now, new) and old:
+            found.append(Place(read.kind, read.holder, read.key, read.label))
+    return found
+
+
+def _members(log: AccessLog, holder: Any) -> list[Place]:
+    """Places of the tensors in a container that was read as a whole and changed by a method."""
+    read = log.reads.get(("members", id(holder), None))
+    if read is None or not isinstance(holder, (list, collections.deque)):
+        return []
+    found = [Place("item", holder, i, f"{read.label}[{i}]") for i, value in enumerate(read.value) if _input(value)]
+    return [place for place in found if place.identity not in log.inputs]
+
+
+def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:
+    """(value, label) of a place before the trace, where the trace read it."""
+    read = log.reads.get(place.identity)
+    if read is not None:
+        return read.value, read.label
+    if place.kind == "attribute" and isinstance(getattr(place.holder, "__dict__", None), dict):
+        space = vars(place.holder)
+        read = log.reads.get(("item", id(space), place.identity[2]))
+        if read is not None:
+            return read.value, read.label
+    if place.kind == "item" and isinstance(place.holder, (list, dict)):
+        known = "pairs" if isinstance(place.holder, dict) else "members"
+        whole = log.reads.get((known, id(place.holder), None))
+        if whole is not None:
+            _, before = log.before.get(("copy", id(place.holder), None), (None, place.holder))
+            try:
+                return before[place.key], f"{whole.label}[{place.key!r}]"
+            except (KeyError, IndexError, TypeError):
+                return None
+    return None
+
+
+def without_inputs(read: Read) -> list[Read]:
+    """The reads that remain of one of all members, where some of them are arguments."""
+    if read.kind == "members" and any(isinstance(x, Symbol) for x in read.value):
+        rest = [(i, x) for i, x in enumerate(read.value) if not isinstance(x, Symbol)]
+        keys = [Read("length", read.holder, None, len(read.value), read.label)]
+    elif read.kind == "pairs" and any(isinstance(x, Symbol) for x in read.value):
+        n = len(read.value) // 2
+        rest = [(k, x) for k, x in zip(read.value[:n], read.value[n:], strict=True) if not isinstance(x, Symbol)]
+        keys = [Read("members", read.holder, None, read.value[:n], f"the keys of {read.label}")]
+    else:
+        return [read]
+    kind = "item" if type(read.holder) in (list, dict) else "lookup" if isinstance(read.holder, dict) else "item"
+    return [*keys, *[Read(kind, read.holder, k, x, f"{read.label}[{k!r}]") for k, x in rest]]
