@@ -32,7 +32,8 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
         call(builder, f"columns_{of.name}", partial(_columns, of), (p.tb, across, count, part.b, p.b_row, beside))
         with steps(0, m, high) as top:
             down = (m - top).at_most(high)
-            call(builder, f"rows_{of.name}", partial(_rows, of), (p.ta, down, count, part.a + p.a_row * top, p.a_row, p.a_step, above))
+            source = p.ta, down, count, part.a + p.a_row * top, p.a_row, p.a_step, above
+            call(builder, f"rows_{of.name}", partial(_rows, of), source)
             with steps(0, across, 2 * of.lanes) as j, steps(0, down, EIGHT) as i:
                 here = part.moved(of, top + i, j)._replace(a=above + i * step, b=beside + j * step)
                 rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(2 * of.lanes)
@@ -46,8 +47,8 @@ def _columns(of: Elements, builder: Any, turned: Int, columns: Int, count: Int, 
     wide, step = 2 * of.lanes, DEPTH * of.size
     width, high = Int(builder, I64(2 * BYTES)), turned.differs(0).choose(count, EIGHT)
     with steps(0, count, high) as r, steps(0, columns, wide) as j:
-        source = b + turned.differs(0).choose(j * b_row, r * b_row + j * of.size)
-        operands = turned, (count - r).at_most(high), (columns - j).at_most(wide), source, b_row, to + j * step + r * 2 * BYTES, width
+        source, place = b + turned.differs(0).choose(j * b_row, r * b_row + j * of.size), to + j * step + r * (2 * BYTES)
+        operands = turned, (count - r).at_most(high), (columns - j).at_most(wide), source, b_row, place, width
         call(builder, f"panel_{of.name}", partial(panel, of), operands)
 
 

@@ -88,7 +88,8 @@ def tile(
     """
     p, contract = Product(*operands), ("contract",)
     if packed:
-        p = p._replace(a_row=Int(builder, I64(of.size)), a_step=Int(builder, I64(EIGHT * of.size)), b_row=Int(builder, I64(2 * BYTES)))
+        row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, 2 * BYTES))
+        p = p._replace(a_row=row, a_step=step, b_row=panel_row)
     numbers = [Int(builder, I64(r)) for r in range(EIGHT)]
     if edge:
         numbers = [r.at_most(rows - 1) for r in numbers]

@@ -13,7 +13,7 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
-from ..backend.gemm_form import FIRST, FORM, NO_ADDEND, scratch_of
+from ..backend.gemm_form import DEPTH, FIRST, FORM, NO_ADDEND, scratch_of
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
+L2, PAGE = 1024 * 1024, 4096
+"""Bytes of a core's cache, and of a page of memory."""
+FEW = 1 << 21
+"""Multiplications below which products take less than copies pay."""
 
 
 def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
@@ -46,15 +50,15 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     if batches > 1 and not tx and _rows_continue(firsts, steps):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
+    size, work = node.type.dtype.itemsize, batches * m * n * k
+    packing = _packing(m, n, k, (tx, ldx), (ty, ldy), size)
     # Each thread reads and packs its own share of the larger operand, which its share of an update may have written. Shards
     # have rows of the batch.
-    size, work = node.type.dtype.itemsize, batches * m * n * k
-    packed = _packed(m, n, k, size)
-    across = batches == 1 and (packed or bool(ty)) and n > m and not b.shards
+    across = batches == 1 and (bool(packing) or bool(ty)) and n > m and not b.shards
     span = n if across else m if batches == 1 else batches
     chunks = b.chunks(work, span) if m else 1
-    over = chunks if packed else 0
-    sizes = [1, over, 0, tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, packed, *offsets]
+    over = chunks if packing else 0
+    sizes = [1, over, 0, tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, bool(packing), *offsets]
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
@@ -64,7 +68,9 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
         "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
-    scratch = scratch_of(size, n) if packed else 0
+    if packing:
+        b.stream.notes.append(f"{name} packs its operands, {packing}")
+    scratch = scratch_of(size, n) if packing else 0
     if b.body or not _joined(b.stream, instruction, scratch):
         if scratch:
             room = b.stream.temporary((chunks * scratch,), np.dtype(np.int8)), 0
@@ -72,9 +78,21 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
         b.stream.add(instruction)
 
 
-def _packed(m: int, n: int, k: int, size: int) -> bool:
-    """Whether the operands are copied in the order of tiles; see `gemm_blocks.py`."""
-    return m * n * k >= 512**3
+def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], size: int) -> str:
+    """Why the operands are copied in the order of tiles, see `gemm_blocks.py`; empty where they are read in place. x, y:
+    whether A and B are transposed, and the distance of their rows as they are stored.
+
+    Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
+    neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it.
+    """
+    (tx, ldx), (ty, ldy) = x, y
+    if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
+        return "which outgrow the cache"
+    if tx and ldx * size >= PAGE and k >= 64 and n >= 32 and m * n * k >= FEW:
+        return "as columns of the left one are pages apart"
+    if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:
+        return "as rows of the right one are pages apart"
+    return ""
 
 
 def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
