@@ -1,4 +1,4 @@
-"""The kernels of matrix products: compiled from the code of `gemm_tiles.py`, or loaded from the kernel cache, without
+"""The kernels of matrix products: compiled from the code of `gemm_products.py`, or loaded from the kernel cache, without
 Numba."""
 
 from __future__ import annotations
@@ -34,6 +34,6 @@ def kernel(element: str) -> int:
 
 
 def _compiled(element: str) -> bytes:
-    from .gemm_tiles import module
+    from .gemm_products import module
 
     return object_code.compiled(module(element))

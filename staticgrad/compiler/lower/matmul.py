@@ -1,10 +1,11 @@
-"""Lowering of matrix products; `backend/gemm_tiles.py` has their kernel."""
+"""Lowering of matrix products; `backend/gemm_products.py` has their kernel."""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
+from ..backend.gemm_form import DEPTH, FIRST, FORM, NO_ADDEND, scratch_of
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
-NO_ADDEND, FORM = -1, 12
-"""See the sizes in `gemm_tiles.py`."""
+L2, PAGE = 1024 * 1024, 4096
+"""Bytes of a core's cache, and of a page of memory."""
+FEW = 1 << 21
+"""Multiplications below which products take less than copies pay."""
 
 
 def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
@@ -46,26 +50,52 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     if batches > 1 and not tx and _rows_continue(firsts, steps):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
+    size, work = node.type.dtype.itemsize, batches * m * n * k
+    packing = _packing(m, n, k, (tx, ldx), (ty, ldy), size)
     # Each thread reads and packs its own share of the larger operand, which its share of an update may have written. Shards
     # have rows of the batch.
-    across = batches == 1 and bool(ty) and n > m and not b.shards
-    sizes = [1, 1, tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, *offsets]
-    span, work = n if across else m if batches == 1 else batches, batches * m * n * k
+    across = batches == 1 and (bool(packing) or bool(ty)) and n > m and not b.shards
+    span = n if across else m if batches == 1 else batches
     chunks = b.chunks(work, span) if m else 1
+    over = chunks if packing else 0
+    sizes = [1, over, 0, tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, bool(packing), *offsets]
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
-    element, stop = SHORT[node.type.dtype], span if m and n else 0
+    element, stop = SHORT[node.type.dtype], (over or span) if m and n else 0
     code = b.stream.code("gemm", element, f"gemm_{element}")
     instruction = Instruction(
         "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
-    if b.body or not _joined(b.stream, instruction):
+    if packing:
+        b.stream.notes.append(f"{name} packs its operands, {packing}")
+    scratch = scratch_of(size, n) if packing else 0
+    if b.body or not _joined(b.stream, instruction, scratch):
+        if scratch:
+            room = b.stream.temporary((chunks * scratch,), np.dtype(np.int8)), 0
+            instruction = replace(instruction, buffers=[*instruction.buffers, room], sizes=[1, over, scratch, *sizes[FIRST:]])
         b.stream.add(instruction)
 
 
-def _joined(stream: InstructionStream, new: Instruction) -> bool:
+def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], size: int) -> str:
+    """Why the operands are copied in the order of tiles, see `gemm_blocks.py`; empty where they are read in place. x, y:
+    whether A and B are transposed, and the distance of their rows as they are stored.
+
+    Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
+    neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it.
+    """
+    (tx, ldx), (ty, ldy) = x, y
+    if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
+        return "which outgrow the cache"
+    if tx and ldx * size >= PAGE and k >= 64 and n >= 32 and m * n * k >= FEW:
+        return "as columns of the left one are pages apart"
+    if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:
+        return "as rows of the right one are pages apart"
+    return ""
+
+
+def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
     """Run a product with the one before it, where threads share them: they synchronize once for both."""
     instructions = stream.instructions
     if not instructions or stream.landing == len(instructions):
@@ -74,13 +104,19 @@ def _joined(stream: InstructionStream, new: Instruction) -> bool:
     if last.kind != "gemm" or not new.stop or not last.stop:
         return False
     chunks = max(last.chunks, new.chunks)  # 1: they would synchronize only because they are joined
-    if chunks == 1 or last.code is not new.code or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, new):
+    if chunks == 1 or last.code is not new.code or len(last.buffers) + 5 > MAX_BUFFERS or not _apart(last, new):
         return False
     for buffer, _ in new.buffers:
         buffer.root.first, buffer.root.last = min(buffer.root.first, at), at
+    count, _, before = last.sizes[:FIRST]
+    most, buffers = max(before, scratch), [*last.buffers[: 4 * count], *new.buffers]
+    if most:
+        room = last.buffers[-1][0] if before else stream.temporary((), np.dtype(np.int8))
+        room.first, room.last, room.shape = at, at, (chunks * most,)
+        buffers.append((room, 0))
     instructions[-1] = Instruction(
-        "gemm", f"{last.name}, {new.name}", last.node, [*last.buffers, *new.buffers],
-        [last.sizes[0] + 1, chunks, *last.sizes[2:], *new.sizes[2:]], new.code, 0, chunks, chunks,
+        "gemm", f"{last.name}, {new.name}", last.node, buffers,
+        [count + 1, chunks, most, *last.sizes[FIRST:], *new.sizes[FIRST:]], new.code, 0, chunks, chunks,
         thread_pool.ensure(stream.threads), nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
         large_gemm=last.large_gemm or new.large_gemm,
     )  # fmt: skip
@@ -90,15 +126,15 @@ def _joined(stream: InstructionStream, new: Instruction) -> bool:
 def _apart(last: Instruction, new: Instruction) -> bool:
     """Whether each thread can compute its rows of these products independently of the other threads."""
     a, b, c, e = new.buffers
-    form = new.sizes[2:]
-    at = 2
+    form = new.sizes[FIRST:]
+    at = FIRST
     for i in range(last.sizes[0]):
         before = last.buffers[4 * i : 4 * i + 4]
         reads, writes = [buffer.root for buffer, _ in (*before[:2], before[3])], before[2][0].root
         if writes in (a[0].root, b[0].root):
             return False
         same = before[2] == c and form[8] == last.sizes[at + 8] == 1
-        same = same and all(form[i] == last.sizes[at + i] for i in (2, 3, 11))
+        same = same and all(form[i] == last.sizes[at + i] for i in (2, 3, 11, 12))
         if not same and (c[0].root in (writes, *reads) or e[0].root is writes):
             return False
         if same and c[0].root in reads[:2]:

@@ -16,6 +16,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend.gemm import kernel as kernel_of
+from staticgrad.compiler.backend.gemm_form import FORM, scratch_of
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of
@@ -32,20 +33,22 @@ def operand(rng: np.random.Generator, shape: tuple[int, int], turned: int, dtype
 
 
 def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, e: np.ndarray, sizes: list[int], ranges: list[tuple[int, int]]):
-    """Call the kernel on ranges of rows, or columns, as threads do."""
+    """Call the kernel on ranges of rows, or columns, as threads do; where operands are packed, on as many chunks."""
     kernel = ENTRY(kernel_of(f"f{8 * c.dtype.itemsize}"))
-    numbers = np.array([1, 1, *sizes], np.int64)
-    places = np.array([x.ctypes.data for x in (a, b, c, e)], np.int64)
-    for begin, end in ranges:
-        kernel(places.ctypes.data, numbers.ctypes.data, begin, end)
+    packed, size = sizes[FORM - 1], c.dtype.itemsize
+    scratch = np.empty((len(ranges), scratch_of(size, sizes[3]) if packed else 0), np.int8)
+    numbers = np.array([1, len(ranges) if packed else 0, scratch.shape[1], *sizes], np.int64)
+    places = np.array([x.ctypes.data for x in (a, b, c, e, scratch)], np.int64)
+    for i, (begin, end) in enumerate(ranges):
+        kernel(places.ctypes.data, numbers.ctypes.data, *((i, i + 1) if packed else (begin, end)))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(("turned_a", "turned_b"), list(itertools.product((0, 1), repeat=2)))
 @pytest.mark.parametrize("added", ["nothing", "the result", "a row", "a matrix"])
 def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
-    """Rows beyond eights, columns beyond vectors, depths beyond a panel, cut by rows and by columns; nothing is written
-    beside the result."""
+    """Rows beyond eights, columns beyond vectors, depths beyond a panel, cut by rows and by columns, in place and packed;
+    nothing is written beside the result."""
     rng = rng_of(dtype)
     for m, n, k, across in itertools.product(ROWS, COLUMNS, DEPTHS, (0, 1)):
         a, x = operand(rng, (m, k), turned_a, dtype)
@@ -57,11 +60,14 @@ def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
         alpha, step = (1.0, -1) if added == "nothing" else (-0.75, 0 if added == "a row" else n)
         exact = alpha * a.astype(np.float64) @ b + (0.0 if added == "nothing" else e)
         form = [turned_a, turned_b, m, n, k, max(x.shape[1], 1), max(y.shape[1], 1), n, 1, bits(alpha), step, across]
-        span = n if across else m
-        run(c, x, y, e, [*form, 0, 0, 0, 0], [(0, span // 3), (span // 3, span)])
-        tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
-        np.testing.assert_allclose(c[: m * n].reshape(m, n), exact, rtol=0, atol=tolerance, err_msg=str((m, n, k, across)))
-        assert (c[m * n :] == 7).all()
+        span, old = n if across else m, c.copy()
+        for packed in (0, 1) if k > 8 and m != 31 else (0,):
+            c[:] = old
+            run(c, x, y, e, [*form, packed, 0, 0, 0, 0], [(0, span // 3), (span // 3, span)])
+            tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
+            case = str((m, n, k, across, packed))
+            np.testing.assert_allclose(c[: m * n].reshape(m, n), exact, rtol=0, atol=tolerance, err_msg=case)
+            assert (c[m * n :] == 7).all()
 
 
 def bits(number: float) -> int:
@@ -77,8 +83,41 @@ def test_what_tiles_leave_over_is_not_always_for_blas(m: int, n: int, k: int, tu
     b, y = operand(rng, (k, n), turned, "f4")
     c = rng.standard_normal((m, n)).astype("f4")
     exact = c + a.astype(np.float64) @ b
-    run(c, x, y, c, [turned, turned, m, n, k, x.shape[1], y.shape[1], n, 1, bits(1.0), n, 0, 0, 0, 0, 0], [(0, m)])
+    run(c, x, y, c, [turned, turned, m, n, k, x.shape[1], y.shape[1], n, 1, bits(1.0), n, 0, 0, 0, 0, 0, 0], [(0, m)])
     np.testing.assert_allclose(c, exact, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("turned_a", "turned_b"), list(itertools.product((0, 1), repeat=2)))
+def test_blocks(dtype: str, turned_a: int, turned_b: int):
+    """More rows, columns and steps than a block has, by two chunks."""
+    rng, (m, n, k) = rng_of("blocks"), (530, 2070, 258)
+    a, x = operand(rng, (m, k), turned_a, dtype)
+    b, y = operand(rng, (k, n), turned_b, dtype)
+    c, e = np.empty((m, n), dtype), rng.standard_normal((1, n)).astype(dtype)
+    form = [turned_a, turned_b, m, n, k, x.shape[1], y.shape[1], n, 1, bits(0.5), 0, turned_b, 1]
+    run(c, x, y, e, [*form, 0, 0, 0, 0], [(0, 0), (0, 0)])
+    tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
+    np.testing.assert_allclose(c, 0.5 * (a.astype(np.float64) @ b) + e, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "turned", "why"),
+    [
+        ((256, 1100, 256), "", "which outgrow the cache"),
+        ((1100, 80, 40), "a", "as columns of the left one are pages apart"),
+        ((16, 1000, 1100), "", "as rows of the right one are pages apart"),
+        ((256, 256, 256), "", ""),
+    ],
+)
+def test_large_operands_are_packed(shapes: tuple[int, int, int], turned: str, why: str):
+    m, k, n = shapes
+    rng = rng_of("packed")
+    a, b = rng.standard_normal((k, m) if turned else (m, k)).astype("f4"), rng.standard_normal((k, n)).astype("f4")
+    step = sg.compile(lambda a, b: (a.T if turned else a) @ b)
+    found = step(a, b).numpy()
+    np.testing.assert_allclose(found, (a.T if turned else a).astype(np.float64) @ b, rtol=0, atol=1e-3)
+    assert f"{m}x{k}x{n} packs its operands, {why}" in step.plan.explain() if why else "packs" not in step.plan.explain()
 
 
 def test_batches_have_places_of_their_own():
@@ -86,7 +125,7 @@ def test_batches_have_places_of_their_own():
     a, b, e = (rng.standard_normal(shape).astype("f4") for shape in ((3, 20, 40), (40, 48), (3, 48)))
     c = np.empty((3, 20, 48), np.float32)
     places = [place for i in range(3) for place in (800 * i, 0, 960 * i, 48 * i)]
-    run(c, a, b, e, [0, 0, 20, 48, 40, 40, 48, 48, 3, bits(1.0), 0, 0, *places], [(0, 1), (1, 3)])
+    run(c, a, b, e, [0, 0, 20, 48, 40, 40, 48, 48, 3, bits(1.0), 0, 0, 0, *places], [(0, 1), (1, 3)])
     np.testing.assert_allclose(c, a @ b + e[:, None], rtol=1e-4, atol=1e-5)
 
 
@@ -148,6 +187,11 @@ def over_an_operand(b: Bench) -> list[Any]:
     return [F.cumsum(x @ b.feed(60, 60), 0), F.cumsum(x + b.feed(60, 60) @ b.feed(60, 60), 0)]
 
 
+def packed(b: Bench) -> list[Any]:
+    x = b.feed(130, 300)
+    return [x @ b.feed(300, 900), b.feed(20, 130) @ x, x @ b.feed(2 * 900, 300).T]
+
+
 def updates(b: Bench) -> list[Any]:
     """The first product reads a variable that the second one is added to."""
     w = b.variable(60, 60)
@@ -163,6 +207,7 @@ JOINED: dict[str, tuple[Callable[[Bench], list[Any]], list[str]]] = {
     "small": (small, ["10x6x7", "4x10x6"]),
     "few rows": (few_rows, ["3x300x100, 17x300x100"]),
     "over an operand": (over_an_operand, ["60x60x60", "60x60x60 + cumsum"]),
+    "packed": (packed, ["130x300x900, 20x130x300, 130x300x1800"]),
     "updates": (updates, ["100x60x60", "-1 * 60x100x60 + w"]),
 }
 

@@ -1,0 +1,20 @@
+"""The numbers on which the kernel of matrix products and the code that calls it agree; see `gemm_products.py`."""
+
+FIRST, FORM = 3, 13
+"""The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
+NO_ADDEND = -1
+"""The distance between rows of E where nothing is added."""
+BYTES = 64
+"""Bytes of a vector."""
+DEPTH = 256
+"""Steps of a product done at a time: a panel of B of this height and two vectors' width stays in the L1 cache."""
+NEAR = 512 * 1024
+"""Bytes of a block of A, which stays in the L2 cache."""
+FAR = 2048 * 1024
+"""Bytes of a block of B."""
+
+
+def scratch_of(size: int, columns: int) -> int:
+    """Bytes of scratch for a packed product. size: bytes of an element; columns: those of B that one chunk takes."""
+    panels = -(-columns * size // (2 * BYTES))
+    return NEAR + min(panels * 2 * BYTES * DEPTH, FAR)

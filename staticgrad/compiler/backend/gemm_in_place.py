@@ -1,0 +1,80 @@
+"""Matrix products C = alpha op(A) op(B) + E with operands in place, by tiles; BLAS computes the rows or columns beside whole
+tiles, where it is good at that.
+
+For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read in place,
+transposed or not, and so is B unless it is stored transposed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+
+from .blas_calls import gemm
+from .gemm_form import BYTES, DEPTH
+from .gemm_tiles import Elements, Product, panel, tile
+from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
+
+NEAR = 131072
+"""Elements of A that stay in the L2 cache while all of B passes by."""
+FOR_BLAS = range(1000, 600_000)
+"""The numbers of multiplications up to which OpenBLAS reads its operands in place, and from which a call pays."""
+
+
+def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """A product by tiles; unless it is at an edge, of whole tiles."""
+    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * 2 * BYTES))
+    place.align = BYTES
+    room = Int(builder, builder.ptrtoint(place, I64))
+    packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
+    block = (Int(builder, I64(NEAR)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
+    breadth = edge.differs(0).choose(Int(builder, I64(of.lanes)), 2 * of.lanes)
+    tiles = [partial(tile, of, 1, True, False), partial(tile, of, 2, False, False), partial(tile, of, 1, False, False)]
+    with steps(0, m, block) as top, steps(0, n, breadth) as j, steps(0, k.at_least(1), DEPTH) as r:
+        columns, count, bottom = (n - j).at_most(breadth), (k - r).at_most(DEPTH), (top + block).at_most(m)
+        wide = columns > of.lanes
+        width = wide.choose(Int(builder, I64(2 * BYTES)), BYTES)
+        part = p.moved(of, top, j)
+        source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
+        with where(packs):
+            call(builder, f"panel_{of.name}", partial(panel, of), (p.tb, count, columns, source, p.b_row, room, width))
+        begins = r.equals(0)
+        part = part._replace(
+            a=part.a + r * p.a_step, b=packs.choose(room, source), b_row=packs.choose(width, p.b_row),
+            e=begins.choose(part.e, part.c), e_row=begins.choose(p.e_row, p.c_row), adds=begins.choose(p.adds, 1),
+        )  # fmt: skip
+        with steps(0, bottom - top, EIGHT) as i:
+            here = part._replace(a=part.a + p.a_row * i, c=part.c + p.c_row * i, e=part.e + part.e_row * i)
+            names = [f"tile_{of.name}_{kind}" for kind in ("edge", "2", "1")]
+            which = [edge.differs(0), wide]
+            call_one_of(builder, which, names, tiles, ((bottom - top - i).at_most(EIGHT), columns, count, *here))
+
+
+def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """The rows or columns that whole tiles leave over."""
+    p = Product(*operands)
+    work = m * n * k
+    small = (work >= FOR_BLAS.start) & ((work < FOR_BLAS.stop) | m.equals(1) | n.equals(1))
+    with where(small & (m > 0) & (n > 0)):
+        with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, m, 1) as i, steps(0, n, of.lanes) as j:
+            mask = of.within(n - j, of.lanes)
+            of.store(of.load(p.e + p.e_row * i + j * of.size, mask), p.c + p.c_row * i + j * of.size, mask)
+        lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
+        gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
+    with where(small.equals(0) & (m > 0) & (n > 0)):
+        one = Int(builder, I64(1))
+        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (one, m, n, k, *p))
+
+
+def in_place(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """One product of matrices: whole tiles, then the rows below and the columns beside them."""
+    p, zero = Product(*operands), Int(builder, I64(0))
+    tall, wide = m // EIGHT * EIGHT, n // of.lanes * of.lanes
+    tiled = (tall > 0) & (wide > 0)
+    tall, wide = tiled.choose(tall, zero), tiled.choose(wide, zero)
+    with where(tiled):
+        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (zero, tall, wide, k, *p))
+    for top, left, high, broad in ((tall, zero, m - tall, wide), (zero, wide, m, n - wide)):
+        call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, left)))
