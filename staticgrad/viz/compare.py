@@ -17,6 +17,7 @@ from ..static import Graph, Operation, Session, global_variables_initializer, gr
 from ..tracing import CompiledFunction, compile
 from ..types import INEXACT
 from .comparison_case import Case, equal, is_value, leaves_of, plain, restored, total_of, unchanged
+from .draw import compiled_function
 from .report import Comparison, Mode, differences
 
 MODES = ("eager", "session", "compiled")
@@ -54,7 +55,8 @@ def compare(
             raise ArgumentError(f"compare: unknown mode {name!r}", f"use one of {', '.join(MODES)}")
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise ArgumentError(f"compare: repeats must be at least 1, got {repeats}")
-    case = Case(getattr(fn, "fn", fn) if isinstance(fn, CompiledFunction) else fn, args, grad)
+    made = compiled_function(fn)
+    case = Case(fn if made is None else made.fn, args, grad)
     found = []
     with restored(case, seed):
         found.append(_eager(case, repeats))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ..tracing.function import AnyCompiled
+
 PICTURES = (".svg", ".png", ".pdf")
 FONT: dict[str, Any] = {"family": "monospace", "fontsize": 7.5, "va": "center_baseline", "parse_math": False}
 MARGIN, HEAD = 0.2, 0.35  # inches; HEAD is the height of the legend
@@ -122,12 +124,19 @@ def _numbered(groups: Sequence[Group]) -> list[tuple[int, Group]]:
     return result
 
 
-def _plan(what: Any) -> Any:
-    """The plan of a compiled function, or a plan itself; None for anything else."""
+def compiled_function(what: Any) -> AnyCompiled | None:
+    """The compiled function that it is, or, as a compiled module, calls; None for anything else."""
     from ..tracing import CompiledFunction
 
-    if isinstance(what, CompiledFunction):
-        return what.plan
+    made = getattr(what, "forward", what) if hasattr(what, "_orig_mod") else what
+    return made if isinstance(made, CompiledFunction) else None
+
+
+def _plan(what: Any) -> Any:
+    """The plan of a compiled function, or a plan itself; None for anything else."""
+    made = compiled_function(what)
+    if made is not None:
+        return made.plan
     module = sys.modules.get("staticgrad.compiler.execute.plan")
     return what if module is not None and isinstance(what, module.Plan) else None
 
