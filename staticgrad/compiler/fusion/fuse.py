@@ -138,34 +138,43 @@ class Fuser:
             group.outputs = [
                 n for n in group.members if n in self.results or ((waiting is None or waiting[n]) and self._leaves(n, group))
             ]
+        computing = {node: [group] for node, group in self.group_of.items()}
         for group in groups:
             for node in list(group.outputs):
-                self._recompute(node, group)
+                self._recompute(node, group, computing)
         return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
 
-    def _recompute(self, node: Node, group: Group) -> None:
-        """Let the kernels that read a cheap value compute it themselves, with the values that it is computed from."""
+    def _recompute(self, node: Node, group: Group, computing: dict[Node, list[Group]]) -> None:
+        """Let the kernels that read a cheap value compute it themselves, with the values that it is computed from. computing:
+        for each node the kernels that compute it."""
         if node in self.results or not node.type.shape:
             return
         needed = self._cheap(node, group)
         if needed is None:
             return
-        readers = {user: self.group_of.get(user) for user in self.users[node]}
-        others = {g for g in readers.values() if g is not group}
-        if None in others:
-            return
+        readers = [(user, computing.get(user)) for user in self.users[node]]
+        kernels: dict[Group, None] = {}
+        for _, found in readers:
+            if found is None:
+                return
+            kernels.update(dict.fromkeys(found))
+        others = [kernel for kernel in kernels if kernel is not group]
         try:
-            grown = [self._with(needed, other) for other in others if other is not None]
+            grown = [self._with(needed, other) for other in others]
         except FusionFailure:
             return
-        for grow in grown:
+        for grow, other in zip(grown, others, strict=True):
             grow()
+            for value in needed:
+                if other not in computing[value]:
+                    computing[value].append(other)
         group.outputs.remove(node)
-        if group not in readers.values():
+        if group not in kernels:
             group.members.remove(node)
+            computing[node].remove(group)
             group.growth = None
         reason = "cheap: computed again rather than stored"
-        self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
+        self.decisions.extend(Decision(node, user, True, reason) for user, found in readers if found != [group])
 
     def _cheap(self, node: Node, group: Group) -> list[Node] | None:
         """A value and those that its group doesn't store from which it is computed; None where they are not cheap: values
