@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
+from .. import signals
 from ..devices import check_device, is_device
 from ..eager import Tensor
 from ..eager.tensor import Structure
@@ -75,6 +76,17 @@ class Module:
             return self.forward(*args, **kwargs)
         output: Output = call_with_hooks(self, args, kwargs)
         return output
+
+    def compile(self, **settings: Any) -> None:
+        """Compile `forward` in place, with the settings of `sg.compile`. The module stays what it is; its hooks run outside."""
+        from ..tracing import compile
+
+        self.forward = compile(self.forward, **settings)  # type: ignore[method-assign]
+
+    def _under_compile(self, forward: Any) -> Module:
+        """What `sg.compile` gives for the module. forward: its call, compiled."""
+        made: Module = signals.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
+        return made
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False

@@ -1,58 +1,17 @@
-"""`sg.compile`: the decorator, its arguments, and modules under it."""
+"""`sg.compile`: the decorator and its arguments."""
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import TraceError
-from .settings import check_settings
-
-if TYPE_CHECKING:
-    pass
 from .function import Arguments, CompiledFunction, Output
-
-
-class CompiledModule(CompiledFunction[Arguments, Output]):
-    """A module under `sg.compile`: its call is compiled, and all its members are the module's own."""
-
-    _ready = False
-
-    def __init__(self, module: Any, *settings: Any):
-        super().__init__(module, *settings)
-        self._ready = True
-
-    @property
-    def _orig_mod(self) -> Any:
-        return self.fn
-
-    def train(self, mode: bool = True) -> CompiledModule[Arguments, Output]:
-        """As `Module.train`."""
-        self._orig_mod.train(mode)
-        return self
-
-    def eval(self) -> CompiledModule[Arguments, Output]:
-        """As `Module.eval`."""
-        return self.train(False)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "fn" not in vars(self):
-            raise AttributeError(name)
-        return getattr(self.fn, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._ready and name not in vars(self) and name != "latest":
-            setattr(self.fn, name, value)
-        else:
-            object.__setattr__(self, name, value)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule[Arguments, Output]:
-        return CompiledModule(copy.deepcopy(self.fn, memo), *self.settings)
+from .settings import check_settings
 
 
 @overload
@@ -106,7 +65,7 @@ def compile(
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
     learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the
     call is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a
-    whole, and faster. A module gives an object with the module's members whose call is compiled.
+    whole, and faster. A module gives a module with its members whose call is compiled.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
@@ -159,5 +118,6 @@ def compile(
         )
     if disable or backend == "eager":
         return fn
-    made = CompiledModule if hasattr(type(fn), "named_modules") else CompiledFunction
-    return made(fn, numerics, passes, kept, wait)
+    made = CompiledFunction(fn, numerics, passes, kept, wait)
+    stand_in = getattr(type(fn), "_under_compile", None)  # of a module
+    return made if stand_in is None else stand_in(fn, made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import os
@@ -582,8 +583,12 @@ class CompiledFunction(Generic[Arguments, Output]):
         """
         return loop(self, batches)
 
+    def of(self, fn: Callable[Others, Instance]) -> CompiledFunction[Others, Instance]:
+        """Another function, compiled with the same settings."""
+        return CompiledFunction(fn, *self.settings)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
-        return CompiledFunction(self.fn, *self.settings)  # functions are not copied either
+        return self.of(copy.deepcopy(self.fn, memo) if inspect.ismethod(self.fn) else self.fn)  # a function is not copied
 
     def __reduce__(self) -> Any:
         """A decorated function by its name, as Python's functions; any other by what is compiled, to be traced again."""

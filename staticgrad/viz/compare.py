@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, StaticgradError
-from ..tracing import CompiledFunction
 from .compared_modes import run_compiled, run_eager, run_session
 from .comparison import Comparison, Mode, differences
 from .comparison_case import Case, restored
 from .peers import run_peer
+from .subjects import compiled_function
 
 MODES = ("eager", "session", "compiled")
 
@@ -58,7 +58,8 @@ def compare(
     for name in peers or {}:
         if name in MODES:
             raise ArgumentError(f"compare: {name!r} is a mode, and can't be the name of a peer", 'use another, such as "torch"')
-    case = Case(getattr(fn, "fn", fn) if isinstance(fn, CompiledFunction) else fn, args, order)
+    compiled = compiled_function(fn)
+    case = Case(fn if compiled is None else compiled.fn, args, order)
     found = []
     with restored(case, seed):
         found.append(run_eager(case, repeats))

@@ -50,14 +50,21 @@ def made_plan(what: Any) -> Plan | None:
     if module is not None and isinstance(what, module.Plan):
         found: Plan = what
         return found
-    tracing = sys.modules.get("staticgrad.tracing.function")
-    if tracing is not None and isinstance(what, tracing.CompiledFunction):
-        plan: Plan = what.plan
+    compiled = compiled_function(what)
+    if compiled is not None:
+        plan: Plan = compiled.plan
         return plan
     static = sys.modules.get("staticgrad.static.session")
     if static is not None and isinstance(what, static.Session):
         return max(what.plans, key=lambda plan: len(plan.instructions), default=None)
     return None
+
+
+def compiled_function(what: Any) -> CompiledFunction[..., Any] | None:
+    """The compiled function that it is, or, as a compiled module, calls; None for anything else."""
+    tracing = sys.modules.get("staticgrad.tracing.function")
+    made = getattr(what, "forward", what) if hasattr(what, "_orig_mod") else what
+    return made if tracing is not None and isinstance(made, tracing.CompiledFunction) else None
 
 
 def plan_meant(

@@ -1,11 +1,10 @@
-"""PyTorch's arguments of `compile`, and modules under it."""
+"""PyTorch's arguments of `compile`."""
 
 from __future__ import annotations
 
 import pytest
 
 import staticgrad as sg
-from staticgrad import nn, optim
 
 
 @pytest.mark.parametrize(
@@ -36,21 +35,6 @@ def test_arguments(decorate):
 def test_refused_arguments(settings, text):
     with pytest.raises(sg.ArgumentError, match=text):
         sg.compile(lambda x: x, **settings)
-
-
-def test_modules():
-    model = sg.compile(nn.Sequential(nn.Linear(3, 2), nn.Dropout()))
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
-    model.eval()
-    assert not model.training
-    model(sg.ones(1, 3)).sum().backward()
-    optimizer.step()
-    assert model._orig_mod[0].bias.grad.tolist() == [1, 1]
-    assert list(model.state_dict()) == ["0.weight", "0.bias"]
-    model.scale = 2
-    assert model._orig_mod.scale == 2
-    with pytest.raises(AttributeError):
-        model.missing  # noqa: B018
 
 
 def test_prints_without_a_cut(capsys):

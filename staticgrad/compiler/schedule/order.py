@@ -77,8 +77,14 @@ def schedule(
     position = {node: i for i, node in enumerate(graph.nodes)}
     units, constants = _units(graph, groups, sums, layouts, position)
     maker = {node: unit for unit in units for node in unit.makes}
+    known = set(constants)
     for unit in units:
-        unit.after |= {maker[base] for base in unit.reads if base in maker and maker[base] is not unit}
+        for base in unit.reads:
+            if base in maker:
+                unit.after.add(maker[base])
+            elif not base.op.leaf and base not in known:
+                raise AssertionError(f"no unit computes {base.op.name} {base.type}, which {unit} reads")
+        unit.after.discard(unit)
     place: dict[Node, Node] = {}
     notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
     saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)

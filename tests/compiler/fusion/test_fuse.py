@@ -121,6 +121,17 @@ def test_a_value_is_computed_again_where_a_copy_of_its_reader_is():
     b.check(first, second)
 
 
+def test_a_value_stays_stored_for_kernels_that_compute_its_reader_again():
+    b = Bench()
+    x, z = b.feed(4, 5), b.feed(4, 5)
+    begun = F.tanh(x)  # the kernel of `reader` begins before that of `cheap`
+    cheap = z * 2
+    between = begun + on_host(F.exp(cheap), 0)
+    reader = between + cheap
+    plan = b.check(F.exp(on_host(between, 0)) * reader)
+    assert "cheap: computed again rather than stored" in str(reasons(plan, True))
+
+
 def test_dear_values_are_stored():
     b = Bench()
     x = b.feed(4, 5)
