@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..tracing.function import AnyCompiled
 
 PICTURES = (".svg", ".png", ".pdf")
 FONT: dict[str, Any] = {"family": "monospace", "fontsize": 7.5, "va": "center_baseline", "parse_math": False}

@@ -37,6 +37,8 @@ PATIENCE = 2.0
 """Seconds of compiling after which a terminal shows the progress."""
 TICK = 0.5
 """Seconds between two lines of progress."""
+LIMIT = 300.0
+"""Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
 GRACE = 0.5
 """Seconds in which the status of a process arrives after the end of what it writes."""
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
@@ -95,10 +97,14 @@ class Worker:
             rest = rest[self.process.stdin.write(rest) :]
 
     def do(self, job: Job, tick: Callable[[], None]) -> None:
-        """Do a job, and call `tick` meanwhile. Raises OSError or ValueError when the worker ends, or writes something else."""
+        """Do a job, and call `tick` meanwhile. Raises OSError or ValueError when the worker ends, writes something
+        else, or gives no answer in time."""
         self.send({"kind": job.kind, "text": job.text, "environment": _environment()})
+        until = time.monotonic() + LIMIT
         while not self.ready.poll(TICK * 1000):
             tick()
+            if time.monotonic() > until:
+                raise TimeoutError
         answer = json.loads(self.answers.readline())
         content = self.answers.read(answer["size"])
         if len(content) != answer["size"]:
@@ -113,8 +119,11 @@ class Worker:
         self._close()
         self.process.wait()
 
-    def failed(self) -> str:
+    def failed(self, error: Exception) -> str:
         """End the process after an error of `do`; what happened to it, in words."""
+        if isinstance(error, TimeoutError):
+            self.end()
+            return f"a worker that compiles gave no answer in {LIMIT:g} s"
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE)
         status = self.process.returncode
@@ -218,9 +227,9 @@ class Pool:
         while not failed and (job := self._next()) is not None:
             try:
                 worker.do(job, self._show)
-            except (OSError, ValueError, EOFError):
+            except (OSError, ValueError, EOFError) as error:
                 failed = True
-                job.error = worker.failed()
+                job.error = worker.failed(error)
             with self.changed:
                 self.idle += 1
                 self._finish(job)

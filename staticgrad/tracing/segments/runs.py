@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,18 +25,51 @@ MOST = 64
 
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
     """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
-    out, text = sys.stdout, io.StringIO()
-    sys.stdout = text
+    held = HeldOutput(sys.stdout)
+    sys.stdout = held  # type: ignore[assignment]
     try:
         result = run(work)
     except StaticgradError:
-        text = io.StringIO()
+        held.text.clear()
         raise
     finally:
-        if sys.stdout is text or sys.stdout.__class__ is io.StringIO:
-            sys.stdout = out
-        out.write(text.getvalue())
+        held.end()
     return result
+
+
+class HeldOutput:
+    """Standard output that holds back what one thread writes; what others write goes on to `out`."""
+
+    def __init__(self, out: Any):
+        self.out, self.thread = out, threading.get_ident()
+        self.text: list[str] = []
+        self.ended = False
+
+    def write(self, text: str) -> int:
+        if self.ended or threading.get_ident() != self.thread:
+            written: int = self.out.write(text)
+            return written
+        self.text.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if self.ended or threading.get_ident() != self.thread:
+            self.out.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.out, name)
+
+    def end(self) -> None:
+        """Write what was held. Another thread that traces may have put its own in front of this one, which then stays there
+        and holds nothing."""
+        self.ended = True
+        if sys.stdout is self:
+            out = self.out
+            while isinstance(out, HeldOutput) and out.ended:
+                out = out.out
+            sys.stdout = out
+        if self.text:
+            self.out.write("".join(self.text))
 
 
 class SegmentedRuns:

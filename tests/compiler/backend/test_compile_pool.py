@@ -84,3 +84,15 @@ def test_jobs_are_over_where_no_worker_can_be_started(monkeypatch: pytest.Monkey
         pool.submit(job)
     pool.wait(jobs)
     assert [job.error for job in jobs] == ["no process can be started to compile: no processes"] * 2
+
+
+def test_a_worker_that_gives_no_answer_is_ended(monkeypatch: pytest.MonkeyPatch):
+    """The job is over without a result, and the process that wants the code compiles it."""
+    monkeypatch.setattr(compile_pool, "START", "import time; time.sleep(1000)")
+    for name, seconds in (("LIMIT", 0.1), ("TICK", 0.05), ("IDLE", 0.0), ("GRACE", 0.0)):
+        monkeypatch.setattr(compile_pool, name, seconds)
+    pool, job = Pool(1), Job("kernels", "x")
+    pool.submit(job)
+    pool.wait([job])
+    assert job.error == "a worker that compiles gave no answer in 0.1 s"
+    assert not pool.workers

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 
 import pytest
 
@@ -69,3 +71,16 @@ def test_prints_of_a_trace_are_not_repeated(capsys):
 
     assert step(sg.tensor(1.0)) == 1
     assert capsys.readouterr().out == "once\n"
+
+
+def test_what_other_threads_print_during_a_trace_goes_through(capsys):
+    def step(x):
+        print("held")
+        other = threading.Thread(target=print, args=("through",))
+        other.start()
+        other.join()
+        return x * 2 if x.sum() > 0 else x
+
+    sg.compile(step)(sg.ones(3))
+    assert capsys.readouterr().out == "through\n" + "held\nthrough\n"
+    assert not isinstance(sys.stdout, runs.HeldOutput)
