@@ -12,7 +12,8 @@ from ...errors import ArgumentError, GraphError, UnknownExtentError
 from ...nn import Module, Parameter
 from ...operators import Symbol, frontends, state
 from ...ops.control.subgraph_tracing import symbol
-from ...ops.deferred import Definition, defer, value_of
+from ...ops.deferred import Definition, defer
+from ...ops.known_values import value_of
 from .reading import Block, Parser, Step, all_steps, parsed
 from .records import Call
 
