@@ -93,7 +93,7 @@ class Operands:
             flat = split_strides(seen, shape, ROW, self.domain, self.layouts)
             assert flat is not None
             extents, strides, column = flat
-        row = self.rows(extents, strides, (seen,))
+        row = self.rows(extents, strides, (seen, shape, kind))  # it may be read as a row and broadcast, too
         return pointer, row, None if column == 0 else self.times(COLUMN_J, column, ("stride", column, seen))
 
     def rows(self, extents: Sequence[int], strides: Sequence[int], key: tuple[Any, ...]) -> Expr | None:

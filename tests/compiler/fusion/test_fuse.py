@@ -132,6 +132,14 @@ def test_a_value_stays_stored_for_kernels_that_compute_its_reader_again():
     assert "cheap: computed again rather than stored" in str(reasons(plan, True))
 
 
+def test_a_value_is_read_per_row_and_broadcast():
+    """Both sums are over 12 rows. The first one reads a row's element of the transposed operand, the second one its rows."""
+    b = Bench()
+    x, y = b.feed(3, 4), b.feed(3, 4, 3)
+    plan = b.check(F.sum(F.sin(x.T)) + F.sum(F.sin(x.T * y * y)))
+    assert len(ops_of(plan)) == 1
+
+
 def test_dear_values_are_stored():
     b = Bench()
     x = b.feed(4, 5)
