@@ -95,9 +95,13 @@ class Saver:
         self._kept = [(known, at) for known, at in self._kept if known != path] + [(path, time.time())]
         if write_meta_graph:
             self._write_meta(f"{path}.{meta_graph_suffix}")
-        self._delete_old(meta_graph_suffix)
+        old = self._too_many()
         if write_state:
             _write_state(folder, path, self.last_checkpoints, latest_filename)
+        for other in old:  # last: until here the state file may name them
+            for file in (other + SUFFIX, f"{other}.{meta_graph_suffix}"):
+                with suppress(FileNotFoundError):
+                    os.remove(file)
         return path
 
     def _write_meta(self, path: str) -> None:
@@ -132,16 +136,16 @@ class Saver:
         """`set_last_checkpoints` of those that exist."""
         self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
 
-    def _delete_old(self, suffix: str) -> None:
+    def _too_many(self) -> list[str]:
+        """The checkpoints to delete, of which the saver knows no longer."""
+        gone = []
         while self._keep and len(self._kept) > self._keep:
             path, at = self._kept.pop(0)
             if at > self._next:
                 self._next += self._hours * 3600
-                continue
-            with suppress(FileNotFoundError):
-                os.remove(path + SUFFIX)
-            with suppress(FileNotFoundError):
-                os.remove(f"{path}.{suffix}")
+            else:
+                gone.append(path)
+        return gone
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables their values of a checkpoint. The file is checked first: no variable changes when it is damaged
