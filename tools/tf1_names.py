@@ -30,6 +30,7 @@ REFUSED = {
             "deserialize_",
             "as_string",
             "reduce_join",
+            "match_filenames",
             "matching_files",
             "TFRecord",
             "TextLine",

@@ -329,6 +329,10 @@ class Graph(static.Graph):
         """Refuse to fetch the operation's results."""
         self._unfetched.add(op.node)
 
+    def num_operations(self) -> int:
+        """How many operations the program wrote."""
+        return len(self.get_operations())
+
     @property
     def version(self) -> int:
         """The number of nodes: it grows with the graph."""

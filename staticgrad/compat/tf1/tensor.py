@@ -120,6 +120,12 @@ class Operation:
         where = self._node.where
         return [] if where is None else [(where.file, where.line, "", where.text)]
 
+    device = ""
+
+    def values(self) -> list[Tensor]:
+        """Its results."""
+        return self.outputs
+
     def get_attr(self, name: str) -> Any:
         """Raises ValueError for an attribute that the operation does not have."""
         if name not in self._node.attrs:
@@ -187,6 +193,16 @@ class Handle:
             with using(self.graph):
                 node = narrowed(self.symbol, TensorType(tuple(merged.as_list()), self.node.type.dtype)).node
             self.graph.replace(self, node)
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of axes; None where it is unknown."""
+        return self.shape.ndims
+
+    @property
+    def device(self) -> str:
+        """Empty: nothing is placed by hand."""
+        return ""
 
     @property
     def value_index(self) -> int:

@@ -114,6 +114,18 @@ class Variable(Handle):
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         return assign_sub(self, delta, name=name)
 
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """Rows at the indices."""
+        from .arrays import gather
+
+        return gather(self, indices, name=name)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """Slices at index vectors, the last axis of `indices`."""
+        from .gathering import gather_nd
+
+        return gather_nd(self, indices, name=name)
+
     def __iter__(self) -> Any:
         raise TypeError("'Variable' object is not iterable.")
 

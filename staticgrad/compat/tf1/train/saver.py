@@ -223,6 +223,30 @@ class CheckpointState:
         self.model_checkpoint_path, self.all_model_checkpoint_paths = latest, paths
 
 
+def generate_checkpoint_state_proto(
+    save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: list[str] | None = None,
+    all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
+) -> CheckpointState:  # fmt: skip
+    """A state in which paths in `save_dir` are relative to it."""
+    paths = [*(all_model_checkpoint_paths or [])]
+    if model_checkpoint_path not in paths:
+        paths.append(model_checkpoint_path)
+    if not os.path.isabs(save_dir):
+        return CheckpointState(os.path.relpath(model_checkpoint_path, save_dir), [os.path.relpath(p, save_dir) for p in paths])
+    return CheckpointState(model_checkpoint_path, paths)
+
+
+def update_checkpoint_state(
+    save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: list[str] | None = None,
+    latest_filename: str | None = None, all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
+) -> None:  # fmt: skip
+    """Write the file `checkpoint` of a folder."""
+    paths = [*(all_model_checkpoint_paths or [])]
+    if model_checkpoint_path not in paths:
+        paths.append(model_checkpoint_path)
+    _write_state(save_dir, model_checkpoint_path, paths, latest_filename)
+
+
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """What the file `checkpoint` of a folder says; None without one."""
     try:
@@ -240,3 +264,9 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     """The newest checkpoint of a folder; None where there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     return state.model_checkpoint_path if state and checkpoint_exists(state.model_checkpoint_path) else None
+
+
+PUBLIC = (
+    "Saver", "checkpoint_exists", "generate_checkpoint_state_proto", "get_checkpoint_state", "latest_checkpoint",
+    "update_checkpoint_state",
+)  # fmt: skip
