@@ -89,7 +89,17 @@ REFUSED = {
         "write dense or sparse tensors, and tf.Variable with assign_add",
     ),
     "several machines": (
-        ("Server", "Cluster", "replica_", "SyncReplicas", "Supervisor", "JobDef", "WorkerSession", "ParameterServer"),
+        (
+            "Server",
+            "Cluster",
+            "create_local_cluster",
+            "replica_",
+            "SyncReplicas",
+            "Supervisor",
+            "JobDef",
+            "WorkerSession",
+            "ParameterServer",
+        ),
         "one machine, one process",
     ),
     "eager mode and functions of TensorFlow 2": (
@@ -135,6 +145,7 @@ REFUSED_NAMES = {
             "SequenceExample",
             "SaverDef",
             "VocabInfo",
+            "get_summary_description",
         ),
         "graphs are saved as JSON, values as safetensors, and arrays are NumPy's",
     ),

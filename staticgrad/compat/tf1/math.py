@@ -226,6 +226,15 @@ def matmul(
     )
 
 
+@operation("MatMul", "SparseMatMul")
+def sparse_matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
+) -> Any:
+    """The product of two matrices, of which many elements may be 0."""
+    a, b = pair(a, b, "SparseMatMul")
+    return F.matmul(F.swapaxes(a, -1, -2) if transpose_a else a, F.swapaxes(b, -1, -2) if transpose_b else b)
+
+
 @operation("Tensordot")
 def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """The sum over `axes` of both: an integer (the last of a, the first of b), or two lists of axes."""
