@@ -95,6 +95,7 @@ from .graph import (
     reset_default_graph,
     set_random_seed,
 )
+from .handles import Operation, Tensor
 from .initializers import (
     constant_initializer,
     glorot_normal_initializer,
@@ -119,7 +120,6 @@ from .session import (
     get_default_session,
 )
 from .shapes import Dimension, TensorShape
-from .tensor import Operation, Tensor
 from .tensor_array import TensorArray
 from .variables import (
     Variable,

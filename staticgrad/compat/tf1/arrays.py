@@ -18,8 +18,9 @@ from ...static.inputs import placeholder_of
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .graph import get_default_graph
+from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, Handle, array_of, known, operation, pair, symbols, tensor
+from .tensor import SIZES, array_of, known, operation, pair, symbols, tensor
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
@@ -410,7 +411,7 @@ def embedding_lookup(
         return rows
     from .math import clip_by_norm
 
-    graph, first = rows.graph, tensor(ids).ndim
+    graph, first = get_default_graph(), tensor(ids).ndim
     return clip_by_norm(graph.handle(rows.node), max_norm, axes=list(range(first, rows.ndim))).symbol
 
 

@@ -13,8 +13,9 @@ from ...ops.deferred import narrowed
 from ...static.graphs import using
 from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
+from .handles import Handle, Operation
 from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
-from .tensor import Handle, Operation, graph_of, handles, operation, put_off_function, symbols, tensor
+from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:

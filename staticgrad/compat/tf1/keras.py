@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import arrays, initializers, layers, math, nn
+from .handles import Handle
 from .layer import Layer, leaves
-from .tensor import Handle
 
 ACTIVATIONS: dict[str, Any] = {
     **{name: getattr(nn, name) for name in ("elu", "relu", "selu", "softmax", "softplus", "softsign", "swish")},

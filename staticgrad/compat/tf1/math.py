@@ -15,7 +15,7 @@ from .clipping import clip_by_norm as clip_by_norm
 from .clipping import clip_by_value as clip_by_value
 from .clipping import global_norm as global_norm
 from .dtypes import as_dtype
-from .reductions import REDUCED
+from .reductions import REDUCED as REDUCED
 from .reductions import argmax as argmax
 from .reductions import argmin as argmin
 from .reductions import count_nonzero as count_nonzero

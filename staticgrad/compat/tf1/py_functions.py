@@ -20,7 +20,8 @@ from .custom_gradients import overridden
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError
 from .graph import Graph
-from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
+from .handles import Handle, Operation
+from .tensor import graph_of, handles, operation, symbols, tensor
 
 CLASSES: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     ((ValueError, InvalidArgumentError)), (TypeError, InvalidArgumentError), (StopIteration, OutOfRangeError),

@@ -18,6 +18,7 @@ from . import arrays
 from .dtypes import as_dtype
 from .elements import get_static_value
 from .gathering import FOLDS, SEGMENTS, _positions, boolean_mask, gather_nd, where_true
+from .handles import Handle
 from .math import add as dense_add  # type: ignore[attr-defined]
 from .math import logical_or, reduce_all  # type: ignore[attr-defined]
 from .math import maximum as dense_maximum  # type: ignore[attr-defined]
@@ -37,7 +38,7 @@ from .sparse_tensor import (
     sparse_to_dense,
     to_dense,
 )
-from .tensor import Handle, extents_of, operation, tensor
+from .tensor import extents_of, operation, tensor
 
 # products and reductions ----------------------------------------------------------------------------------------------
 

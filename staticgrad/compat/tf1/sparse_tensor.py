@@ -82,7 +82,7 @@ class SparseTensor:
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        from .tensor import evaluate
+        from .handles import evaluate
 
         return evaluate(self, feed_dict, session)
 

@@ -16,8 +16,9 @@ from .arrays import identity
 from .control import cond, no_op
 from .errors import FailedPreconditionError
 from .graph import GraphKeys, get_default_graph, name_scope
+from .handles import Operation
 from .summary import Serialized
-from .tensor import Operation, operation, tensor
+from .tensor import operation, tensor
 from .variables import global_variables, local_variables, local_variables_initializer
 
 

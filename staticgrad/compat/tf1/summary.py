@@ -18,7 +18,8 @@ from ... import static
 from ...errors import ArgumentError
 from ...static.graphs import using
 from .graph import Graph, GraphKeys, get_default_graph
-from .tensor import Handle, tensor
+from .handles import Handle
+from .tensor import tensor
 
 
 def _package() -> Any:

@@ -18,8 +18,8 @@ import numpy as np
 
 from .gradients import gradients
 from .graph import Graph, reset_default_graph
+from .handles import Handle, Operation
 from .session import ConfigProto, Session, get_default_session
-from .tensor import Handle, Operation
 
 
 class TestCase(unittest.TestCase):
@@ -72,7 +72,7 @@ class TestCase(unittest.TestCase):
         """The values of tensors in the default session, or in a session of this test."""
         default = get_default_session()
         if default is not None:
-            from .tensor import evaluate
+            from .handles import evaluate
 
             return evaluate(tensors)
         with self.cached_session() as session:

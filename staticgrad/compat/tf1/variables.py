@@ -11,7 +11,8 @@ from ... import static
 from ...operators import Symbol
 from ...static.graphs import using
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .tensor import MOVED, Handle, Operation, operation, symbols, tensor
+from .handles import MOVED, Handle, Operation
+from .tensor import operation, symbols, tensor
 
 
 class Variable(Handle):

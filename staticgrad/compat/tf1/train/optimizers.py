@@ -15,8 +15,9 @@ from ..arrays import zeros_like
 from ..dtypes import float32
 from ..gradients import gradients
 from ..graph import GraphKeys, get_default_graph
+from ..handles import Handle, Operation
 from ..indexed_slices import IndexedSlices, rows_once
-from ..tensor import Handle, Operation, tensor
+from ..tensor import tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
 

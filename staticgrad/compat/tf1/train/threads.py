@@ -12,8 +12,8 @@ from .... import static
 from ....static.defaults import get_default_session
 from ..errors import CancelledError, OutOfRangeError
 from ..graph import GraphKeys, get_default_graph
+from ..handles import Operation
 from ..queues import QueueBase
-from ..tensor import Operation
 
 
 class Coordinator:
