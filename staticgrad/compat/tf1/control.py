@@ -30,7 +30,16 @@ def _body(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the dialect as one on symbols, whose plain results are constants."""
 
     def call(*args: Any) -> Any:
-        return _tensors(fn(*handles(get_default_graph(), args)))
+        graph = get_default_graph()
+        before = set(graph.undeclared)
+        found = _tensors(fn(*handles(graph, args)))
+        for node in set(graph.undeclared) - before:
+            del graph.undeclared[node]
+            raise NotImplementedError(
+                f"{graph.name_of(node)}: the result of py_func in the body of a loop or branch needs a known shape: call its "
+                "set_shape before it is used"
+            )
+        return found
 
     return call
 

@@ -91,6 +91,8 @@ class Graph(static.Graph):
         """How often each variable scope was entered since the one around it was closed."""
         self.growth_told = False
         """Whether a session has warned that the graph grows between runs."""
+        self.undeclared: dict[Node, Callable[[TensorType], Node]] = {}
+        """Calls of Python in bodies whose results have no shape yet: what makes the node once they are given one."""
         self.effects: dict[Node, Node] = {}
         """By the node of an operation that is fetched: the one that runs it and has no value."""
         self._unfed: set[Node] = set()

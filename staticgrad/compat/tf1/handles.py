@@ -180,8 +180,10 @@ class Handle:
         does not agree with those that are known."""
         merged = self.shape.merge_with(shape)
         if merged != self.shape and merged.dims is not None:
+            kind = TensorType(tuple(merged.as_list()), self.node.type.dtype)
             with using(self.graph):
-                node = narrowed(self.symbol, TensorType(tuple(merged.as_list()), self.node.type.dtype)).node
+                declare = self.graph.undeclared.pop(self.node, None) if kind.static else None
+                node = narrowed(self.symbol, kind).node if declare is None else declare(kind)
             self.graph.replace(self, node)
 
     @property

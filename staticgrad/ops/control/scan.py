@@ -35,7 +35,8 @@ def scan(
     fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
     both nested tuples, lists or dicts of tensors, like y. The carry keeps its structure, shapes and dtypes. length: the
     number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
-    checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
+    In a graph, fn may assign to variables: each iteration sees the values of the one before, and the variables have those of
+    the last one. checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
 
     fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
     sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
