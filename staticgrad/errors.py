@@ -256,6 +256,10 @@ class FeedError(StaticgradError, ValueError):
     """
 
 
+class MissingFeedError(FeedError):
+    """A placeholder that a run needs is not fed."""
+
+
 class UninitializedError(StaticgradError, RuntimeError):
     """A variable is read before it has a value in this session.
 

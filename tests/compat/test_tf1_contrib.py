@@ -176,3 +176,26 @@ def test_beam_search_finds_what_a_search_of_all_sequences_finds():
             assert not ids[len(sequence) :, b, k].any()
             assert lengths[b, k] == len(sequence)
             assert scores[b, k] == pytest.approx(probability(state, sequence), rel=1e-4)
+
+
+def test_sparse_placeholders_of_any_rank():
+    x = tf.sparse_placeholder(tf.float32)
+    fetches = [tf.sparse_tensor_to_dense(x), tf.sparse_reduce_sum(x, 1), tf.sparse_reshape(x, [4, 3]).indices]
+    with pytest.raises(ValueError, match="the number of axes is needed here"):
+        tf.sparse_transpose(x)
+    with tf.Session() as session:
+        dense, sums, places = session.run(fetches, {x: tf.SparseTensorValue([[0, 1], [2, 3]], np.array([1, 2], "f4"), [3, 4])})
+    np.testing.assert_array_equal(dense, [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2]])
+    np.testing.assert_array_equal(sums, [1, 0, 2])
+    np.testing.assert_array_equal(places, [[0, 1], [3, 2]])
+
+
+def test_a_case_without_a_default():
+    n = tf.placeholder(tf.int32, [])
+    chosen = tf.case([(n < 1, lambda: tf.constant(1.0)), (n < 2, lambda: tf.constant(2.0))])
+    with tf.Session() as session:
+        assert [session.run(chosen, {n: k}) for k in (0, 1)] == [1, 2]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="None of the conditions"):
+            session.run(chosen, {n: 5})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+            session.run(chosen)

@@ -84,7 +84,7 @@ def stop_gradient(input: Any) -> Any:
     return F.stop_gradient(tensor(input))
 
 
-def _extents(shape: Any, dtype: np.dtype) -> TensorType:
+def type_of_shape(shape: Any, dtype: np.dtype) -> TensorType:
     """The type of a tensor of a shape, of which some extents are known."""
     items = shape
     if isinstance(shape, Symbol):
@@ -100,7 +100,7 @@ def _filled(value: float, shape: Any, dtype: Any) -> Any:
 
 
 def _filled_type(shape: Any, dtype: Any = np.float32) -> TensorType:
-    return _extents(shape, as_dtype(dtype).numpy)
+    return type_of_shape(shape, as_dtype(dtype).numpy)
 
 
 @operation("zeros", "Const", types=_filled_type)
@@ -113,7 +113,7 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(1, shape, dtype)
 
 
-@operation("Fill", types=lambda dims, value: _extents(dims, tensor(value).dtype))
+@operation("Fill", types=lambda dims, value: type_of_shape(dims, tensor(value).dtype))
 def fill(dims: Any, value: Any) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
     return F.broadcast_to(tensor(value), known_extents(dims))
@@ -156,7 +156,7 @@ def linspace(start: float, stop: float, num: int) -> Any:
 
 def _reshaped(tensor_: Any, shape: Any) -> TensorType:
     """The type of a reshape, of which some extents are known."""
-    return _extents(shape, tensor(tensor_).dtype)
+    return type_of_shape(shape, tensor(tensor_).dtype)
 
 
 @operation("Reshape", types=_reshaped)

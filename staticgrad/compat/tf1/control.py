@@ -91,14 +91,37 @@ def _scalar(pred: Any) -> Any:
 
 def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False,
          name: str = "case") -> Any:  # fmt: skip
-    """The result of the first function whose condition holds, else that of `default`. Raises ValueError without one."""
+    """The result of the first function whose condition holds, else that of `default`; without one a run in
+    which none holds raises InvalidArgumentError."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
-    if default is None:
-        raise ValueError("case: give a default: a run where no condition holds needs a value")
+    if not pairs:
+        raise ValueError("case: pred_fn_pairs has to have an entry")
     result = default
+    if result is None:
+        result = _asserted(*pairs.pop())
     for pred, fn in reversed(pairs):
         result = _else(pred, fn, result, name)
     return result()
+
+
+def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
+    """The last function of a `case` without a default: a run in which its condition does not hold either raises an error."""
+
+    def call() -> Any:
+        from .py_functions import Assert
+
+        text = "None of the conditions evaluated as True, and there is no default"
+        with control_dependencies([Assert(pred, [text])]):
+            return _tensors_after(fn())
+
+    return call
+
+
+def _tensors_after(value: Any) -> Any:
+    """The tensors of a nest, computed here."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_tensors_after(item) for item in value)
+    return _after(value)
 
 
 def _else(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:

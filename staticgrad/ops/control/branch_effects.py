@@ -41,7 +41,7 @@ def effects_of(
     def before(node: Node) -> list[Node]:
         return [p for p in node.parents if p in inner]
 
-    effects = found.intersection(reached(results, before))
+    effects = found & set(reached(results, before))
     idle = found - effects
     for node in added:
         if any(p in idle for p in node.parents):
