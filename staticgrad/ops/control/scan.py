@@ -35,13 +35,12 @@ def scan(
     fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
     both nested tuples, lists or dicts of tensors, like y. The carry keeps its structure, shapes and dtypes. length: the
     number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
-    In a graph, fn may assign to variables: each iteration sees the values of the one before, and the variables have those of
-    the last one. checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
+    checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
 
     fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
-    sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
-    iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
-    carries, and for xs of different lengths.
+    sees those of its iteration. In a graph it may assign to variables, too. There a scan is one node, whose time to
+    compile does not depend on the number of iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and
+    ArgumentError for a body that changes what it carries, and for xs of different lengths.
 
     Examples:
         >>> total, sums = sg.scan(lambda carry, x: (carry + x, carry + x), sg.tensor(0.0), sg.tensor([1.0, 2.0, 3.0]))
