@@ -257,7 +257,11 @@ class FeedError(StaticgradError, ValueError):
 
 
 class MissingFeedError(FeedError):
-    """A placeholder that a run needs is not fed."""
+    """A placeholder that a run needs is not fed.
+
+    broken:  sess.run(y)                 # y needs the placeholder x
+    fixed:   sess.run(y, {x: value})
+    """
 
 
 class UninitializedError(StaticgradError, RuntimeError):
