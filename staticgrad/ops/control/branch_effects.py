@@ -41,7 +41,8 @@ def effects_of(
     def before(node: Node) -> list[Node]:
         return [p for p in node.parents if p in inner]
 
-    effects = found & set(reached(results, before))
+    waited: list[Node] = list(reached(results, before))
+    effects = found.intersection(waited)
     idle = found - effects
     for node in added:
         if any(p in idle for p in node.parents):
