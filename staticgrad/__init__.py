@@ -69,6 +69,7 @@ from .errors import (
     GraphError,
     IndexRangeError,
     LinAlgError,
+    MissingFeedError,
     OutOfMemoryError,
     ShapeError,
     StaticgradError,
@@ -333,6 +334,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "AnomalyError", "ArgumentError", "AxisError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
     "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator",
+    "MissingFeedError",
     "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor",
     "Operation", "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor",
     "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__",

@@ -256,6 +256,14 @@ class FeedError(StaticgradError, ValueError):
     """
 
 
+class MissingFeedError(FeedError):
+    """A placeholder that a run needs is not fed.
+
+    broken:  sess.run(y)                 # y needs the placeholder x
+    fixed:   sess.run(y, {x: value})
+    """
+
+
 class UninitializedError(StaticgradError, RuntimeError):
     """A variable is read before it has a value in this session.
 

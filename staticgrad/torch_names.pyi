@@ -1367,9 +1367,9 @@ def scan(
     checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
 
     fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
-    sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
-    iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
-    carries, and for xs of different lengths.
+    sees those of its iteration. In a graph it may assign to variables, too. There a scan is one node, whose time to
+    compile does not depend on the number of iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and
+    ArgumentError for a body that changes what it carries, and for xs of different lengths.
 
     Examples:
         >>> total, sums = sg.scan(lambda carry, x: (carry + x, carry + x), sg.tensor(0.0), sg.tensor([1.0, 2.0, 3.0]))

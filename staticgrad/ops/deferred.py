@@ -292,6 +292,8 @@ GUESSES = 12
 draw each of them."""
 EXTENTS = (12, 24)
 """Guesses at unknown extents: divisible by the numbers that programs divide by."""
+SMALL = 2
+"""All unknown extents in the last guess: smaller than most of what is known, as that may decide, too."""
 VALUES = (1, 2, 0, 3, -1)
 """Guesses at unknown values of tensors."""
 RANKS = (2, 1, 3, 4, 0)
@@ -315,6 +317,8 @@ class _Guess:
         self.values = Values()
 
     def _one(self, choices: Sequence[int]) -> int:
+        if choices is EXTENTS and self.number == GUESSES - 1:
+            return SMALL
         return choices[self.number] if self.number < 2 else self.random.choice(choices)
 
     def __call__(self, node: Node) -> Node | None:

@@ -14,7 +14,7 @@ from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
-from ..errors import FeedError, GraphError, StaticgradError, UninitializedError
+from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
 from ..types import UnrankedType, shape_text
@@ -312,7 +312,7 @@ def _unfed(needs: Sequence[Node]) -> FeedError:
     first = needs[0]
     more = ", ".join(f"'{n.name or n.op.name}'" for n in needs[1:])
     shape = "" if isinstance(first.type, UnrankedType) else f" and shape {shape_text(first.type.shape)}"
-    return FeedError(
+    return MissingFeedError(
         f"You must feed a value for placeholder tensor '{first.name or first.op.name}' with dtype {first.type.dtype}{shape}",
         *origin(first),
         *([f"and for {more}"] if more else []),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,63 @@ def test_sparse_placeholders_are_fed_triples():
         np.testing.assert_array_equal(again.values, value.values)
         larger = session.run(dense, {x: (np.array([[2, 0]]), np.array([1.0], "f4"), np.array([3, 4]))})
         assert larger.shape == (3, 4)
+
+
+def test_beam_search_finds_what_a_search_of_all_sequences_finds():
+    """As many beams as there are sequences: the best ones, ended by 0, in order."""
+    random = np.random.RandomState(0)
+    table, recurrent, out = (random.randn(*shape).astype("f4") for shape in ((5, 3), (6, 3), (3, 5)))
+    starts = random.randn(2, 3).astype("f4")
+
+    def cell(x, h):
+        y = tf.tanh(tf.matmul(tf.concat([x, h], 1), recurrent))
+        return y, y
+
+    def probability(state, sequence):
+        token, total = 1, 0.0
+        for word in sequence:
+            state = np.tanh(np.concatenate([table[token], state]) @ recurrent)
+            logits = state @ out
+            total += logits[word] - np.log(np.exp(logits).sum())
+            token = word
+        return total
+
+    rows = tf.placeholder(tf.float32, [None, 3])
+    decoder = seq2seq.BeamSearchDecoder(
+        cell, tf.constant(table), tf.fill([tf.shape(rows)[0]], 1), 0, seq2seq.tile_batch(rows, 16), 16,
+        output_layer=lambda x: tf.matmul(x, tf.constant(out)),
+    )  # fmt: skip
+    decoded, last, _ = seq2seq.dynamic_decode(decoder, maximum_iterations=3, output_time_major=True)
+    with tf.Session() as session:
+        ids, scores, lengths = session.run([decoded.predicted_ids, last.log_probs, last.lengths], {rows: starts})
+    every = {s[: s.index(0) + 1] if 0 in s else s for s in itertools.product(range(5), repeat=3)}
+    for b, state in enumerate(starts):
+        best = sorted(every, key=lambda s, state=state: -probability(state, s))[:3]
+        for k, sequence in enumerate(best):
+            assert tuple(ids[: len(sequence), b, k]) == sequence
+            assert not ids[len(sequence) :, b, k].any()
+            assert lengths[b, k] == len(sequence)
+            assert scores[b, k] == pytest.approx(probability(state, sequence), rel=1e-4)
+
+
+def test_sparse_placeholders_of_any_rank():
+    x = tf.sparse_placeholder(tf.float32)
+    fetches = [tf.sparse_tensor_to_dense(x), tf.sparse_reduce_sum(x, 1), tf.sparse_reshape(x, [4, 3]).indices]
+    with pytest.raises(ValueError, match="the number of axes is needed here"):
+        tf.sparse_transpose(x)
+    with tf.Session() as session:
+        dense, sums, places = session.run(fetches, {x: tf.SparseTensorValue([[0, 1], [2, 3]], np.array([1, 2], "f4"), [3, 4])})
+    np.testing.assert_array_equal(dense, [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2]])
+    np.testing.assert_array_equal(sums, [1, 0, 2])
+    np.testing.assert_array_equal(places, [[0, 1], [3, 2]])
+
+
+def test_a_case_without_a_default():
+    n = tf.placeholder(tf.int32, [])
+    chosen = tf.case([(n < 1, lambda: tf.constant(1.0)), (n < 2, lambda: tf.constant(2.0))])
+    with tf.Session() as session:
+        assert [session.run(chosen, {n: k}) for k in (0, 1)] == [1, 2]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="None of the conditions"):
+            session.run(chosen, {n: 5})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+            session.run(chosen)

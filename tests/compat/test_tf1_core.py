@@ -35,6 +35,7 @@ SUMS = {
     "assignments_in_branches": 87,
     "assignments_in_loops": 273,
     "growing_arrays": 207.9396,
+    "python_in_bodies": 91,
     "unknown_ranks": 777.8,
     "input_pipeline": 128.9525,
     "rows_of_tables": 146.4635,

@@ -86,3 +86,22 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(program, tmp_path):
         tf.train.Saver().restore(session, str(tmp_path / "nothing"))
     with pytest.raises(ValueError, match="Parent directory"):
         tf.train.Saver().save(session, str(tmp_path / "no" / "m"))
+
+
+def test_checkpoints_of_objects(tmp_path):
+    """Variables and slots by the attributes that lead to them; the last ones of a folder stay."""
+    v, step = tf.Variable(np.zeros(3, "f4")), tf.train.get_or_create_global_step()
+    optimizer = tf.train.AdamOptimizer(0.1)
+    train = optimizer.minimize(tf.reduce_sum((v - 1.0) ** 2), global_step=step)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=v, optimizer=optimizer, step=step), str(tmp_path), 2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values = []
+        for _ in range(3):
+            session.run(train)
+            values.append(session.run([v, optimizer.get_slot(v, "m"), step]))
+            manager.save()
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "ckpt-2.safetensors", "ckpt-3.safetensors"]
+        manager.checkpoint.restore(manager.checkpoints[0]).assert_consumed().run_restore_ops()
+        for found, expected in zip(session.run([v, optimizer.get_slot(v, "m"), step]), values[1], strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -324,3 +324,54 @@ def test_regularized_optimizers_are_tensorflows(name):
     tf = pytest.importorskip("tensorflow").compat.v1
     for a, b in zip(trained(sgtf, name), trained(tf, name), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_session_of_its_own_with_listeners_and_fed_values(tmp_path):
+    told = []
+
+    class Listener(sgtf.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            told.append(global_step_value)
+
+    step, x = sgtf.train.get_or_create_global_step(), sgtf.placeholder(sgtf.float32, [])
+    hooks = [
+        sgtf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Listener()]),
+        sgtf.train.FeedFnHook(lambda: {x: 2.0}),
+        sgtf.train.StopAtStepHook(3),
+    ]
+    fetch = [sgtf.assign_add(step, 1), x]
+    with sgtf.train.SingularMonitoredSession(hooks) as session:
+        while not session.should_stop():
+            assert session.run(fetch)[1] == 2
+    assert told == [0, 2, 3]
+
+
+def test_batches_of_several_lists_and_of_chosen_elements():
+    joined = sgtf.train.batch_join([[sgtf.constant(1), sgtf.constant(2.0)], [sgtf.constant(3), sgtf.constant(4.0)]], 4)
+    chosen = sgtf.train.maybe_batch([sgtf.range(6)], sgtf.range(6) > 2, 3, enqueue_many=True)
+    with sgtf.Session() as session:
+        coordinator = sgtf.train.Coordinator()
+        threads = sgtf.train.start_queue_runners(session, coordinator)
+        (ids, values), rows = session.run([joined, chosen])
+        coordinator.request_stop()
+        coordinator.join(threads)
+    assert sorted(ids) == [1, 1, 3, 3]
+    np.testing.assert_array_equal(values, ids + 1)
+    np.testing.assert_array_equal(rows, [3, 4, 5])
+
+
+def test_layers_of_keras_take_texts():
+    layers, x = sgtf.keras.layers, sgtf.placeholder(sgtf.float32, [None, 8, 8, 1])
+    h = layers.Conv2D(4, 3, padding="same", activation="relu", kernel_initializer="he_normal")(x)
+    h = layers.BatchNormalization()(layers.MaxPooling2D()(h), training=True)
+    pooled, dense = layers.GlobalAveragePooling2D()(h), layers.Dense(3, "softmax")(layers.Flatten()(h))
+    joined = layers.Concatenate()([pooled, dense])
+    words = layers.Embedding(10, 4)(sgtf.constant([[1, 2]]))
+    with sgtf.Session() as session:
+        session.run(sgtf.global_variables_initializer())
+        found = session.run([joined, dense, words, layers.Reshape((2, -1))(h)], {x: np.ones((2, 8, 8, 1))})
+    assert [v.shape for v in found] == [(2, 7), (2, 3), (1, 2, 4), (2, 2, 32)]
+    np.testing.assert_allclose(found[1].sum(1), 1, rtol=1e-6)
+    assert [v.name for v in sgtf.trainable_variables()][:2] == ["conv2d/kernel:0", "conv2d/bias:0"]
+    with pytest.raises(ValueError, match="Unknown activation"):
+        layers.Dense(3, "rely")

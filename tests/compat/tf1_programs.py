@@ -256,6 +256,38 @@ def growing_arrays(tf):
     return found
 
 
+def python_in_bodies(tf):
+    """py_func with a declared shape, printing and checks in a loop and in a branch."""
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
+
+    def doubled(value):
+        return (value * 2 + 1).astype("f4")
+
+    def body(i, x):
+        y = tf.py_func(doubled, [x], tf.float32)
+        y.set_shape([3])
+        y = tf.Print(y, [i, y], "values: ")
+        with tf.control_dependencies([tf.Assert(tf.reduce_all(y < 100.0), [y])]):
+            return i + 1, tf.identity(y)
+
+    def called():
+        y = tf.numpy_function(lambda value: value.sum(keepdims=True), [x], tf.float32)
+        y.set_shape([1])
+        return y
+
+    _, out = tf.while_loop(lambda i, x: i < n, body, [tf.constant(0), x])
+    chosen = tf.cond(n > 2, called, lambda: tf.zeros([1]))
+    found = []
+    with tf.Session() as session:
+        for count in (3, 1):
+            found += session.run([out, chosen], {x: [1.0, 2.0, 3.0], n: count})
+        try:
+            session.run(out, {x: [1.0, 2.0, 3.0], n: 9})
+        except tf.errors.InvalidArgumentError as error:
+            found.append("assertion failed: [63 95 127]" in str(error))
+    return found
+
+
 def unknown_ranks(tf):
     """Loops and branches over a tensor whose rank only the run knows, and their gradients."""
     x = tf.placeholder(tf.float32)
@@ -371,7 +403,7 @@ PROGRAMS = {
     fn.__name__: fn
     for fn in (
         deep_q, towers, batch_norm, environment, averaged_evaluation, assignments_in_branches,
-        assignments_in_loops, growing_arrays, unknown_ranks, input_pipeline, rows_of_tables,
+        assignments_in_loops, growing_arrays, python_in_bodies, unknown_ranks, input_pipeline, rows_of_tables,
         own_gradients, feedable_iterators,
     )
 }  # fmt: skip

@@ -1,13 +1,21 @@
 """Every write of the package, disturbed: the process killed, the disk full, or Ctrl-C at each step of it.
 
 A file has its former content or the new one, whole; after an error nothing is left beside it.
+
+    python -m tests.faults.writes [--kills 200] [--seed 0]
+
+kills processes that save checkpoints one after another, at random moments, and restores the last checkpoint after each.
 """
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
+import random
 import signal
+import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +26,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad import files
+from staticgrad.compat import tf1 as tf
 from staticgrad.compiler.backend import disk_cache as disk
 from staticgrad.safetensors import load_file, save_file
 
@@ -180,7 +189,32 @@ def _kept(folder: Path) -> bool | None:
     return None if found == [None, None] else found[0] is None
 
 
+def _checkpoint(folder: Path, step: int) -> None:
+    """Save a checkpoint whose values are its step, and delete the one before."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("v", initializer=np.full(1000, float(step)))
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver(max_to_keep=1)
+        known = tf.train.get_checkpoint_state(str(folder))
+        saver.recover_last_checkpoints([] if known is None else known.all_model_checkpoint_paths)
+        saver.save(session, str(folder / "model"), global_step=step)
+
+
+def _restored(folder: Path) -> int | None:
+    """The step of the last checkpoint, whose values have to be whole."""
+    path = tf.train.latest_checkpoint(str(folder))
+    if path is None:
+        return None
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", [1000], tf.float64)
+        tf.train.Saver().restore(session, path)
+        (value,) = set(session.run(v).tolist())
+    assert path.endswith(f"-{int(value)}")
+    return int(value)
+
+
 KINDS = {
+    "checkpoint": Kind(_checkpoint, _restored),
     "tensors": Kind(_save, _load),
     "state": Kind(_save_state, _load_state),
     "dot": _text("graph.dot", sg.draw),
@@ -237,3 +271,33 @@ def _in_child(kind: Kind, place: Path, steps: Steps) -> bool:
         finally:
             os._exit(0)
     return os.waitpid(child, 0)[1] == 0
+
+
+def killed_at_random(folder: Path, kills: int, seed: int) -> int:
+    """Kill processes that save without end, and restore the last checkpoint after each; the step of the last one."""
+    moments, last = random.Random(seed), 0
+    _checkpoint(folder, 0)
+    for _ in range(kills):
+        child = os.fork()
+        if not child:
+            while True:
+                last += 1
+                _checkpoint(folder, last)
+        time.sleep(moments.uniform(0.02, 0.2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        found = _restored(folder)
+        assert found is not None
+        assert found >= last
+        last = found
+    return last
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        steps = killed_at_random(Path(place), given.kills, given.seed)
+    print(f"{given.kills} processes killed; {steps} checkpoints written; the last was whole each time")

@@ -95,6 +95,7 @@ from .graph import (
     reset_default_graph,
     set_random_seed,
 )
+from .handles import Operation, Tensor
 from .initializers import (
     constant_initializer,
     glorot_normal_initializer,
@@ -119,7 +120,6 @@ from .session import (
     get_default_session,
 )
 from .shapes import Dimension, TensorShape
-from .tensor import Operation, Tensor
 from .tensor_array import TensorArray
 from .variables import (
     Variable,
@@ -145,7 +145,8 @@ _MATH = (
     *math.UNARY, *math.BINARY, *math.REDUCED, "accumulate_n", "add_n", "argmax", "argmin", "cast",
     "clip_by_global_norm",
     "clip_by_norm",
-    "clip_by_value", "count_nonzero", "cumsum", "div", "div_no_nan", "divide", "einsum", "global_norm", "matmul", "mod",
+    "clip_by_value", "count_nonzero", "cumsum", "div", "div_no_nan", "sparse_matmul", "divide",
+    "einsum", "global_norm", "matmul", "mod",
     "clip_by_average_norm", "cumprod", "lbeta", "norm", "reduce_mean", "reduce_prod", "saturate_cast", "scalar_mul",
     "divide_no_nan", "realdiv", "tensordot", "to_double", "to_float", "to_int32", "to_int64", "truediv", *math.ALIASES,
 )  # fmt: skip

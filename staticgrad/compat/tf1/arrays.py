@@ -18,8 +18,9 @@ from ...static.inputs import placeholder_of
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .graph import get_default_graph
+from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, Handle, array_of, known, operation, pair, symbols, tensor
+from .tensor import SIZES, array_of, known, operation, pair, symbols, tensor
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
@@ -83,7 +84,7 @@ def stop_gradient(input: Any) -> Any:
     return F.stop_gradient(tensor(input))
 
 
-def _extents(shape: Any, dtype: np.dtype) -> TensorType:
+def type_of_shape(shape: Any, dtype: np.dtype) -> TensorType:
     """The type of a tensor of a shape, of which some extents are known."""
     items = shape
     if isinstance(shape, Symbol):
@@ -99,7 +100,7 @@ def _filled(value: float, shape: Any, dtype: Any) -> Any:
 
 
 def _filled_type(shape: Any, dtype: Any = np.float32) -> TensorType:
-    return _extents(shape, as_dtype(dtype).numpy)
+    return type_of_shape(shape, as_dtype(dtype).numpy)
 
 
 @operation("zeros", "Const", types=_filled_type)
@@ -112,7 +113,7 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
     return _filled(1, shape, dtype)
 
 
-@operation("Fill", types=lambda dims, value: _extents(dims, tensor(value).dtype))
+@operation("Fill", types=lambda dims, value: type_of_shape(dims, tensor(value).dtype))
 def fill(dims: Any, value: Any) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
     return F.broadcast_to(tensor(value), known_extents(dims))
@@ -155,7 +156,7 @@ def linspace(start: float, stop: float, num: int) -> Any:
 
 def _reshaped(tensor_: Any, shape: Any) -> TensorType:
     """The type of a reshape, of which some extents are known."""
-    return _extents(shape, tensor(tensor_).dtype)
+    return type_of_shape(shape, tensor(tensor_).dtype)
 
 
 @operation("Reshape", types=_reshaped)
@@ -410,7 +411,7 @@ def embedding_lookup(
         return rows
     from .math import clip_by_norm
 
-    graph, first = rows.graph, tensor(ids).ndim
+    graph, first = get_default_graph(), tensor(ids).ndim
     return clip_by_norm(graph.handle(rows.node), max_norm, axes=list(range(first, rows.ndim))).symbol
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ArgumentError
 from .graph import get_default_graph
-from .tensor import Handle
+from .handles import Handle
 
 
 def _accepted() -> None:

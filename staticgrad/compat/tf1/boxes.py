@@ -9,9 +9,10 @@ import numpy as np
 from ... import static
 from ...operators import F
 from ...types import TensorType
+from .handles import Handle
 from .image import IMAGE, ResizeMethod, _batched, _padded, _resized, _uniform
 from .nn.windows import extract_image_patches
-from .tensor import Handle, extents_of, known, operation, tensor
+from .tensor import extents_of, known, operation, tensor
 
 
 @operation("CropAndResize", sizes=frozenset({"crop_size", "extrapolation_value"}))

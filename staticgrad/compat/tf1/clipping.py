@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators import F
+from .handles import Handle
 from .reductions import reduced_axes
-from .tensor import Handle, operation, tensor
+from .tensor import operation, tensor
 
 
 @operation("clip_by_average_norm")

@@ -13,8 +13,9 @@ from ...ops.deferred import narrowed
 from ...static.graphs import using
 from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
+from .handles import Handle, Operation
 from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
-from .tensor import Handle, Operation, graph_of, handles, operation, put_off_function, symbols, tensor
+from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -29,7 +30,16 @@ def _body(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the dialect as one on symbols, whose plain results are constants."""
 
     def call(*args: Any) -> Any:
-        return _tensors(fn(*handles(get_default_graph(), args)))
+        graph = get_default_graph()
+        before = set(graph.undeclared)
+        found = _tensors(fn(*handles(graph, args)))
+        for node in set(graph.undeclared) - before:
+            del graph.undeclared[node]
+            raise NotImplementedError(
+                f"{graph.name_of(node)}: the result of py_func in the body of a loop or branch needs a known shape: call its "
+                "set_shape before it is used"
+            )
+        return found
 
     return call
 
@@ -81,14 +91,37 @@ def _scalar(pred: Any) -> Any:
 
 def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False,
          name: str = "case") -> Any:  # fmt: skip
-    """The result of the first function whose condition holds, else that of `default`. Raises ValueError without one."""
+    """The result of the first function whose condition holds, else that of `default`; without one a run in
+    which none holds raises InvalidArgumentError."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
-    if default is None:
-        raise ValueError("case: give a default: a run where no condition holds needs a value")
+    if not pairs:
+        raise ValueError("case: pred_fn_pairs has to have an entry")
     result = default
+    if result is None:
+        result = _asserted(*pairs.pop())
     for pred, fn in reversed(pairs):
         result = _else(pred, fn, result, name)
     return result()
+
+
+def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
+    """The last function of a `case` without a default: a run in which its condition does not hold either raises an error."""
+
+    def call() -> Any:
+        from .py_functions import Assert
+
+        text = "None of the conditions evaluated as True, and there is no default"
+        with control_dependencies([Assert(pred, [text])]):
+            return _tensors_after(fn())
+
+    return call
+
+
+def _tensors_after(value: Any) -> Any:
+    """The tensors of a nest, computed here."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_tensors_after(item) for item in value)
+    return _after(value)
 
 
 def _else(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:

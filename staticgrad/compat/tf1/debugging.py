@@ -15,8 +15,9 @@ from .control import no_op
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError
 from .graph import get_default_graph
+from .handles import Handle
 from .py_functions import Assert, check_numerics
-from .tensor import Handle, graph_of, operation, pair, tensor
+from .tensor import graph_of, operation, pair, tensor
 
 
 def _converted(*values: Any) -> list[Any]:

@@ -171,6 +171,7 @@ class FeedTypeError(ours.FeedError, TypeError):
 RUN = (
     (ours.UninitializedError, FailedPreconditionError),
     (ours.OutOfMemoryError, ResourceExhaustedError),
+    (ours.MissingFeedError, InvalidArgumentError),
     (ours.FeedError, FeedValueError),
     (ours.ArgumentError, InvalidArgumentError),
     (ours.ShapeError, InvalidArgumentError),

@@ -8,8 +8,9 @@ from typing import Any
 from ... import static
 from ...static.graphs import using
 from .graph import Graph
+from .handles import Handle
 from .indexed_slices import IndexedSlices, slices_of
-from .tensor import Handle, graph_of, handles, symbols
+from .tensor import graph_of, handles, symbols
 
 
 class UnconnectedGradients(enum.Enum):

@@ -91,6 +91,8 @@ class Graph(static.Graph):
         """How often each variable scope was entered since the one around it was closed."""
         self.growth_told = False
         """Whether a session has warned that the graph grows between runs."""
+        self.undeclared: dict[Node, Callable[[TensorType], Node]] = {}
+        """Calls of Python in bodies whose results have no shape yet: what makes the node once they are given one."""
         self.effects: dict[Node, Node] = {}
         """By the node of an operation that is fetched: the one that runs it and has no value."""
         self._unfed: set[Node] = set()
@@ -328,6 +330,10 @@ class Graph(static.Graph):
     def prevent_fetching(self, op: Any) -> None:
         """Refuse to fetch the operation's results."""
         self._unfetched.add(op.node)
+
+    def num_operations(self) -> int:
+        """How many operations the program wrote."""
+        return len(self.get_operations())
 
     @property
     def version(self) -> int:

@@ -12,7 +12,8 @@ from ...ir import Node
 from ...operators import F, Symbol
 from ...static.graphs import using
 from .graph import Graph
-from .tensor import Handle, Tensor, graph_of, tensor
+from .handles import Handle, Tensor
+from .tensor import graph_of, tensor
 
 
 class IndexedSlicesValue(NamedTuple):

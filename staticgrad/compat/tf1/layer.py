@@ -9,8 +9,8 @@ from typing import Any
 from .control import cond
 from .dtypes import as_dtype, float32
 from .graph import GraphKeys, get_default_graph
+from .handles import Handle
 from .shapes import TensorShape
-from .tensor import Handle
 from .variable_scopes import get_variable, variable_scope
 
 

@@ -15,7 +15,7 @@ from .clipping import clip_by_norm as clip_by_norm
 from .clipping import clip_by_value as clip_by_value
 from .clipping import global_norm as global_norm
 from .dtypes import as_dtype
-from .reductions import REDUCED
+from .reductions import REDUCED as REDUCED
 from .reductions import argmax as argmax
 from .reductions import argmin as argmin
 from .reductions import count_nonzero as count_nonzero
@@ -224,6 +224,15 @@ def matmul(
     return F.matmul(
         F.swapaxes(a, -1, -2) if transpose_a or adjoint_a else a, F.swapaxes(b, -1, -2) if transpose_b or adjoint_b else b
     )
+
+
+@operation("MatMul", "SparseMatMul")
+def sparse_matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
+) -> Any:
+    """The product of two matrices, of which many elements may be 0."""
+    a, b = pair(a, b, "SparseMatMul")
+    return F.matmul(F.swapaxes(a, -1, -2) if transpose_a else a, F.swapaxes(b, -1, -2) if transpose_b else b)
 
 
 @operation("Tensordot")

@@ -12,7 +12,7 @@ from ...ir import Node
 from ...static.dependencies import Operation as Effect
 from ...static.variables import Variable as StaticVariable
 from .graph import Graph, get_default_graph
-from .tensor import Handle, Operation
+from .handles import Handle, Operation
 from .variables import Variable
 
 

@@ -16,6 +16,7 @@ from . import (
     elements,
     image,
     initializers,
+    keras,
     linalg,
     math,
     metrics,
@@ -53,6 +54,7 @@ for _name in ("global_variables", "local_variables", "variables"):
 
 TOP: dict[str, Any] = {
     "contrib": contrib,
+    "keras": keras,
     "conv": spatial.conv,
     "conv2d_backprop_filter_v2": spatial.conv2d_backprop_filter_v2,
     "conv2d_backprop_input_v2": spatial.conv2d_backprop_input_v2,

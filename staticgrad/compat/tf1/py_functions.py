@@ -13,14 +13,16 @@ from ... import static
 from ...errors import user_line
 from ...operators import apply, state
 from ...ops import pytree
-from ...ops.host_calls import watch_op
+from ...ops.host_calls import python_call_op, watch_op
 from ...static.graphs import using
-from ...types import UnrankedType
+from ...static.inputs import placeholder_of
+from ...types import TensorType, UnrankedType
 from .custom_gradients import overridden
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError
 from .graph import Graph
-from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
+from .handles import Handle, Operation
+from .tensor import graph_of, handles, operation, symbols, tensor
 
 CLASSES: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     ((ValueError, InvalidArgumentError)), (TypeError, InvalidArgumentError), (StopIteration, OutOfRangeError),
@@ -36,16 +38,16 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
 
     No gradient flows through it, unless `custom_gradient` or `gradient_override_map` gives one. Raises, in the run,
     `tf.errors.InvalidArgumentError` for another number or dtype of results and for ValueError and TypeError of the function,
-    UnknownError for other exceptions. In the body of a loop or branch it is refused.
+    UnknownError for other exceptions. In the body of a loop or branch it has one result, whose shape `set_shape` has to tell.
     """
     inputs = [inp] if isinstance(inp, Handle) else list(inp)
     many = isinstance(Tout, (list, tuple))
     kinds = [UnrankedType(as_dtype(t).numpy) for t in (Tout if many else [Tout])]
     graph, where, label = graph_of(inputs), user_line(), f"pyfunc_{_counted()}"
     graph.check_open()
-    if state.inside:
+    if state.inside and len(kinds) != 1:
         raise NotImplementedError(
-            "py_func in the body of a loop or branch: a plan can't call it there; call it outside, or write the loop in Python"
+            f"py_func with {len(kinds)} results in the body of a loop or branch: return one array, and take it apart"
         )
 
     def call(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -73,6 +75,9 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
         return values
 
     type_ = "PyFunc" if stateful else "PyFuncStateless"
+    if state.inside:
+        made = [_in_body(graph, inputs, call, kinds[0], name or type_)]
+        return made if many else made[0]
     with using(graph):
         given = [tensor(x) for x in symbols(inputs)]
         made = [x.symbol for x in graph.host_call(given, call, kinds, name or type_, type_)]
@@ -82,6 +87,17 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
                 graph.adopt(x.node, name or type_, type_)
     found = handles(graph, made)
     return found if many else found[0]
+
+
+def _in_body(graph: Graph, inputs: list[Any], call: Callable[..., Any], kind: TensorType, name: str) -> Any:
+    """A tensor that is replaced by the call once its shape is set."""
+    with using(graph):
+        given = [tensor(x) for x in symbols(inputs)]
+        blank = placeholder_of(kind, graph.full_name(name)).node
+    graph.undeclared[blank] = lambda kind: apply(
+        python_call_op, *given, call=lambda *arrays: call(arrays)[0], type=kind
+    ).node  # fmt: skip
+    return graph.handle(blank)
 
 
 numpy_function = py_func

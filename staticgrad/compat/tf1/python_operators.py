@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import math
-from .tensor import Handle
+from .handles import Handle
 
 MADE: dict[str, Callable[..., Any]] = vars(math)
 OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {

@@ -15,8 +15,9 @@ from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .errors import CancelledError, OutOfRangeError
 from .graph import get_default_graph
+from .handles import Handle, Operation
 from .shapes import TensorShape, extents
-from .tensor import Handle, Operation, symbols, tensor
+from .tensor import symbols, tensor
 
 Element = tuple[np.ndarray, ...]
 

@@ -13,6 +13,7 @@ from ...static.variables import updated
 from .errors import OutOfRangeError
 from .gathering import _positions
 from .tensor import extents_of, operation, tensor
+from .variables import Variable
 
 
 def _rows(ref: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
@@ -50,6 +51,7 @@ def _combined(name: str, reduce: str, change: Callable[[Any], Any] = lambda x: x
         return static.assign(ref, F.scatter_reduce(ref, 0, index, change(values), reduce, include_self=True))
 
     made = operation(name)(call)
+    made.__name__ = "scatter_" + name.removeprefix("Scatter").lower()
     made.__doc__ = f"`{reduce}` of slices along the first axis and the new ones."
     return made
 
@@ -104,6 +106,28 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
         old = static.identity(before.symbol)
     return graph.handle(old.node)
 
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return function(self, indices, updates, name=name)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _by_slices(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return function(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    method.__doc__ = f"{function.__doc__} sparse_delta: `IndexedSlices`."
+    return method
+
+
+for _function in (scatter_add, scatter_sub, scatter_update, scatter_max, scatter_min, scatter_mul, scatter_div):
+    setattr(Variable, _function.__name__, _by_slices(_function))
+for _function in (scatter_nd_add, scatter_nd_sub, scatter_nd_update):
+    setattr(Variable, _function.__name__, _method(_function))
+setattr(Variable, "count_up_to", lambda self, limit: count_up_to(self, limit))  # noqa: B010  (an assignment would not be typed)
 
 PUBLIC = (
     "count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add",

@@ -18,6 +18,7 @@ from . import arrays
 from .dtypes import as_dtype
 from .elements import get_static_value
 from .gathering import FOLDS, SEGMENTS, _positions, boolean_mask, gather_nd, where_true
+from .handles import Handle
 from .math import add as dense_add  # type: ignore[attr-defined]
 from .math import logical_or, reduce_all  # type: ignore[attr-defined]
 from .math import maximum as dense_maximum  # type: ignore[attr-defined]
@@ -37,7 +38,7 @@ from .sparse_tensor import (
     sparse_to_dense,
     to_dense,
 )
-from .tensor import Handle, extents_of, operation, tensor
+from .tensor import extents_of, operation, tensor
 
 # products and reductions ----------------------------------------------------------------------------------------------
 
@@ -138,7 +139,7 @@ def reorder(sp_input: Given, name: str | None = None) -> SparseTensor:
 def transpose(sp_input: Given, perm: Any = None, name: str | None = None) -> SparseTensor:
     """The axes in the order `perm`, reversed unless given."""
     x = of(sp_input)
-    rank = x.dense_shape.shape.as_list()[0]
+    rank = x.rank()
     order = list(range(rank))[::-1] if perm is None else [int(p) for p in perm]
     return _sorted(
         name or "SparseTranspose", arrays.gather(x.indices, order, axis=1), x.values, arrays.gather(x.dense_shape, order)
@@ -165,7 +166,7 @@ def reshape(sp_input: Given, shape: Any, name: str | None = None) -> SparseTenso
 def expand_dims(sp_input: Given, axis: int | None = None, name: str | None = None) -> SparseTensor:
     """A new axis of extent 1, the last unless given."""
     x = of(sp_input)
-    rank = x.dense_shape.shape.as_list()[0]
+    rank = x.rank()
     place = rank if axis is None else axis % (rank + 1)
     gap = arrays.zeros_like(x.indices[:, :1])
     indices = arrays.concat([x.indices[:, :place], gap, x.indices[:, place:]], 1, name=name)
@@ -180,7 +181,7 @@ def concat(
     """Sparse tensors one after another along an axis."""
     axis = axis if concat_dim is None else concat_dim
     parts = [of(x) for x in sp_inputs]
-    rank = parts[0].dense_shape.shape.as_list()[0]
+    rank = parts[0].rank()
     along = axis % rank
     unit = arrays.constant(np.eye(rank, dtype=np.int64)[along])
     indices, start = [], None
@@ -288,7 +289,7 @@ def fill_empty_rows(sp_input: Given, default_value: Any, name: str | None = None
     x = of(sp_input)
     empty = _empty(x.indices, x.dense_shape, name=name)
     rows = where_true(empty)
-    rank = x.dense_shape.shape.as_list()[0]
+    rank = x.rank()
     gaps = arrays.pad(rows, [[0, 0], [0, rank - 1]])
     values = arrays.zeros_like(gaps[:, 0], dtype=x.dtype) + arrays.convert_to_tensor(default_value, x.dtype)
     joined = _sorted(

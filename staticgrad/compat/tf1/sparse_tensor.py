@@ -69,10 +69,21 @@ class SparseTensor:
     def shape(self) -> TensorShape:
         found = get_static_value(self._dense_shape)
         rank = self._dense_shape.shape.as_list()[0]
-        return TensorShape([None] * rank if found is None else [int(n) for n in found])
+        if found is None:
+            return TensorShape(None if rank is None else [None] * rank)
+        return TensorShape([int(n) for n in found])
 
     def get_shape(self) -> TensorShape:
         return self.shape
+
+    def rank(self) -> int:
+        """The number of axes. Raises ValueError where it is unknown."""
+        found: int | None = self._dense_shape.shape.as_list()[0]
+        if found is None:
+            raise ValueError(
+                f"{self}: the number of axes is needed here: give sparse_placeholder a shape, of which extents may be None"
+            )
+        return found
 
     def fetched_as(self) -> SparseTensorValue:
         """What a run fetches for it, and is fed."""
@@ -82,7 +93,7 @@ class SparseTensor:
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        from .tensor import evaluate
+        from .handles import evaluate
 
         return evaluate(self, feed_dict, session)
 
@@ -112,15 +123,13 @@ def of(x: Any) -> SparseTensor:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that is fed a `SparseTensorValue`, or a triple of arrays. The rank has to be known."""
+    """A sparse tensor that is fed a `SparseTensorValue`, or a triple of arrays."""
     wanted = TensorShape(shape)
     rank = wanted.ndims
-    if rank is None:
-        raise ValueError("sparse_placeholder: give a shape, of which extents may be None: the rank has to be known")
     prefix = f"{name}/" if name else ""
     indices = arrays.placeholder(np.int64, [None, rank], f"{prefix}indices")
     values = arrays.placeholder(as_dtype(dtype), [None], f"{prefix}values")
-    if wanted.is_fully_defined():
+    if rank is not None and wanted.is_fully_defined():
         whole = arrays.constant(np.array(wanted.as_list(), np.int64))
         sizes = arrays.placeholder_with_default(whole, [rank], name=f"{prefix}shape")
     else:
@@ -138,7 +147,9 @@ PARTS = frozenset({"shape"})
 # dense and sparse -----------------------------------------------------------------------------------------------------
 
 
-@operation("SparseToDense", sizes=PARTS)
+@operation(
+    "SparseToDense", sizes=PARTS, types=lambda indices, values, shape, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
+)
 def _dense(indices: Any, values: Any, shape: Any, default: Any) -> Any:
     sizes = _sizes(shape)
     values = tensor(values)
@@ -164,7 +175,9 @@ def sparse_to_dense(
     return _scattered(sparse_indices, output_shape, sparse_values, default_value, name=name)
 
 
-@operation("SparseToDense", sizes=frozenset({"shape"}))
+@operation(
+    "SparseToDense", sizes=PARTS, types=lambda indices, shape, values, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
+)
 def _scattered(indices: Any, shape: Any, values: Any, default: Any) -> Any:
     sizes = tuple(int(n) for n in np.atleast_1d(shape))
     places = tensor(indices)

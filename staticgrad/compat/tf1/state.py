@@ -16,12 +16,14 @@ from .arrays import identity
 from .control import cond, no_op
 from .errors import FailedPreconditionError
 from .graph import GraphKeys, get_default_graph, name_scope
+from .handles import Operation
 from .summary import Serialized
-from .tensor import Operation, operation, tensor
+from .tensor import operation, tensor
 from .variables import global_variables, local_variables, local_variables_initializer
 
 
-def _has_value(session: static.Session, variable: Any) -> bool:
+def has_value(session: static.Session, variable: Any) -> bool:
+    """Whether a variable has a value in a session."""
     return variable.node.attrs["cell"] in session._values.store
 
 
@@ -29,7 +31,7 @@ def is_variable_initialized(variable: Any) -> Any:
     """Whether the variable has a value in the session of the run."""
 
     def call(arrays: Sequence[np.ndarray], session: static.Session) -> list[np.ndarray]:
-        return [np.asarray(_has_value(session, variable))]
+        return [np.asarray(has_value(session, variable))]
 
     kind = TensorType((), bool_)
     (made,) = variable.graph.host_call([], call, [kind], "IsVariableInitialized", "IsVariableInitialized", with_session=True)
@@ -55,7 +57,7 @@ def assert_variables_initialized(var_list: Any = None) -> Operation:
 
     def act(arrays: Sequence[np.ndarray], session: static.Session) -> None:
         for v in chosen:
-            if not _has_value(session, v):
+            if not has_value(session, v):
                 raise FailedPreconditionError(f"Attempting to use uninitialized value {v.op.name}", where=v.node.where)
 
     made: Operation = get_default_graph().host_action([], act, "assert_variables_initialized", with_session=True)

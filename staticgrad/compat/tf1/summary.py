@@ -6,7 +6,9 @@ Records and files are the `tensorboard` package's own: `pip install tensorboard`
 from __future__ import annotations
 
 import importlib
+import io
 import time
+import wave
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +18,8 @@ from ... import static
 from ...errors import ArgumentError
 from ...static.graphs import using
 from .graph import Graph, GraphKeys, get_default_graph
-from .tensor import Handle, tensor
+from .handles import Handle
+from .tensor import tensor
 
 
 def _package() -> Any:
@@ -149,6 +152,65 @@ def text(name: str, tensor: str, collections: Any = None) -> Serialized:
         entry.tensor.string_val.append(tensor.encode())
 
     return _entered([], value, name, collections)
+
+
+def audio(
+    name: str, tensor: Any, sample_rate: float, max_outputs: int = 3, collections: Any = None, family: str | None = None
+) -> Serialized:
+    """Sounds (n, frames) or (n, frames, channels), from -1 to 1, as 16 bits."""
+    graph = get_default_graph()
+    graph.check_open()
+    tag = graph.scoped(f"{family}/{name}" if family else name)
+
+    def build(arrays: Sequence[np.ndarray]) -> bytes:
+        record = _package().Summary()
+        sounds = arrays[0] if arrays[0].ndim == 3 else arrays[0][..., None]
+        for i, sound in enumerate(sounds[:max_outputs]):
+            entry = record.value.add(tag=f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio")
+            found = entry.audio
+            found.sample_rate, found.num_channels, found.length_frames = sample_rate, sound.shape[1], sound.shape[0]
+            found.content_type, found.encoded_audio_string = "audio/wav", wav(sound, int(sample_rate))
+        return bytes(record.SerializeToString())
+
+    with using(graph):
+        made = Serialized(graph, [tensor], build, f"{name}_summary")
+    graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
+    return made
+
+
+def wav(sound: np.ndarray, rate: int) -> bytes:
+    """A WAV file of sound (frames, channels) from -1 to 1."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(sound.shape[1])
+        writer.setsampwidth(2)
+        writer.setframerate(rate)
+        writer.writeframes(np.round(np.clip(sound, -1, 1) * 32767).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+def tensor_summary(
+    name: str, tensor: Any, summary_description: Any = None, collections: Any = None, summary_metadata: Any = None,
+    family: str | None = None, display_name: str | None = None,
+) -> Serialized:  # fmt: skip
+    """Any array."""
+
+    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
+        from tensorboard.util import tensor_util
+
+        entry.tensor.CopyFrom(tensor_util.make_tensor_proto(np.asarray(arrays[0])))
+        if summary_metadata is not None:
+            entry.metadata.CopyFrom(summary_metadata)
+
+    return _entered([tensor], value, f"{family}/{name}" if family else name, collections)
+
+
+def all_v2_summary_ops() -> None:
+    """None: there are no summaries of TensorFlow 2 in a graph."""
+
+
+def initialize(graph: Graph | None = None, session: Any = None) -> None:
+    """Does nothing: writers begin with their first summary."""
 
 
 def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Serialized:

@@ -14,8 +14,9 @@ from ...types import TensorType
 from .arrays import constant, gather, identity, reshape, shape, zeros
 from .dtypes import as_dtype
 from .graph import get_default_graph
+from .handles import Operation
 from .shapes import TensorShape
-from .tensor import Operation, handles, known, symbols, tensor
+from .tensor import handles, known, symbols, tensor
 
 
 def _number(value: Any) -> Any:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import tempfile
+import time
 import unittest
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +18,8 @@ import numpy as np
 
 from .gradients import gradients
 from .graph import Graph, reset_default_graph
-from .session import Session, get_default_session
-from .tensor import Handle, Operation
+from .handles import Handle, Operation
+from .session import ConfigProto, Session, get_default_session
 
 
 class TestCase(unittest.TestCase):
@@ -70,7 +72,7 @@ class TestCase(unittest.TestCase):
         """The values of tensors in the default session, or in a session of this test."""
         default = get_default_session()
         if default is not None:
-            from .tensor import evaluate
+            from .handles import evaluate
 
             return evaluate(tensors)
         with self.cached_session() as session:
@@ -297,8 +299,85 @@ def assert_equal_graph_def(actual: Any, expected: Any) -> None:
         raise AssertionError(f"the graphs differ: {set(map(str, first)) ^ set(map(str, second))}")
 
 
+def disable_with_predicate(pred: Any, skip_message: str) -> Any:
+    """A decorator that skips a test of a `TestCase` where `pred()` holds."""
+
+    def decorate(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if pred():
+                self.skipTest(skip_message)
+            return method(self, *args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def with_eager_op_as_function(cls: type) -> type:
+    """Accepted: graphs have no eager operations."""
+    return cls
+
+
+def benchmark_config() -> ConfigProto:
+    """The settings of sessions that measure."""
+    return ConfigProto()
+
+
+class Benchmark:
+    """Measures: `run_op_benchmark` gives the times of runs of an operation."""
+
+    def run_op_benchmark(
+        self, sess: Any, op_or_tensor: Any, feed_dict: Any = None, burn_iters: int = 2, min_iters: int = 10,
+        store_trace: bool = False, store_memory_usage: bool = True, name: str | None = None, extras: Any = None,
+        mbs: float = 0,
+    ) -> dict[str, Any]:  # fmt: skip
+        """{"iters", "wall_time": the median in seconds, "name", "extras"}."""
+        for _ in range(burn_iters):
+            sess.run(op_or_tensor, feed_dict)
+        times = []
+        for _ in range(min_iters):
+            begin = time.perf_counter()
+            sess.run(op_or_tensor, feed_dict)
+            times.append(time.perf_counter() - begin)
+        found = {"iters": min_iters, "wall_time": float(np.median(times)), "name": name, "extras": dict(extras or {})}
+        self.report_benchmark(**found)
+        return found
+
+    def report_benchmark(self, **values: Any) -> None:
+        """Print the measurement."""
+        print(*(f"{key}: {value}" for key, value in values.items()), sep=", ")
+
+
+class StubOutForTesting:
+    """Replaces attributes until `UnsetAll`."""
+
+    def __init__(self) -> None:
+        self._former: list[tuple[Any, str, Any]] = []
+
+    def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
+        self._former.append((parent, child_name, getattr(parent, child_name)))
+        setattr(parent, child_name, new_child)
+
+    SmartSet = Set
+
+    def UnsetAll(self) -> None:
+        while self._former:
+            setattr(*self._former.pop())
+
+    SmartUnsetAll = CleanUp = UnsetAll
+
+    def __enter__(self) -> StubOutForTesting:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.UnsetAll()
+
+
 __all__ = [
-    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
+    "Benchmark", "StubOutForTesting", "TestCase", "benchmark_config", "disable_with_predicate", "with_eager_op_as_function",
+    "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
+
     "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla",
     "is_cpu_target_available", "is_gpu_available", "main", "mock", "test_src_dir_path",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 
 from .dtypes import DType, as_dtype, float32
 from .graph import Graph, GraphKeys, get_default_graph
+from .handles import Handle
 from .shapes import TensorShape, extents
-from .tensor import Handle
 from .variables import Variable
 
 AUTO_REUSE = "AUTO_REUSE"

@@ -11,7 +11,8 @@ from ... import static
 from ...operators import Symbol
 from ...static.graphs import using
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .tensor import MOVED, Handle, Operation, operation, symbols, tensor
+from .handles import MOVED, Handle, Operation
+from .tensor import operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -113,6 +114,18 @@ class Variable(Handle):
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         return assign_sub(self, delta, name=name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """Rows at the indices."""
+        from .arrays import gather
+
+        return gather(self, indices, name=name)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """Slices at index vectors, the last axis of `indices`."""
+        from .gathering import gather_nd
+
+        return gather_nd(self, indices, name=name)
 
     def __iter__(self) -> Any:
         raise TypeError("'Variable' object is not iterable.")

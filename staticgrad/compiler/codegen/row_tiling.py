@@ -13,7 +13,8 @@ fission), and values per row lie in small arrays meanwhile (scalar expansion):
         ...
 
 With few columns (10 classes), and where memory runs along the rows (a transposed matrix), the inner loops are interchanged, so
-that they too are vectorized over rows. Products of a row with a vector become products of the tile.
+that they too are vectorized over rows; not where rows are looked up, which lie apart in memory. Products of a row with a vector
+become products of the tile.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...ir import Node, Pointwise, Reduction
-from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, origin
+from ...ir import Lookup, Node, Pointwise, Reduction
+from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
 from ..fusion.layout import Layouts, count, row_run
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
@@ -102,7 +103,7 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
         return Tiling(True, {})
     if not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
         return None
-    if columns <= NARROW:
+    if columns <= NARROW and not any(fused_as(n, Lookup) for n in group.members):
         return Tiling(True, {})
     work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
     return Tiling(False, {}) if columns <= WIDE and work >= ROW_WORK else None

@@ -37,7 +37,12 @@ def effects_of(
     found = {n for n in added if n.op.effect in ("assign", "group") and own(n)}
     if not found or not waits:
         return found, set()
-    effects = found.intersection(reached(results, lambda node: [p for p in node.parents if p in inner]))
+
+    def before(node: Node) -> list[Node]:
+        return [p for p in node.parents if p in inner]
+
+    waited: list[Node] = list(reached(results, before))
+    effects = found.intersection(waited)
     idle = found - effects
     for node in added:
         if any(p in idle for p in node.parents):

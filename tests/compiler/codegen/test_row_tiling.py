@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import staticgrad as sg
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import (
     Accumulate,
@@ -169,3 +170,15 @@ def test_expressions_of_statements_are_changed(change: Callable[[Expr], Expr], t
 def test_an_expression_without_changes_is_itself():
     assert mapped(ELEMENT, lambda e: e) is ELEMENT
     assert len(list(inside(ELEMENT))) == 6
+
+
+@pytest.mark.parametrize("looked_up", [False, True])
+def test_rows_that_are_looked_up_are_read_along_their_columns(looked_up: bool, interpreted: None):
+    """Few columns: the loops over columns and rows are interchanged, unless the rows lie apart in memory."""
+    with sg.Graph().as_default():
+        table, places = sg.placeholder(sg.float32, (50, 16)), sg.placeholder(sg.int64, (64,))
+        rows = table[places] if looked_up else sg.placeholder(sg.float32, (64, 16))
+        score = sg.exp(sg.sigmoid(sg.sum(sg.tanh(rows) * 2, 1)))
+        feeds = {table: np.zeros((50, 16), "f4"), places: np.zeros(64, "i8")} if looked_up else {rows: np.zeros((64, 16), "f4")}
+        text = "".join(map(str, sg.Session().plan(score, feeds).sources().values()))
+    assert ("for j in range(width)" in text) is not looked_up

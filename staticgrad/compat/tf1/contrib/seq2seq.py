@@ -122,7 +122,7 @@ def _steps(sequence: Any, maximum_iterations: Any) -> Any:
 
 def _rows(keep: Any, new: Any, old: Any) -> Any:
     """`new` in some rows, else `old`; a state without a batch, as a counter, is new."""
-    return F.where(F.expand_dims(keep, tuple(range(1, new.ndim))), new, old) if new.ndim else new
+    return F.where(F.expand_dims(keep, tuple(range(keep.ndim, new.ndim))), new, old) if new.ndim else new
 
 
 @operation("Transpose")

@@ -196,38 +196,30 @@ def conv3d_backprop_filter(
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
 
 
-def conv2d_backprop_filter_v2(
-    input: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Any:
-    """`conv2d_backprop_filter`, of a filter whose shape counts."""
-    sizes = shape(filter)
-    return conv2d_backprop_filter(input, sizes, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
+def _by_tensors(function: Callable[..., Any], sizes: Callable[[Any, Any], tuple[Any, Any]], doc: str) -> Callable[..., Any]:
+    """A cotangent of `conv2d`, of images and a filter as tensors; sizes: those that `function` takes for them."""
+
+    def call(
+        input: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
+        explicit_paddings: Any = (), data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    ) -> Any:  # fmt: skip
+        first, second = sizes(input, filter)
+        return function(first, second, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
+
+    call.__doc__ = doc
+    return call
 
 
-def conv2d_backprop_input_v2(
-    input: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Any:
-    """`conv2d_backprop_input`, of images whose shape counts."""
-    sizes = shape(input)
-    return conv2d_backprop_input(sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
+conv2d_backprop_filter_v2 = _by_tensors(
+    conv2d_backprop_filter,
+    lambda input, filter: (input, shape(filter)),
+    "`conv2d_backprop_filter`, of a filter whose shape counts.",
+)
+conv2d_backprop_input_v2 = _by_tensors(
+    conv2d_backprop_input,
+    lambda input, filter: (shape(input), filter),
+    "`conv2d_backprop_input`, of images whose shape counts.",
+)
 
 
 def depthwise_conv2d_backprop_input(

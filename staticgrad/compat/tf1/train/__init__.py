@@ -11,7 +11,7 @@ from ..graph import Graph, GraphKeys, get_default_graph
 from ..meta_graph import export_meta_graph
 from ..summary import summary_iterator as summary_iterator
 from ..variables import Variable
-from . import checkpoints, supervised, threads
+from . import checkpoints, hooks, objects, pipelines, saver, supervised, threads
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -29,6 +29,7 @@ from .optimizers import (
     AdadeltaOptimizer,
     AdagradOptimizer,
     AdamOptimizer,
+    AdamWOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
     Optimizer,
@@ -40,9 +41,8 @@ from .regularized import (
     ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer,
 )
-from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
 
-for _module in (checkpoints, supervised, threads):
+for _module in (checkpoints, hooks, objects, pipelines, saver, supervised, threads):
     globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "AdamWOptimizer",
     "ExponentialMovingAverage",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
@@ -58,26 +59,27 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
-    "Saver",
-    "checkpoint_exists",
+    "assert_global_step",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "export_meta_graph",
-    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
     "inverse_time_decay",
     "linear_cosine_decay",
-    "latest_checkpoint",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
     *checkpoints.PUBLIC,
+    *hooks.PUBLIC,
+    *objects.PUBLIC,
+    *pipelines.PUBLIC,
+    *saver.PUBLIC,
     *supervised.PUBLIC,
     *threads.PUBLIC,
 ]
@@ -116,3 +118,11 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of the global step in a session."""
     return int(sess.run(global_step_tensor))
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless it is an integer without axes."""
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype}')
+    if global_step_tensor.shape.ndims not in (0, None):
+        raise TypeError(f'Existing "global_step" is not scalar: {global_step_tensor.shape}')

@@ -10,7 +10,8 @@ from .... import static
 from ....operators import F
 from ....static.graphs import using
 from ..graph import GraphKeys, get_default_graph
-from ..tensor import Operation, tensor
+from ..handles import Operation
+from ..tensor import tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
 

@@ -15,8 +15,9 @@ from ..arrays import zeros_like
 from ..dtypes import float32
 from ..gradients import gradients
 from ..graph import GraphKeys, get_default_graph
+from ..handles import Handle, Operation
 from ..indexed_slices import IndexedSlices, rows_once
-from ..tensor import Handle, Operation, tensor
+from ..tensor import tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
 
@@ -232,6 +233,21 @@ class AdamOptimizer(Optimizer):
         v = F.add(slots["v"], F.mul(F.sub(F.square(grad), slots["v"]), F.sub(1, b2)))
         step = F.div(F.mul(m, rate), F.add(F.sqrt(v), _number(self.epsilon, var)))
         return {"m": m, "v": v, "": F.sub(var, step)}
+
+
+class AdamWOptimizer(AdamOptimizer):
+    """Adam, and var -= weight_decay * var beside it: `tf.contrib.opt.AdamWOptimizer`. Loshchilov and Hutter, ICLR 2019."""
+
+    def __init__(
+        self, weight_decay: Any, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,
+        use_locking: bool = False, name: str = "AdamW",
+    ):  # fmt: skip
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self.weight_decay = weight_decay
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        decayed = F.sub(var, F.mul(_number(self.weight_decay, var), var))
+        return super().rule(decayed, grad, slots, shared)
 
 
 class RMSPropOptimizer(Optimizer):

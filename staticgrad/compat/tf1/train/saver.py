@@ -95,9 +95,13 @@ class Saver:
         self._kept = [(known, at) for known, at in self._kept if known != path] + [(path, time.time())]
         if write_meta_graph:
             self._write_meta(f"{path}.{meta_graph_suffix}")
-        self._delete_old(meta_graph_suffix)
+        old = self._too_many()
         if write_state:
             _write_state(folder, path, self.last_checkpoints, latest_filename)
+        for other in old:  # last: until here the state file may name them
+            for file in (other + SUFFIX, f"{other}.{meta_graph_suffix}"):
+                with suppress(FileNotFoundError):
+                    os.remove(file)
         return path
 
     def _write_meta(self, path: str) -> None:
@@ -132,16 +136,16 @@ class Saver:
         """`set_last_checkpoints` of those that exist."""
         self.set_last_checkpoints([path for path in checkpoint_paths if checkpoint_exists(path)])
 
-    def _delete_old(self, suffix: str) -> None:
+    def _too_many(self) -> list[str]:
+        """The checkpoints to delete, of which the saver knows no longer."""
+        gone = []
         while self._keep and len(self._kept) > self._keep:
             path, at = self._kept.pop(0)
             if at > self._next:
                 self._next += self._hours * 3600
-                continue
-            with suppress(FileNotFoundError):
-                os.remove(path + SUFFIX)
-            with suppress(FileNotFoundError):
-                os.remove(f"{path}.{suffix}")
+            else:
+                gone.append(path)
+        return gone
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables their values of a checkpoint. The file is checked first: no variable changes when it is damaged
@@ -219,6 +223,30 @@ class CheckpointState:
         self.model_checkpoint_path, self.all_model_checkpoint_paths = latest, paths
 
 
+def generate_checkpoint_state_proto(
+    save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: list[str] | None = None,
+    all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
+) -> CheckpointState:  # fmt: skip
+    """A state in which paths in `save_dir` are relative to it."""
+    paths = [*(all_model_checkpoint_paths or [])]
+    if model_checkpoint_path not in paths:
+        paths.append(model_checkpoint_path)
+    if not os.path.isabs(save_dir):
+        return CheckpointState(os.path.relpath(model_checkpoint_path, save_dir), [os.path.relpath(p, save_dir) for p in paths])
+    return CheckpointState(model_checkpoint_path, paths)
+
+
+def update_checkpoint_state(
+    save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: list[str] | None = None,
+    latest_filename: str | None = None, all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
+) -> None:  # fmt: skip
+    """Write the file `checkpoint` of a folder."""
+    paths = [*(all_model_checkpoint_paths or [])]
+    if model_checkpoint_path not in paths:
+        paths.append(model_checkpoint_path)
+    _write_state(save_dir, model_checkpoint_path, paths, latest_filename)
+
+
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """What the file `checkpoint` of a folder says; None without one."""
     try:
@@ -236,3 +264,9 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     """The newest checkpoint of a folder; None where there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     return state.model_checkpoint_path if state and checkpoint_exists(state.model_checkpoint_path) else None
+
+
+PUBLIC = (
+    "Saver", "checkpoint_exists", "generate_checkpoint_state_proto", "get_checkpoint_state", "latest_checkpoint",
+    "update_checkpoint_state",
+)  # fmt: skip

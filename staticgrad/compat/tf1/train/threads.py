@@ -1,4 +1,4 @@
-"""Threads that fill queues: the coordinator, queue runners, and the pipelines of inputs that are built on them."""
+"""Threads that fill queues: the coordinator and queue runners."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from .... import static
 from ....static.defaults import get_default_session
-from ..arrays import convert_to_tensor, gather, identity
 from ..errors import CancelledError, OutOfRangeError
-from ..gathering import argsort
-from ..graph import GraphKeys, control_dependencies, get_default_graph
-from ..queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from ..random import random_uniform
-from ..scatter import count_up_to
-from ..tensor import Operation
-from ..variables import Variable
+from ..graph import GraphKeys, get_default_graph
+from ..handles import Operation
+from ..queues import QueueBase
 
 
 class Coordinator:
@@ -191,112 +184,4 @@ def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True
     return [thread for runner in runners for thread in runner.create_threads(chosen, coord, daemon, start)]
 
 
-# pipelines ------------------------------------------------------------------------------------------------------------
-
-
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """The tensor; after so many runs a run raises `tf.errors.OutOfRangeError`. Counts in a local variable."""
-    if num_epochs is None:
-        return tensor
-    if num_epochs <= 0:
-        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
-    graph = get_default_graph()
-    with graph.name_scope(name or "limit_epochs"):
-        epochs = Variable(np.int64(0), trainable=False, name="epochs", collections=[GraphKeys.LOCAL_VARIABLES])
-        counter = count_up_to(epochs, num_epochs)
-        with control_dependencies([counter]):
-            return identity(tensor)
-
-
-def input_producer(
-    input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
-    capacity: int = 32, shared_name: str | None = None, summary_name: str | None = None, name: str | None = None,
-    cancel_op: Any = None,
-) -> FIFOQueue:  # fmt: skip
-    """A queue of the rows of a tensor, filled by a queue runner, in another random order each time."""
-    with get_default_graph().name_scope(name or "input_producer"):
-        rows = convert_to_tensor(input_tensor)
-        shape = rows.shape.as_list()[1:] if element_shape is None else element_shape
-        if shuffle:
-            rows = gather(rows, argsort(random_uniform([rows.shape.as_list()[0]], seed=seed)))
-        rows = limit_epochs(rows, num_epochs)
-        queue = FIFOQueue(capacity, [rows.dtype], [shape])
-        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
-        return queue
-
-
-def range_input_producer(
-    limit: int, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
-    shared_name: str | None = None, name: str | None = None,
-) -> FIFOQueue:  # fmt: skip
-    """A queue of the integers below `limit`."""
-    return input_producer(
-        np.arange(limit, dtype=np.int32), [], num_epochs, shuffle, seed, capacity, name=name or "input_producer"
-    )
-
-
-def slice_input_producer(
-    tensor_list: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
-    shared_name: str | None = None, name: str | None = None,
-) -> list[Any]:  # fmt: skip
-    """One row of each tensor, the same in all, another in each run."""
-    if not tensor_list:
-        raise ValueError("Expected at least one tensor in slice_input_producer().")
-    with get_default_graph().name_scope(name or "input_producer"):
-        tensors = [convert_to_tensor(t) for t in tensor_list]
-        queue = range_input_producer(tensors[0].shape.as_list()[0], num_epochs, shuffle, seed, capacity)
-        index = queue.dequeue()
-        return [gather(t, index) for t in tensors]
-
-
-def _batched(
-    tensors: Any, batch_size: int, threads: int, queue_of: Any, enqueue_many: bool, shapes: Any, allow_smaller: bool, name: str,
-) -> Any:  # fmt: skip
-    named = isinstance(tensors, dict)
-    with get_default_graph().name_scope(name):
-        items = [convert_to_tensor(t) for t in (tensors.values() if named else _listed(tensors))]
-        if shapes is None:
-            shapes = [t.shape.as_list()[1:] if enqueue_many else t.shape for t in items]
-        queue = queue_of([t.dtype for t in items], shapes)
-        add = queue.enqueue_many if enqueue_many else queue.enqueue
-        add_queue_runner(QueueRunner(queue, [add(items)] * threads))
-        take = queue.dequeue_up_to if allow_smaller else queue.dequeue_many
-        found = take(batch_size)
-    found = found if isinstance(found, list) else [found]
-    if named:
-        return dict(zip(tensors, found, strict=True))
-    return found if len(found) > 1 else found[0]
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def batch(
-    tensors: Any, batch_size: int, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
-    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
-    """Batches of the values of tensors in many runs, made by queue runners. enqueue_many: the tensors hold many elements."""
-    cls = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-    return _batched(
-        tensors, batch_size, num_threads, lambda d, s: cls(capacity, d, s), enqueue_many, shapes, allow_smaller_final_batch,
-        name or "batch",
-    )  # fmt: skip
-
-
-def shuffle_batch(
-    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, num_threads: int = 1, seed: int | None = None,
-    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """`batch` through a `RandomShuffleQueue`."""
-    return _batched(
-        tensors, batch_size, num_threads, lambda d, s: RandomShuffleQueue(capacity, min_after_dequeue, d, s, seed=seed),
-        enqueue_many, shapes, allow_smaller_final_batch, name or "shuffle_batch",
-    )  # fmt: skip
-
-
-PUBLIC = (
-    "Coordinator", "LooperThread", "QueueRunner", "add_queue_runner", "batch", "input_producer", "limit_epochs",
-    "range_input_producer", "shuffle_batch", "slice_input_producer", "start_queue_runners",
-)  # fmt: skip
+PUBLIC = ("Coordinator", "LooperThread", "QueueRunner", "add_queue_runner", "start_queue_runners")

@@ -1,11 +1,10 @@
-"""`tf.data`: data sets as chains of Python iterators, whose elements feed a graph by `get_next()`.
+"""Data sets as chains of Python iterators.
 
 A function given to `map` or `filter` builds a graph of its own, which is compiled once and run for each element.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as AnyIterator
 from itertools import islice
@@ -13,55 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...operators import Symbol
-from ...ops import pytree
-from ...ops.known_values import value_of
-from ...static.graphs import SourceRun, using
-from ...static.inputs import placeholder_of
-from ...types import TensorType, UnrankedType
-from .dtypes import as_dtype
-from .errors import InvalidArgumentError, OutOfRangeError
-from .graph import Graph, get_default_graph
-from .host import callable_of
-from .shapes import TensorShape
-from .tensor import Handle, Operation, array_of, handles, symbols
-
-AUTOTUNE = -1
-Element = Any
-"""Arrays in a nest of tuples and dicts."""
-Values = dict[Any, np.ndarray]
-"""Of the tensors that a data set was made of, by their nodes: known when its iterator is initialized."""
-
-
-def _rule(value: Any) -> pytree.Container | None:
-    """Tuples and dicts have components; a list is an array."""
-    return None if isinstance(value, list) else pytree.ordered(value)
-
-
-class Spec:
-    """The structure of elements, and the dtype and shape of each component."""
-
-    def __init__(self, structure: Any, kinds: Sequence[tuple[np.dtype, TensorShape]]):
-        self.structure, self.kinds = structure, list(kinds)
-
-    @staticmethod
-    def of(element: Element) -> Spec:
-        leaves, structure = pytree.flatten(element, _rule)
-        return Spec(structure, [(a.dtype, TensorShape(a.shape)) for a in map(np.asarray, leaves)])
-
-    def each(self, change: Callable[[TensorShape], TensorShape]) -> Spec:
-        return Spec(self.structure, [(dtype, change(shape)) for dtype, shape in self.kinds])
-
-    def types(self) -> list[TensorType]:
-        return [_type(dtype, shape) for dtype, shape in self.kinds]
-
-    def nest(self, values: Iterable[Any]) -> Any:
-        return pytree.unflatten(self.structure, values)
-
-
-def _type(dtype: np.dtype, shape: TensorShape) -> TensorType:
-    return UnrankedType(dtype) if shape.dims is None else TensorType(tuple(shape.as_list()), dtype)
+from .... import static
+from ....operators import Symbol
+from ....ops import pytree
+from ....ops.known_values import value_of
+from ....static.graphs import using
+from ....static.inputs import placeholder_of
+from ..dtypes import as_dtype
+from ..graph import Graph, get_default_graph
+from ..handles import Handle
+from ..host import callable_of
+from ..shapes import TensorShape
+from ..tensor import array_of, handles, symbols
+from .iterators import Iterator
+from .spec import Element, Spec, Values, components_of, leaves_of, rule, shapes_in, shapes_of
 
 
 class Dataset:
@@ -106,17 +70,19 @@ class Dataset:
     def from_generator(generator: Callable[..., Iterable[Any]], output_types: Any, output_shapes: Any = None,
                        args: Any = ()) -> Dataset:  # fmt: skip
         """The elements of `generator(*args)`."""
-        dtypes, structure = pytree.flatten(output_types, _rule)
+        dtypes, structure = pytree.flatten(output_types, rule)
         if output_shapes is None:
             shapes: list[Any] = [None] * len(dtypes)
         else:
-            shapes = [output_shapes] if structure is pytree.LEAF else list(pytree.unflatten(structure, _shapes(output_shapes)))
+            shapes = (
+                [output_shapes] if structure is pytree.LEAF else list(pytree.unflatten(structure, shapes_in(output_shapes)))
+            )
         kinds = [(as_dtype(d).numpy, TensorShape(s)) for d, s in zip(dtypes, shapes, strict=True)]
         spec = Spec(structure, kinds)
 
         def elements(values: Values) -> AnyIterator[Element]:
             for item in generator(*args):
-                leaves, found = _components(item, structure)
+                leaves, found = components_of(item, structure)
                 if len(leaves) != len(kinds):
                     raise TypeError(f"the generator gave {pytree.text(found)}, expected {pytree.text(structure)}")
                 yield spec.nest(np.asarray(v, dtype) for v, (dtype, _) in zip(leaves, kinds, strict=True))
@@ -136,13 +102,13 @@ class Dataset:
     @staticmethod
     def zip(datasets: Any) -> Dataset:
         """Elements side by side, as many as the shortest has."""
-        parts, structure = pytree.flatten(datasets, _rule)
+        parts, structure = pytree.flatten(datasets, rule)
 
         def unflat(each: Iterable[Any]) -> Any:
             return pytree.unflatten(structure, each)
 
         spec = Spec(
-            pytree.flatten(unflat([d._spec.nest([0] * len(d._spec.kinds)) for d in parts]), _rule)[1],
+            pytree.flatten(unflat([d._spec.nest([0] * len(d._spec.kinds)) for d in parts]), rule)[1],
             [kind for d in parts for kind in d._spec.kinds],
         )
         return Dataset(
@@ -185,7 +151,7 @@ class Dataset:
             with graph.as_default():
                 if isinstance(element, Window):
                     return map_func(*_arguments(element.data_sets()))
-                args = _arguments(self._spec.nest(handles(graph, [static.constant(a) for a in _leaves(element)])))
+                args = _arguments(self._spec.nest(handles(graph, [static.constant(a) for a in leaves_of(element)])))
                 return map_func(*args)
 
         def elements(element: Element) -> AnyIterator[Element]:
@@ -252,7 +218,7 @@ class Dataset:
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """reduce_func(state, element) over all elements, as tensors whose value is computed when the graph is built."""
         state = pytree.unflatten(
-            pytree.flatten(initial_state, _rule)[1], [array_of(x) for x in pytree.flatten(initial_state, _rule)[0]]
+            pytree.flatten(initial_state, rule)[1], [array_of(x) for x in pytree.flatten(initial_state, rule)[0]]
         )
         both = Spec.of((state, self._spec.nest(np.zeros([d or 1 for d in s.as_list()], k) for k, s in self._spec.kinds)))
         call, _ = _compiled(reduce_func, Spec(both.structure, [*Spec.of(state).kinds, *self._spec.kinds]))
@@ -260,7 +226,7 @@ class Dataset:
             state = call((state, element))
         graph = get_default_graph()
         with using(graph):
-            leaves, structure = pytree.flatten(state, _rule)
+            leaves, structure = pytree.flatten(state, rule)
             found = pytree.unflatten(structure, handles(graph, [static.constant(np.asarray(a)) for a in leaves]))
         return found
 
@@ -271,7 +237,7 @@ class Dataset:
         def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
             while chunk := list(islice(source, size)):
                 if len(chunk) == size or not drop_remainder:
-                    yield spec.nest(np.stack(column) for column in zip(*map(_leaves, chunk), strict=True))
+                    yield spec.nest(np.stack(column) for column in zip(*map(leaves_of, chunk), strict=True))
 
         extent = size if drop_remainder else None
         return self._then(elements, spec.each(lambda shape: TensorShape([extent]).concatenate(shape)))
@@ -281,8 +247,8 @@ class Dataset:
         """As `batch`, of elements padded at the ends of their axes: to `padded_shapes`, whose unknown extents are the largest
         of the batch, with `padding_values` (0)."""
         size, spec, count = int(batch_size), self._spec, len(self._spec.kinds)
-        wanted = [s for _, s in spec.kinds] if padded_shapes is None else _shapes_of(padded_shapes, spec)
-        fill = [0] * count if padding_values is None else _leaves(padding_values)
+        wanted = [s for _, s in spec.kinds] if padded_shapes is None else shapes_of(padded_shapes, spec)
+        fill = [0] * count if padding_values is None else leaves_of(padding_values)
         fill = fill * count if len(fill) == 1 else fill
 
         def stacked(column: Sequence[np.ndarray], shape: TensorShape, value: Any) -> np.ndarray:
@@ -298,7 +264,7 @@ class Dataset:
         def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
             while chunk := list(islice(source, size)):
                 if len(chunk) == size or not drop_remainder:
-                    columns = zip(*map(_leaves, chunk), strict=True)
+                    columns = zip(*map(leaves_of, chunk), strict=True)
                     yield spec.nest(stacked(c, s, v) for c, s, v in zip(columns, wanted, fill, strict=True))
 
         extent = [size if drop_remainder else None]
@@ -420,7 +386,7 @@ class Window:
         """A data set of each component."""
 
         def component(i: int, kind: tuple[np.dtype, TensorShape]) -> Dataset:
-            return Dataset(Spec(pytree.LEAF, [kind]), lambda values: iter([_leaves(item)[i] for item in self.items]))
+            return Dataset(Spec(pytree.LEAF, [kind]), lambda values: iter([leaves_of(item)[i] for item in self.items]))
 
         return self.spec.nest(component(i, kind) for i, kind in enumerate(self.spec.kinds))
 
@@ -435,193 +401,10 @@ class Windows(Dataset):
         raise TypeError("the elements of window() are data sets: apply flat_map before an iterator is made")
 
 
-class Iterator:
-    """Gives the elements of a data set to runs: each run that needs a tensor of `get_next()` takes one element."""
-
-    def __init__(self, spec: Spec):
-        self._spec = spec
-        self._elements: AnyIterator[Element] | None = None
-        self._ahead: list[list[np.ndarray]] = []
-        self.initializer: Operation | None = None
-
-    @staticmethod
-    def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
-                       output_classes: Any = None) -> Iterator:  # fmt: skip
-        """An iterator without a data set: `make_initializer(dataset)` gives it one."""
-        dtypes, structure = pytree.flatten(output_types, _rule)
-        blank = Spec(structure, [(as_dtype(d).numpy, TensorShape(None)) for d in dtypes])
-        shapes = [TensorShape(None)] * len(dtypes) if output_shapes is None else _shapes_of(output_shapes, blank)
-        return Iterator(Spec(structure, [(k, s) for (k, _), s in zip(blank.kinds, shapes, strict=True)]))
-
-    @staticmethod
-    def from_string_handle(string_handle: Any, output_types: Any, output_shapes: Any = None,
-                           output_classes: Any = None) -> FedIterator:  # fmt: skip
-        """The iterator whose `string_handle()` is fed in a run."""
-        return FedIterator(string_handle, Iterator.from_structure(output_types, output_shapes)._spec)
-
-    def string_handle(self, name: str | None = None) -> Any:
-        """A tensor whose value stands for this iterator, for `from_string_handle`."""
-        HANDLES[id(self)] = self
-        graph = get_default_graph()
-        with using(graph), static.control_dependencies(None):
-            return graph.handle(static.constant(np.int64(id(self)), name=name or "IteratorToStringHandle").node)
-
-    @property
-    def output_types(self) -> Any:
-        return self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds)
-
-    @property
-    def output_shapes(self) -> Any:
-        return self._spec.nest(shape for _, shape in self._spec.kinds)
-
-    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that begins the data set anew; the tensors that it was made of take their values from that run."""
-        graph = get_default_graph()
-        tensors = list(dataset._tensors)
-
-        def begin(values: Sequence[np.ndarray]) -> None:
-            self.restart(dataset, {t.node: v for t, v in zip(tensors, values, strict=True)})
-
-        made: Operation = graph.host_action(tensors, begin, name or "MakeIterator")
-        return made
-
-    def restart(self, dataset: Dataset, values: Values) -> None:
-        self._elements = dataset._elements(values)
-        self._ahead.clear()
-
-    def get_next(self, name: str | None = None) -> Any:
-        """The next element as tensors; a run raises OutOfRangeError after the last."""
-        graph = get_default_graph()
-        token = object()
-
-        def part(i: int) -> Callable[[SourceRun], np.ndarray]:
-            def source(run: SourceRun) -> np.ndarray:
-                if token not in run.shared:
-                    run.shared[token] = self._pull(run.look)
-                found: np.ndarray = run.shared[token][i]
-                return found
-
-            return source
-
-        made = []
-        with using(graph), static.control_dependencies(None):
-            for i, kind in enumerate(self._spec.types()):
-                made.append(placeholder_of(kind, graph._scope + (name or "IteratorGetNext")))
-                graph._types[made[-1].node] = "IteratorGetNext"
-                graph.sources[made[-1].node] = part(i)
-        return self._spec.nest(handles(graph, made))
-
-    def pull(self) -> list[np.ndarray]:
-        """The arrays of the next element. Raises OutOfRangeError after the last."""
-        return self._pull(False)
-
-    def _pull(self, look: bool) -> list[np.ndarray]:
-        if not self._ahead:
-            if self._elements is None:
-                from .errors import FailedPreconditionError
-
-                raise FailedPreconditionError(
-                    "GetNext() failed because the iterator has not been initialized.",
-                    "Ensure that you have run the initializer operation for this iterator before getting the next element.",
-                )
-            element = next(self._elements, None)
-            if element is None:
-                raise OutOfRangeError("End of sequence")
-            self._ahead.append([np.asarray(a) for a in _leaves(element)])
-        return self._ahead[0] if look else self._ahead.pop(0)
-
-
-HANDLES: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()
-"""Iterators by the values of their handles."""
-
-
-class FedIterator:
-    """The iterator whose handle is fed."""
-
-    def __init__(self, handle: Any, spec: Spec):
-        self._handle, self._spec = handle, spec
-
-    def get_next(self, name: str | None = None) -> Any:
-        """The next element of that iterator as tensors."""
-        graph = self._handle.graph
-
-        def pull(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-            found = HANDLES.get(int(arrays[0]))
-            if found is None:
-                raise InvalidArgumentError("the value is no handle of an iterator: feed what `string_handle()` gives")
-            return found.pull()
-
-        kinds = list(self._spec.types())
-        made = graph.host_call([self._handle.symbol], pull, kinds, name or "IteratorGetNext", "IteratorGetNext")
-        return self._spec.nest(made)
-
-
-def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    return dataset.make_one_shot_iterator()
-
-
-def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    return dataset.make_initializable_iterator(shared_name)
-
-
-def get_output_types(dataset_or_iterator: Any) -> Any:
-    return dataset_or_iterator.output_types
-
-
-def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    return dataset_or_iterator.output_shapes
-
-
-def get_output_classes(dataset_or_iterator: Any) -> Any:
-    return dataset_or_iterator.output_classes
-
-
-class Options:
-    """Accepted. Fields can be set; none has an effect."""
-
-
-class ThreadingOptions:
-    """Accepted."""
-
-
-INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
-"""What the size of a data set may be said to be."""
-
-
-# parts ----------------------------------------------------------------------------------------------------------------
-
-
-def _leaves(element: Element) -> list[Any]:
-    return pytree.flatten(element, _rule)[0]
-
-
-def _components(item: Any, structure: Any) -> tuple[list[Any], Any]:
-    """The leaves of an element that Python gave, in which a list may stand for a tuple."""
-    if structure is pytree.LEAF:
-        return [item], structure
-    return pytree.flatten(tuple(item) if isinstance(item, list) else item, _rule)
-
-
-def _shapes(shapes: Any) -> list[Any]:
-    """The shapes in a nest, where a list, a TensorShape, or a tuple of numbers is a shape."""
-    if isinstance(shapes, dict):
-        return [s for value in shapes.values() for s in _shapes(value)]
-    if isinstance(shapes, tuple) and not all(n is None or isinstance(n, (int, np.integer)) for n in shapes):
-        return [s for value in shapes for s in _shapes(value)]
-    return [shapes]
-
-
-def _shapes_of(shapes: Any, spec: Spec) -> list[TensorShape]:
-    found = [shapes] if spec.structure is pytree.LEAF else _shapes(shapes)
-    if len(found) != len(spec.kinds):
-        raise ValueError(f"{len(spec.kinds)} shapes are needed, one per component, got {shapes!r}")
-    return [TensorShape([None if d == -1 else d for d in s] if isinstance(s, (list, tuple)) else s) for s in found]
-
-
 def _of_tensors(
     tensors: Any, elements: Callable[[list[np.ndarray]], AnyIterator[list[Any]]], item: Callable[[TensorShape], TensorShape]
 ) -> Dataset:
-    leaves, structure = pytree.flatten(tensors, _rule)
+    leaves, structure = pytree.flatten(tensors, rule)
     sources = [symbols(x) if isinstance(x, Handle) else array_of(x) for x in leaves]
     kinds = [(s.dtype, item(x.shape if isinstance(x, Handle) else TensorShape(s.shape)))
              for s, x in zip(sources, leaves, strict=True)]  # fmt: skip
@@ -655,8 +438,8 @@ def _compiled(fn: Callable[..., Any], spec: Spec) -> tuple[Callable[[Element], E
     with graph.as_default():
         places = [placeholder_of(kind, "arg") for kind in spec.types()]
         out = fn(*_arguments(spec.nest(handles(graph, places))))
-        leaves, structure = pytree.flatten(tuple(out) if isinstance(out, list) else out, _rule)
+        leaves, structure = pytree.flatten(tuple(out) if isinstance(out, list) else out, rule)
         results = [x if isinstance(x, Handle) else handles(graph, static.constant(array_of(x))) for x in leaves]
     run = callable_of(static.Session(graph), [r.symbol for r in results], places)
     made = Spec(structure, [(r.dtype.numpy, r.shape) for r in results])
-    return lambda element: made.nest(run(*_leaves(element))), made
+    return lambda element: made.nest(run(*leaves_of(element))), made

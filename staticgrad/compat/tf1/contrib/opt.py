@@ -1,0 +1,5 @@
+"""`tf.contrib.opt`: optimizers with weight decay."""
+
+from ..train.optimizers import AdamWOptimizer
+
+__all__ = ["AdamWOptimizer"]

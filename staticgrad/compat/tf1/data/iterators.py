@@ -1,0 +1,144 @@
+"""Iterators: they give the elements of a data set to the runs of a graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from collections.abc import Iterator as AnyIterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .... import static
+from ....ops import pytree
+from ....static.graphs import SourceRun, using
+from ....static.inputs import placeholder_of
+from ..dtypes import as_dtype
+from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from ..graph import get_default_graph
+from ..handles import Operation
+from ..shapes import TensorShape
+from ..tensor import handles
+from .spec import Element, Spec, Values, leaves_of, rule, shapes_of
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+
+class Iterator:
+    """Gives the elements of a data set to runs: each run that needs a tensor of `get_next()` takes one element."""
+
+    def __init__(self, spec: Spec):
+        self._spec = spec
+        self._elements: AnyIterator[Element] | None = None
+        self._ahead: list[list[np.ndarray]] = []
+        self.initializer: Operation | None = None
+
+    @staticmethod
+    def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
+                       output_classes: Any = None) -> Iterator:  # fmt: skip
+        """An iterator without a data set: `make_initializer(dataset)` gives it one."""
+        dtypes, structure = pytree.flatten(output_types, rule)
+        blank = Spec(structure, [(as_dtype(d).numpy, TensorShape(None)) for d in dtypes])
+        shapes = [TensorShape(None)] * len(dtypes) if output_shapes is None else shapes_of(output_shapes, blank)
+        return Iterator(Spec(structure, [(k, s) for (k, _), s in zip(blank.kinds, shapes, strict=True)]))
+
+    @staticmethod
+    def from_string_handle(string_handle: Any, output_types: Any, output_shapes: Any = None,
+                           output_classes: Any = None) -> FedIterator:  # fmt: skip
+        """The iterator whose `string_handle()` is fed in a run."""
+        return FedIterator(string_handle, Iterator.from_structure(output_types, output_shapes)._spec)
+
+    def string_handle(self, name: str | None = None) -> Any:
+        """A tensor whose value stands for this iterator, for `from_string_handle`."""
+        HANDLES[id(self)] = self
+        graph = get_default_graph()
+        with using(graph), static.control_dependencies(None):
+            return graph.handle(static.constant(np.int64(id(self)), name=name or "IteratorToStringHandle").node)
+
+    @property
+    def output_types(self) -> Any:
+        return self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds)
+
+    @property
+    def output_shapes(self) -> Any:
+        return self._spec.nest(shape for _, shape in self._spec.kinds)
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that begins the data set anew; the tensors that it was made of take their values from that run."""
+        graph = get_default_graph()
+        tensors = list(dataset._tensors)
+
+        def begin(values: Sequence[np.ndarray]) -> None:
+            self.restart(dataset, {t.node: v for t, v in zip(tensors, values, strict=True)})
+
+        made: Operation = graph.host_action(tensors, begin, name or "MakeIterator")
+        return made
+
+    def restart(self, dataset: Dataset, values: Values) -> None:
+        self._elements = dataset._elements(values)
+        self._ahead.clear()
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element as tensors; a run raises OutOfRangeError after the last."""
+        graph = get_default_graph()
+        token = object()
+
+        def part(i: int) -> Callable[[SourceRun], np.ndarray]:
+            def source(run: SourceRun) -> np.ndarray:
+                if token not in run.shared:
+                    run.shared[token] = self._pull(run.look)
+                found: np.ndarray = run.shared[token][i]
+                return found
+
+            return source
+
+        made = []
+        with using(graph), static.control_dependencies(None):
+            for i, kind in enumerate(self._spec.types()):
+                made.append(placeholder_of(kind, graph._scope + (name or "IteratorGetNext")))
+                graph._types[made[-1].node] = "IteratorGetNext"
+                graph.sources[made[-1].node] = part(i)
+        return self._spec.nest(handles(graph, made))
+
+    def pull(self) -> list[np.ndarray]:
+        """The arrays of the next element. Raises OutOfRangeError after the last."""
+        return self._pull(False)
+
+    def _pull(self, look: bool) -> list[np.ndarray]:
+        if not self._ahead:
+            if self._elements is None:
+                raise FailedPreconditionError(
+                    "GetNext() failed because the iterator has not been initialized.",
+                    "Ensure that you have run the initializer operation for this iterator before getting the next element.",
+                )
+            element = next(self._elements, None)
+            if element is None:
+                raise OutOfRangeError("End of sequence")
+            self._ahead.append([np.asarray(a) for a in leaves_of(element)])
+        return self._ahead[0] if look else self._ahead.pop(0)
+
+
+HANDLES: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()
+"""Iterators by the values of their handles."""
+
+
+class FedIterator:
+    """The iterator whose handle is fed."""
+
+    def __init__(self, handle: Any, spec: Spec):
+        self._handle, self._spec = handle, spec
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element of that iterator as tensors."""
+        graph = self._handle.graph
+
+        def pull(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            found = HANDLES.get(int(arrays[0]))
+            if found is None:
+                raise InvalidArgumentError("the value is no handle of an iterator: feed what `string_handle()` gives")
+            return found.pull()
+
+        kinds = list(self._spec.types())
+        made = graph.host_call([self._handle.symbol], pull, kinds, name or "IteratorGetNext", "IteratorGetNext")
+        return self._spec.nest(made)
