@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from .func import vmap
     from .interchange import onnx
     from .interchange.graph_json import from_json, to_json
+    from .interchange.torch_export import from_torch
     from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .serialization import load, save
     from .static import (
@@ -187,6 +188,7 @@ _MODULES = {
     ".viz.draw": ("draw",),
     ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange": ("onnx",),
+    ".interchange.torch_export": ("from_torch",),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
     ".static": (
@@ -341,7 +343,7 @@ __all__ = [
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
     "empty_strided", "enable_grad", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file",
-    "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device",
+    "from_json", "from_numpy", "from_torch", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device",
     "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "global_variables",
     "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf",
