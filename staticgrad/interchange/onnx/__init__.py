@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..extras import need
+from ...extras import need
 
 need("onnx", "onnx")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..extras import need
+from ...extras import need
 
 
 def from_torch(
