@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from .. import logs
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -319,18 +319,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
+        logs.info("%s: %s", self.name, why)
         if moved:
             self.moving += 1
             if self.moving == MOVING:
-                warnings.warn(
+                logs.warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
                     "it in a tensor, which is read and written without a trace, or don't compute with it",
-                    RuntimeWarning,
-                    stacklevel=4,
+                    4,
                 )
         self.traces += not repeated
         if self.traces == OFTEN and not repeated:
-            warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
+            logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ... import logs
 from ...errors import user_line
 
 FORMAT = b"staticgrad kernel cache 2\n"
@@ -154,6 +155,7 @@ def tell(text: str, topic: str) -> None:
         return
     _told.add(topic)
     line = user_line()
+    logs.logger().warning(text)
     warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 

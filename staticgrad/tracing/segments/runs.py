@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ... import logs
 from ...errors import StaticgradError
 from ...operators import state
 from .. import interception
@@ -63,11 +63,10 @@ class SegmentedRuns:
     def _full(self) -> None:
         if not self.warned:
             self.warned = True
-            warnings.warn(
+            logs.warn(
                 f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
-                RuntimeWarning,
-                stacklevel=4,
+                4,
             )
 
     @property

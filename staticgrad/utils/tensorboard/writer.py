@@ -141,15 +141,24 @@ class SummaryWriter:
         run_name: str | None = None, global_step: Any = None,
     ) -> None:  # fmt: skip
         """The settings of a run and its results, for the table of runs."""
-        from tensorboard.plugins.hparams import summary
+        from tensorboard.plugins.hparams.metadata import PLUGIN_DATA_VERSION, PLUGIN_NAME, SESSION_START_INFO_TAG
+        from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionStartInfo
 
         folder = os.path.join(self.log_dir, str(time.time()) if run_name is None else run_name)
-        plain = {key: value if isinstance(value, (bool, str)) else float(_array(value)) for key, value in hparam_dict.items()}
-        started = summary.session_start_pb(plain)
-        self._add(lambda record: record.CopyFrom(started), global_step, None, folder)
+        info = SessionStartInfo()
+        for key, value in hparam_dict.items():
+            kind = "bool_value" if isinstance(value, bool) else "string_value" if isinstance(value, str) else "number_value"
+            setattr(info.hparams[key], kind, value if kind != "number_value" else _scalar(key, value))
+        content = HParamsPluginData(session_start_info=info, version=PLUGIN_DATA_VERSION).SerializeToString()
+
+        def fill(record: Any) -> None:
+            entry = record.value.add(tag=SESSION_START_INFO_TAG)
+            entry.metadata.plugin_data.plugin_name, entry.metadata.plugin_data.content = PLUGIN_NAME, content
+
+        self._add(fill, global_step, None, folder)
         for name, number in metric_dict.items():
-            value = _scalar(name, number)
-            self._add(lambda record, n=name, v=value: record.value.add(tag=n, simple_value=v), global_step, None, folder)
+            result = _scalar(name, number)
+            self._add(lambda record, n=name, v=result: record.value.add(tag=n, simple_value=v), global_step, None, folder)
 
     def flush(self) -> None:
         """Write the events that wait."""
