@@ -1,6 +1,7 @@
 """The logger "staticgrad": traces and their reasons, kernels and where they come from, warnings.
 
-`logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` is imported when there is something to tell.
+`logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` is
+imported with the first record.
 """
 
 from __future__ import annotations

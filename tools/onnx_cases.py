@@ -143,7 +143,7 @@ def page(outcomes: Iterable[Outcome]) -> str:
         "|---|---|",
         *(f"| {reason} | {count} |" for reason, count in reasons.most_common()),
         "",
-        "A case is listed under its first op beside constants. Cases whose name ends in `_expanded` write an op in terms of others.",
+        "A case is listed under its first op beside constants. Cases whose names end in `_expanded` write an op in others.",
         "",
         "| op | pass | cases | reasons of the others |",
         "|---|---|---|---|",

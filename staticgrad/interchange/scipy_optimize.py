@@ -46,9 +46,7 @@ class Objective:
         return float(loss.item()), np.concatenate([g.numpy().reshape(-1) for g in slopes]).astype(np.float64)
 
 
-def scipy_objective(
-    fn: Callable[..., Any], params: Iterable[Tensor], *, compiled: bool = True
-) -> tuple[Objective, np.ndarray]:
+def scipy_objective(fn: Callable[..., Any], params: Iterable[Tensor], *, compiled: bool = True) -> tuple[Objective, np.ndarray]:
     """What `scipy.optimize.minimize(*sg.scipy_objective(fn, params), jac=True)` takes: the objective and its first x.
 
     fn: a function that returns the loss of the parameters' present values; the `args` of `minimize` are passed to it. params:

@@ -159,9 +159,9 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """A module as a regressor of scikit-learn, of one target or several.
 
-    module, optimizer, lr, epochs, batch_size, compiled: as of `Classifier`, with one output per target. loss: of the outputs and
-    the targets, `mse_loss` for None. The module is trained on targets of mean 0 and standard deviation 1, and predictions are
-    scaled back.
+    module, optimizer, lr, epochs, batch_size, compiled: as of `Classifier`, with one output per target. loss: of the outputs
+    and the targets, `mse_loss` for None. The module is trained on targets of mean 0 and standard deviation 1, and predictions
+    are scaled back.
     """
 
     def fit(self, X: Any, y: Any) -> Regressor:

@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ArgumentError, GraphError
-from . import control, elementwise, gathering, normalizing, products, quantization, recurrent, reductions, resizing, shapes
-from . import signals, windows
+from . import (
+    control,
+    elementwise,
+    gathering,
+    normalizing,
+    products,
+    quantization,
+    recurrent,
+    reductions,
+    resizing,
+    shapes,
+    signals,
+    windows,
+)
 from .records import READERS, Reader, dtype_of
 
 if TYPE_CHECKING:
@@ -140,7 +152,7 @@ class Parser:
         import onnx
 
         try:
-            schema = onnx.defs.get_schema(step.op, opset, step.domain)
+            schema: Any = onnx.defs.get_schema(step.op, opset, step.domain)
         except onnx.defs.SchemaError:
             return None
         if schema.has_function:

@@ -24,7 +24,8 @@ def from_torch(
     need("torch", "torch")
     from .module import TorchModule, exported
 
-    return TorchModule(exported(module, tuple(args), dict(kwargs or {}), dynamic_shapes))
+    trained = bool(getattr(module, "training", False))
+    return TorchModule(exported(module, tuple(args), dict(kwargs or {}), dynamic_shapes), trained)
 
 
 __all__ = ["from_torch"]

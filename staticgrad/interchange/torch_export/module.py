@@ -14,7 +14,7 @@ from ...nn import Module
 from ...nn.parameter import mark
 from ...operators import Symbol
 from ...types import as_dtype
-from .operators import DROPPED, FLAGS, REDUCTIONS, SKIPPED, function_of, name_of
+from .operators import DROPPED, FLAGS, REDUCTIONS, SKIPPED, function_named, is_python, name_of
 
 COUNTER = "num_batches_tracked"
 """The buffers that count batches in training."""
@@ -41,8 +41,16 @@ class Step(NamedTuple):
     named: dict[str, Any]
     counts: bool
     """Whether it counts batches."""
-    line: str
-    """The line of the module in PyTorch."""
+    target: Any
+    """The operator's name, or a function of Python's."""
+
+    def __reduce__(self) -> Any:
+        return _step, (self.name, self.target, self.args, self.named, self.counts)
+
+
+def _step(name: str, target: Any, args: tuple[Any, ...], named: dict[str, Any], counts: bool) -> Step:
+    """A step that was pickled: many functions have no name."""
+    return Step(name, target if callable(target) else function_named(target), args, named, counts, target)
 
 
 class Input(NamedTuple):
@@ -62,20 +70,18 @@ def exported(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f"from_torch: expected a torch.nn.Module, got {type(module).__name__}")
     program = torch.export.export(module, args, kwargs or None, dynamic_shapes=dynamic_shapes)
-    program._staticgrad_training = module.training
     return program
 
 
 class TorchModule(Module):
     """A module of PyTorch: its parameters, and its forward pass in functions of this library."""
 
-    def __init__(self, program: Any):
+    def __init__(self, program: Any, trained: bool):
         super().__init__()
         from torch.export.graph_signature import InputKind, OutputKind
 
-        self._trained = bool(getattr(program, "_staticgrad_training", False))
-        self.training = self._trained
-        self._places: list[tuple[str, Module, str]] = []
+        self.training = trained
+        self._leaves: list[tuple[str, Module, str]] = []
         self._inputs: list[Input] = []
         self._fixed: dict[str, Any] = {}
         self._shared: dict[int, Tensor] = {}
@@ -97,7 +103,7 @@ class TorchModule(Module):
                 raise GraphError(f"from_torch: an input of kind {entry.kind.name} is not supported")
         self._steps = [
             step for node in program.graph.nodes if node.op == "call_function"
-            for step in _steps(node, self._trained, counters)
+            for step in _steps(node, trained, counters)
         ]  # fmt: skip
         for node in program.graph.nodes:
             if node.op == "get_attr":
@@ -106,7 +112,9 @@ class TorchModule(Module):
         kinds = [entry.kind for entry in program.graph_signature.output_specs]
         values = [v for v, kind in zip(output.args[0], kinds, strict=True) if kind is OutputKind.USER_OUTPUT]
         if len(values) != len(kinds):
-            raise GraphError("from_torch: the program returns changes of its inputs", "export the module without decompositions")
+            raise GraphError(
+                "from_torch: the program returns changes of its inputs", "export the module without decompositions"
+            )
         self._results = [_template(v, False, "") for v in values]
         self._structure, self._names = _structures(program)
 
@@ -135,7 +143,7 @@ class TorchModule(Module):
             place.register_parameter(last, tensor)
         else:
             place.register_buffer(last, tensor, persistent=persistent)
-        self._places.append((node, place, last))
+        self._leaves.append((node, place, last))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's results. Raises ArgumentError and ShapeError for arguments unlike those it was exported with."""
@@ -149,7 +157,7 @@ class TorchModule(Module):
             names = ", ".join(entry.name for entry in self._inputs)
             raise ArgumentError(f"the module takes {len(self._inputs)} tensors, got {what}", names)
         values: dict[str, Any] = dict(self._fixed)
-        for node, place, name in self._places:
+        for node, place, name in self._leaves:
             values[node] = getattr(place, name)
         for entry, value in zip(self._inputs, given, strict=True):
             values[entry.name] = _checked(entry, value)
@@ -193,7 +201,8 @@ def _checked(entry: Input, value: Any) -> Any:
         return value
     x = value if isinstance(value, (Tensor, Symbol)) else Tensor(value)
     have = tuple(x.shape)
-    fits = len(have) == len(entry.shape) and all(b is None or a is None or a == b for a, b in zip(have, entry.shape, strict=True))
+    pairs = zip(have, entry.shape, strict=False)
+    fits = len(have) == len(entry.shape) and all(b is None or a is None or a == b for a, b in pairs)
     if not fits:
         raise ShapeError(
             f"{entry.name}: the module was exported for {_shape_text(entry.shape)}, got {_shape_text(have)}",
@@ -210,15 +219,15 @@ def _steps(node: Any, trained: bool, counters: set[str]) -> list[Step]:
     name = name_of(node.target)
     if name.startswith(SKIPPED):
         return []
-    line = _line(node)
+    target = node.target if is_python(node.target) else name
     try:
-        function = function_of(node.target)
+        function = target if callable(target) else function_named(name)
     except GraphError as error:
-        raise GraphError(error.summary, *([line] if line else [])) from None
+        raise GraphError(f"from_torch: the operator {node.target} is not supported", *_line(node)) from error
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         args = tuple(_template(v, trained, "") for v in node.args)
-        return [Step(node.name, function, args, {k: _template(v, trained, k) for k, v in node.kwargs.items()}, False, line)]
+        return [Step(node.name, function, args, {k: _template(v, trained, k) for k, v in node.kwargs.items()}, False, target)]
     positional: list[Any] = []
     named: dict[str, Any] = {}
     words = [argument.name for argument in schema.arguments]
@@ -234,13 +243,12 @@ def _steps(node: Any, trained: bool, counters: set[str]) -> list[Step]:
         if word not in DROPPED:
             named[word] = _template(value, trained, word)
     counts = name == "add_" and bool(positional) and positional[0].__class__ is Ref and positional[0].name in counters
-    return [Step(node.name, function, tuple(positional), named, counts, line)]
+    return [Step(node.name, function, tuple(positional), named, counts, target)]
 
 
-def _line(node: Any) -> str:
+def _line(node: Any) -> list[str]:
     """The last line of the module's code in a node's stack."""
-    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")]
-    return lines[-1] if lines else ""
+    return [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")][-1:]
 
 
 def _template(value: Any, trained: bool, word: str) -> Any:
@@ -260,9 +268,8 @@ def _template(value: Any, trained: bool, word: str) -> Any:
     if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
         return None
     if isinstance(value, (list, tuple)):
-        return type(value)([_template(item, trained, "") for item in value]) if type(value) in (list, tuple) else [
-            _template(item, trained, "") for item in value
-        ]
+        items = [_template(item, trained, "") for item in value]
+        return tuple(items) if type(value) is tuple else items
     if isinstance(value, slice):
         return slice(*(_template(part, trained, "") for part in (value.start, value.stop, value.step)))
     return value
@@ -295,5 +302,3 @@ def _leaves(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [leaf for item in value.values() for leaf in _leaves(item)]
     return [value]
-
-

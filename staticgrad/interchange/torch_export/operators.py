@@ -3,7 +3,6 @@ those whose name or arguments differ."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +29,8 @@ SKIPPED = ("_assert", "sym_constrain", "_guards", "lazy_load")
 
 RENAMED = {
     "_unsafe_view": "reshape", "cross_entropy_loss": "cross_entropy", "lift_fresh_copy": "clone",
-    "nll_loss2d": "nll_loss", "nll_loss_nd": "nll_loss", "split_with_sizes": "split", "view": "reshape", "view_as": "reshape_as",
+    "nll_loss2d": "nll_loss", "nll_loss_nd": "nll_loss", "split_with_sizes": "split", "view": "reshape",
+    "view_as": "reshape_as",
     "_softmax": "softmax", "_log_softmax": "log_softmax",
 }  # fmt: skip
 
@@ -74,7 +74,7 @@ def _upsampled(mode: str, corners: bool) -> Function:
         align = bool(rest[0]) if corners else None
         factors = rest[1 if corners else 0] if len(rest) > (1 if corners else 0) else None
         size = tuple(size) if isinstance(size, (list, tuple)) else size
-        return nn_functional.interpolate(x, size, None if size is not None else tuple(factors), mode, align)
+        return nn_functional.interpolate(x, size, None if size is not None else factors, mode, align)
 
     return upsample
 
@@ -128,12 +128,14 @@ def _pooled(axes: int, kind: str) -> Function:
 
 
 OPERATORS: dict[str, Function] = {
-    "_convolution": lambda *args: _convolution(*args[:9]), "_to_copy": _converted, "alias": lambda x: x, "contiguous": lambda x: x,
+    "_convolution": lambda *args: _convolution(*args[:9]), "_to_copy": _converted, "alias": lambda x: x,
+    "contiguous": lambda x: x,
     "convolution": _convolution, "copy_": lambda x, y, *rest: x.copy_(y), "detach_": lambda x: x.detach(),
-    "dropout": nn_functional.dropout, "dropout_": nn_functional.dropout, "expand": lambda x, size, **other: x.expand(tuple(size)),
+    "dropout": nn_functional.dropout,
+    "dropout_": nn_functional.dropout, "expand": lambda x, size, **other: x.expand(tuple(size)),
     "feature_dropout": lambda x, p, train: nn_functional.dropout2d(x, p, train), "index": _index,
-    "linalg_vector_norm": lambda *args, **named: sg.linalg.vector_norm(*args, **named),
-    "lstm": _recurrent(LSTM), "gru": _recurrent(GRU), "rnn_tanh": _recurrent(RNN, "tanh"), "rnn_relu": _recurrent(RNN, "relu"),
+    "linalg_vector_norm": lambda *args, **named: sg.linalg.vector_norm(*args, **named), "lstm": _recurrent(LSTM),
+    "gru": _recurrent(GRU), "rnn_tanh": _recurrent(RNN, "tanh"), "rnn_relu": _recurrent(RNN, "relu"),
     "native_layer_norm": _native_layer_norm, "repeat": lambda x, sizes: x.repeat(*sizes), "rsub": _rsub, "slice": _slice,
     "sym_size": lambda x, dim: x.shape[dim], "sym_numel": lambda x: x.numel(), "to": _cast,
     "upsample_bicubic2d": _upsampled("bicubic", True), "upsample_bilinear2d": _upsampled("bilinear", True),
@@ -143,11 +145,13 @@ OPERATORS: dict[str, Function] = {
 """By the operator's name without its namespace and overload."""
 
 
-def function_of(target: Any) -> Function:
-    """The function of an operator of PyTorch's, or of one of Python's on sizes. Raises GraphError where there is none."""
-    if getattr(target, "__module__", "") in ("_operator", "builtins", "math"):
-        return target  # type: ignore[no-any-return]
-    name = name_of(target)
+def is_python(target: Any) -> bool:
+    """Whether an operator is a function of Python's, on sizes."""
+    return getattr(target, "__module__", "") in ("_operator", "builtins", "math")
+
+
+def function_named(name: str) -> Function:
+    """The function of an operator of PyTorch's. Raises GraphError where there is none."""
     if name in OPERATORS:
         return OPERATORS[name]
     name = RENAMED.get(name, name)
@@ -156,8 +160,8 @@ def function_of(target: Any) -> Function:
         if callable(found):
             return found  # type: ignore[no-any-return]
     if hasattr(sg.Tensor, name):
-        return operator.methodcaller(name) if name in ("numpy",) else _method(name)
-    raise GraphError(f"from_torch: the operator {target} is not supported")
+        return _method(name)
+    raise GraphError(f"from_torch: there is no operator {name}")
 
 
 def _method(name: str) -> Function:

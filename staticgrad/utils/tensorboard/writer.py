@@ -89,8 +89,8 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: Any = None, bins: Any = 30, walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """The distribution of elements. bins: a number, edges, or a name that `numpy.histogram_bin_edges` knows; "tensorflow" is
-        PyTorch's default, 30 bins here. Raises ArgumentError for values that are not finite."""
+        """The distribution of elements. bins: a number, edges, or a name that `numpy.histogram_bin_edges` knows; "tensorflow"
+        is PyTorch's default, 30 bins here. Raises ArgumentError for values that are not finite."""
         array, chosen = _array(values), 30 if bins == "tensorflow" else bins
         self._add(lambda record: fill_histogram(record.value.add(tag=tag).histo, array, tag, chosen), global_step, walltime)
 

@@ -119,11 +119,14 @@ def test_structures_flags_and_dynamic_extents():
 
 def test_what_is_not_supported_is_named():
     torch = pytest.importorskip("torch")
+
     class Odd(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return torch.ops.aten.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)
 
-    with raised(sg.GraphError, "from_torch: the operator aten.fake_quantize_per_tensor_affine.default is not supported") as caught:
+    with raised(
+        sg.GraphError, "from_torch: the operator aten.fake_quantize_per_tensor_affine.default is not supported"
+    ) as caught:
         sg.from_torch(Odd(), (torch.ones(2),))
     assert "test_module.py" in str(caught.value)
     with raised(sg.ArgumentError, "from_torch: expected a torch.nn.Module, got int"):
