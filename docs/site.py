@@ -23,6 +23,7 @@ MENU = [
     {"Architecture": "architecture.md"},
     {"Glossary": "glossary.md"},
     {"Numerics": "numerics.md"},
+    {"Interchange": [{"With other libraries": "interchange.md"}, {"ONNX's node cases": "onnx_cases.md"}]},
     {"Measured": [{"Performance": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
     {"Development": [{"Contributing": "contributing.md"}, {"Changelog": "changelog.md"}]},
 ]
