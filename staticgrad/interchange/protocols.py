@@ -66,6 +66,6 @@ def after_import(module: str, then: Callable[[], None]) -> None:
 
 def enter() -> None:
     """Give tensors the protocols' methods."""
-    Operators.__array_namespace__ = array_namespace  # type: ignore[attr-defined]
-    Operators.to_device = to_device  # type: ignore[attr-defined]
+    for name, method in {"__array_namespace__": array_namespace, "to_device": to_device}.items():
+        setattr(Operators, name, method)
     after_import("einops", lambda: importlib.import_module("staticgrad.interchange.einops_backend").register())
