@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor
-from ...errors import ArgumentError, GraphError, UnknownExtentError
+from ...errors import ArgumentError, GraphError, StaticgradError, UnknownExtentError
 from ...nn import Module, Parameter
 from ...operators import Symbol, frontends, state
 from ...ops.control.subgraph_tracing import symbol
 from ...ops.deferred import Definition, defer, value_of
-from .reading import Block, Parser, Step, all_steps, parsed
+from .reading import Block, Parser, Step, all_steps, inferred_types, parsed
 from .records import BUFFERS, Call
 
 Values = dict[str, Any]
@@ -48,6 +48,10 @@ class OnnxModule(Module):
         self.input_names = tuple(name for name in block.inputs if name not in given)
         self.output_names = tuple(block.outputs)
         self._kinds = {i.name: i.type for i in model.graph.input}
+        types = inferred_types(model)
+        for step in block.steps:
+            known = [types.get(name) for name in step.outputs if name]
+            step.kinds = [kind for kind in known if kind is not None] if None not in known else None
         self._folded = _fold(self, block, self._constants)
 
     def _enter(self, name: str, array: np.ndarray, trained: bool) -> None:
@@ -226,7 +230,7 @@ class Run:
             graph = next((x.graph for x in inputs if isinstance(x, Symbol)), None)
             if graph is None or state.tracer is not None:
                 raise
-            return _deferred(graph, lambda *xs: write(*xs, **attrs), inputs, record.values)
+            return _deferred(graph, step, lambda *xs: write(*xs, **attrs), inputs, record.values)
 
 
 def _count(outputs: Sequence[str]) -> int:
@@ -268,18 +272,22 @@ def _plain(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def _deferred(graph: Any, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]) -> Any:
-    """The result of an operation that needs values of a graph's tensors: it is written in the run."""
+def _deferred(
+    graph: Any, step: Step, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]
+) -> tuple[Any, ...]:
+    """The results of an operation that needs values of a graph's tensors: it is written in the run."""
     places = [i for i, x in enumerate(inputs) if x is not None and not isinstance(x, np.ndarray)]
-    several: list[bool] = []
 
     def put(symbols: list[Symbol]) -> list[Any]:
         operands = list(inputs)
         for i, x in zip(places, symbols, strict=True):
             operands[i] = value_of(x) if i in known else x
-        found = write(*operands)
-        several.append(isinstance(found, tuple))
+        try:
+            found = write(*operands)
+        except StaticgradError:
+            raise
+        except Exception as error:  # of a guess at a value that does not fit, or of one that is fed
+            raise ArgumentError(f"ONNX {_title(step)}: {error}") from error
         return list(found) if isinstance(found, tuple) else [found]
 
-    results = defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places])
-    return tuple(results) if several[-1] else results[0]
+    return tuple(defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places], step.kinds))
