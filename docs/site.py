@@ -35,6 +35,7 @@ MENU = [
         ]
     },
     {"Reference": [REFERENCE, {"PyTorch's names": "torch_coverage.md"}, {"TensorFlow 1's names": "tf1_names.md"}]},
+    {"Interchange": [{"With other libraries": "interchange.md"}, {"ONNX's node cases": "onnx_cases.md"}]},
     {"Benchmarks": [{"Steps and peers": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
     {
         "Development": [

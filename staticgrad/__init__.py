@@ -146,8 +146,10 @@ if TYPE_CHECKING:
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
-    from .interchange import onnx
+    from .interchange import onnx, sklearn
     from .interchange.graph_json import from_json, to_json
+    from .interchange.scipy_optimize import scipy_objective
+    from .interchange.torch_export import from_torch
     from .serialization import load, save
     from .static import (
         Graph,
@@ -186,7 +188,9 @@ _MODULES = {
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
-    ".interchange": ("onnx",),
+    ".interchange": ("onnx", "sklearn"),
+    ".interchange.scipy_optimize": ("scipy_objective",),
+    ".interchange.torch_export": ("from_torch",),
     ".viz.verbs": ("explain", "plan_diff", "profile", "to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange.graph_json": ("from_json", "to_json"),
     ".serialization": ("load", "save"),
@@ -342,23 +346,23 @@ __all__ = [
     "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
-    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack", "from_file",
-    "from_json", "from_numpy", "frombuffer", "full", "func", "functional", "get_collection", "get_default_device",
-    "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode", "get_device",
-    "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "global_variables",
-    "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity", "iinfo", "inf",
-    "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex",
-    "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
-    "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
-    "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn", "no_grad",
-    "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "plan_diff", "preserve_format", "print", "profile",
-    "promote_types", "rand", "randint",
-    "randn", "random", "randperm", "range", "reset_default_graph", "result_type", "rewrite", "save", "scalar_tensor",
-    "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
-    "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",
-    "set_printoptions", "set_rng_state", "set_warn_always", "short", "special", "strided", "tensor", "to_dlpack", "to_dot",
-    "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "typename", "uint8",
-    "use_deterministic_algorithms", "utils", "variables_initializer", "vmap", "wait_for_kernels", "zeros",
+    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack",
+    "from_file", "from_json", "from_numpy", "from_torch", "frombuffer", "full", "func", "functional", "get_collection",
+    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode",
+    "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity",
+    "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled",
+    "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled",
+    "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage",
+    "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn",
+    "no_grad", "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "plan_diff", "preserve_format", "print",
+    "profile", "promote_types", "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph",
+    "result_type", "rewrite", "save", "scalar_tensor", "scipy_objective", "seed", "set_default_device", "set_default_dtype",
+    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always",
+    "short", "sklearn", "special", "strided", "tensor", "to_dlpack", "to_dot", "to_graphml", "to_json", "to_networkx",
+    "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer",
+    "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

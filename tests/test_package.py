@@ -124,6 +124,8 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "extras",
+    "logs",
     "files",
     "locks",
     "signals",

@@ -70,8 +70,10 @@ def results(model: Any, inputs: Sequence[Any], mode: str) -> list[Any]:
             with sg.Session(graph=graph) as session:
                 session.run(sg.global_variables_initializer())
                 several = isinstance(found, tuple)
-                values = session.run(list(found) if several else [found], dict(zip(fed, inputs, strict=True)))
-                return list(values)
+                results = list(found) if several else [found]
+                symbols = [x for x in results if isinstance(x, sg.operators.Symbol)]  # others follow from the model alone
+                values = iter(session.run(symbols, dict(zip(fed, inputs, strict=True))))
+                return [next(values) if isinstance(x, sg.operators.Symbol) else x for x in results]
     call = sg.compile(model) if mode == "compiled" else model
     found = call(*map(_tensor, inputs))
     return list(found) if isinstance(found, tuple) else [found]
@@ -143,7 +145,7 @@ def page(outcomes: Iterable[Outcome]) -> str:
         "|---|---|",
         *(f"| {reason} | {count} |" for reason, count in reasons.most_common()),
         "",
-        "A case is listed under its first op beside constants. Cases whose name ends in `_expanded` write an op in terms of others.",
+        "A case is listed under its first op beside constants. Cases whose names end in `_expanded` write an op in others.",
         "",
         "| op | pass | cases | reasons of the others |",
         "|---|---|---|---|",

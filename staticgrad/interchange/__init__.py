@@ -6,9 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import onnx
+    from . import onnx as onnx
+    from . import sklearn as sklearn
 
-_LAZY = frozenset({"onnx"})
+_LAZY = frozenset({"onnx", "sklearn"})
 """Parts that need a library which `import staticgrad` does not: each is imported when it is first named."""
 
 

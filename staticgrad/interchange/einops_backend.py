@@ -15,12 +15,12 @@ REDUCTIONS = {"min": "amin", "max": "amax", "sum": "sum", "mean": "mean", "any":
 
 def register() -> None:
     """Enter the backend. `einops` is imported already."""
-    from einops._backends import AbstractBackend, UnknownSize  # type: ignore[import-not-found]
+    from einops._backends import AbstractBackend, UnknownSize
 
     import staticgrad as sg
     from staticgrad.operators import F, Symbol
 
-    class StaticgradBackend(AbstractBackend):  # type: ignore[misc]
+    class StaticgradBackend(AbstractBackend):
         framework_name = "staticgrad"
 
         def is_appropriate_type(self, tensor: Any) -> bool:

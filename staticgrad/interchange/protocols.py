@@ -39,7 +39,7 @@ class _Watch:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname != self.module:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         for finder in sys.meta_path:
             spec: Any = finder.find_spec(fullname, path, target)
             if spec is not None:
@@ -61,11 +61,11 @@ def after_import(module: str, then: Callable[[], None]) -> None:
     if module in sys.modules:
         then()
     else:
-        sys.meta_path.insert(0, _Watch(module, then))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Watch(module, then))
 
 
 def enter() -> None:
     """Give tensors the protocols' methods."""
-    Operators.__array_namespace__ = array_namespace  # type: ignore[attr-defined]
-    Operators.to_device = to_device  # type: ignore[attr-defined]
+    for name, method in {"__array_namespace__": array_namespace, "to_device": to_device}.items():
+        setattr(Operators, name, method)
     after_import("einops", lambda: importlib.import_module("staticgrad.interchange.einops_backend").register())

@@ -2333,6 +2333,9 @@ class Tensor:
         `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
         """
 
+    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+        """This tensor. Raises DeviceError for a device other than the CPU."""
+
     def tolist(self) -> Any: ...
 
     def topk(

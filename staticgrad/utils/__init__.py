@@ -1,5 +1,5 @@
-"""Tools around training: `utils.data`, `utils.checkpoint`."""
+"""Tools around training: `utils.data`, `utils.checkpoint`, `utils.tensorboard`."""
 
-from . import checkpoint, data
+from . import checkpoint, data, tensorboard
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "tensorboard"]

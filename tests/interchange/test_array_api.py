@@ -28,8 +28,9 @@ UNARY = {
 }  # fmt: skip
 BINARY = {
     **dict.fromkeys(
-        ("add", "atan2", "copysign", "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal",
-         "logaddexp", "maximum", "minimum", "multiply", "nextafter", "not_equal", "remainder", "subtract"), (REAL, ABOVE),
+        ("add", "atan2", "copysign", "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less",
+         "less_equal", "logaddexp", "maximum", "minimum",
+         "multiply", "nextafter", "not_equal", "remainder", "subtract"), (REAL, ABOVE),
     ),
     "pow": (ABOVE, REAL),
     **dict.fromkeys(
@@ -43,7 +44,8 @@ CALLS |= {
     "argmin": ((REAL,), {}), "argsort": ((REAL,), {"axis": 0, "descending": True}), "astype": ((REAL, "float32"), {}),
     "broadcast_to": ((REAL, (2, 2, 3)), {}), "clip": ((REAL,), {"min": -0.1, "max": 0.5}), "count_nonzero": ((WHOLE,), {}),
     "cumulative_prod": ((REAL,), {"axis": 1}), "cumulative_sum": ((WHOLE,), {"axis": 0, "include_initial": True}),
-    "diff": ((REAL,), {"axis": 1}), "expand_dims": ((REAL,), {"axis": 1}), "flip": ((REAL,), {}), "isin": ((WHOLE, WHOLE[0]), {}),
+    "diff": ((REAL,), {"axis": 1}), "expand_dims": ((REAL,), {"axis": 1}), "flip": ((REAL,), {}),
+    "isin": ((WHOLE, WHOLE[0]), {}),
     "linspace": ((0.0, 1.0, 5), {"dtype": "float64", "endpoint": False}), "matmul": ((REAL, ABOVE.T.copy()), {}),
     "matrix_transpose": ((REAL,), {}), "max": ((REAL,), {"axis": (0, 1)}), "mean": ((REAL,), {"axis": 0}),
     "min": ((REAL,), {"keepdims": True}), "moveaxis": ((REAL, 0, 1), {}), "nonzero": ((WHOLE - 1,), {}),
@@ -53,9 +55,11 @@ CALLS |= {
     "squeeze": ((REAL[None], 0), {}), "std": ((REAL,), {"correction": 1}), "sum": ((WHOLE,), {"axis": 0}),
     "take": ((REAL, np.array([2, 0])), {"axis": 1}), "take_along_axis": ((REAL, WHOLE[:, :1] % 2), {"axis": 1}),
     "tensordot": ((REAL, ABOVE), {"axes": ((1,), (1,))}), "tile": ((REAL, (2, 1)), {}), "tril": ((REAL,), {"k": -1}),
-    "triu": ((REAL,), {"k": 1}), "unique_all": ((WHOLE,), {}), "unique_counts": ((WHOLE,), {}), "unique_inverse": ((WHOLE,), {}),
+    "triu": ((REAL,), {"k": 1}), "unique_all": ((WHOLE,), {}), "unique_counts": ((WHOLE,), {}),
+    "unique_inverse": ((WHOLE,), {}),
     "unique_values": ((WHOLE,), {}), "unstack": ((REAL,), {"axis": 1}), "var": ((REAL,), {"axis": 1}),
-    "vecdot": ((REAL, ABOVE), {}), "where": ((FLAGS, REAL, ABOVE), {}), "arange": ((2, 8, 3), {}), "eye": ((2, 3), {"k": 1, "dtype": "float64"}),
+    "vecdot": ((REAL, ABOVE), {}), "where": ((FLAGS, REAL, ABOVE), {}), "arange": ((2, 8, 3), {}),
+    "eye": ((2, 3), {"k": 1, "dtype": "float64"}),
     "full": ((3, 2.0), {"dtype": "float64"}), "ones": (((2, 1),), {"dtype": "int64"}), "zeros": ((2,), {"dtype": "int64"}),
     "full_like": ((REAL, 3.0), {}), "ones_like": ((REAL,), {}), "zeros_like": ((WHOLE,), {}),
 }  # fmt: skip

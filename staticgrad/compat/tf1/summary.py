@@ -17,17 +17,10 @@ import numpy as np
 from ... import static
 from ...errors import ArgumentError
 from ...static.graphs import using
+from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
 from .graph import Graph, GraphKeys, get_default_graph
 from .handles import Handle
 from .tensor import tensor
-
-
-def _package() -> Any:
-    try:
-        import tensorboard.compat.proto.summary_pb2 as protocol
-    except ImportError:
-        raise ArgumentError("summaries need the tensorboard package", "pip install tensorboard") from None
-    return protocol
 
 
 class Serialized(Handle):
@@ -53,7 +46,7 @@ def _entered(
     tag = graph.scoped(name)
 
     def build(arrays: Sequence[np.ndarray]) -> bytes:
-        record = _package().Summary()
+        record = protocol().Summary()
         entry = record.value.add(tag=tag)
         value(entry, arrays)
         return bytes(record.SerializeToString())
@@ -77,15 +70,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     """The distribution of the elements."""
 
     def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
-        x = np.asarray(arrays[0], np.float64).ravel()
-        if not np.isfinite(x).all():
-            raise ArgumentError(f"the histogram {name!r} has values that are not finite")
-        counts, edges = np.histogram(x, bins=30) if x.size else (np.zeros(1, int), np.zeros(2))
-        found = entry.histo
-        found.min, found.max = (float(x.min()), float(x.max())) if x.size else (0.0, 0.0)
-        found.num, found.sum, found.sum_squares = float(x.size), float(x.sum()), float((x * x).sum())
-        found.bucket_limit.extend(edges[1:].tolist())
-        found.bucket.extend(counts.astype(float).tolist())
+        fill_histogram(entry.histo, arrays[0], name)
 
     return _entered([values], value, f"{family}/{name}" if family else name, collections)
 
@@ -95,11 +80,10 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
 
     def build(graph: Graph, tag: str) -> Callable[[Sequence[np.ndarray]], bytes]:
         def bytes_of(arrays: Sequence[np.ndarray]) -> bytes:
-            record = _package().Summary()
+            record = protocol().Summary()
             for i, picture in enumerate(_pictures(arrays[0])[:max_outputs]):
                 entry = record.value.add(tag=f"{tag}/image/{i}" if max_outputs > 1 else f"{tag}/image")
-                entry.image.height, entry.image.width, entry.image.colorspace = picture.shape
-                entry.image.encoded_image_string = png(picture)
+                fill_image(entry, picture)
             return bytes(record.SerializeToString())
 
         return bytes_of
@@ -124,32 +108,13 @@ def _pictures(images: np.ndarray) -> np.ndarray:
     return pictures
 
 
-def png(picture: np.ndarray) -> bytes:
-    """A picture (height, width, channels) uint8 in the PNG format (ISO 15948), without a filter."""
-    import struct
-    import zlib
-
-    height, width, channels = picture.shape
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
-    parts = [chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows.tobytes())), chunk(b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
 def text(name: str, tensor: str, collections: Any = None) -> Serialized:
     """A text, which Python knows: tensors of strings don't exist here."""
     if not isinstance(tensor, str):
         raise TypeError("summary.text: tensors of strings are not supported; give the text itself")
 
     def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
-        entry.metadata.plugin_data.plugin_name = "text"
-        entry.tensor.dtype = 7
-        entry.tensor.tensor_shape.dim.add(size=1)
-        entry.tensor.string_val.append(tensor.encode())
+        fill_text(entry, tensor)
 
     return _entered([], value, name, collections)
 
@@ -259,7 +224,7 @@ class FileWriterCache:
 
 def summary_iterator(path: str) -> Iterator[Any]:
     """The events of an event file."""
-    _package()
+    protocol()
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     return iter(LegacyEventFileLoader(path).Load())
@@ -270,7 +235,7 @@ class FileWriter:
 
     def __init__(self, logdir: str, graph: Graph | None = None, max_queue: int = 10, flush_secs: int = 120,
                  graph_def: Any = None, filename_suffix: str | None = None, session: Any = None):  # fmt: skip
-        _package()
+        protocol()
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         self._logdir = str(logdir)
@@ -285,7 +250,7 @@ class FileWriter:
         """Write a fetched summary, at a step."""
         from tensorboard.compat.proto.event_pb2 import Event
 
-        record = _package().Summary.FromString(summary) if isinstance(summary, bytes) else summary
+        record = protocol().Summary.FromString(summary) if isinstance(summary, bytes) else summary
         event = Event(wall_time=time.time(), summary=record)
         if global_step is not None:
             event.step = int(global_step)
@@ -332,7 +297,7 @@ RECORDS = {
 def __getattr__(name: str) -> Any:
     if name not in RECORDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _package()
+    protocol()
     return getattr(importlib.import_module(f"tensorboard.compat.proto.{RECORDS[name]}_pb2"), name)
 
 

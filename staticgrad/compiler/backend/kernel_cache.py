@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ... import logs
 from ...errors import CompileError
 from ...locks import rlock, unforked
 from ...logs import logger
@@ -141,6 +142,7 @@ def _load(source: str) -> dict[str, Kernel]:
         Counters.from_disk += len(kernels)
     else:
         Counters.compiled += len(kernels)
+    logs.debug("%d kernels %s: %s", len(kernels), "from the cache" if found else "compiled", ", ".join(kernels))
     return kernels
 
 

@@ -69,7 +69,7 @@ def _is_inf(x: T, *, detect_negative: int = 1, detect_positive: int = 1) -> T:
     return reduce(F.logical_or, found) if found else F.ne(x, x) & F.eq(x, x)
 
 
-@reader("Cast", raw=False)
+@reader("Cast")
 def _cast(x: T, *, to: int, saturate: int = 1, round_mode: str = "up") -> T:
     return F.astype(x, dtype_of(to))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
 from . import write_elementwise, write_layers, write_shapes
+from .records import BUFFERS
 from .writing import OPSET, Name, Scope, value_info
 
 FAMILIES = (write_elementwise, write_shapes, write_layers)
@@ -36,9 +38,9 @@ def export(
     """Write a function, module or graph as an ONNX model, which is checked and returned as a `ModelProto`.
 
     model: a module, a function of tensors or what `sg.compile` made of one, called with `args` on placeholders of their shapes
-    and dtypes; modules are written as in `eval()`. Or a graph: its placeholders are the inputs, `graph.outputs` the outputs, and
-    variables have their values in `session` (the default one for None), those that stand for eager tensors the tensors'. path:
-    the file; None writes none. Parameters keep their names, others are constants.
+    and dtypes; modules are written as in `eval()`. Or a graph: its placeholders are the inputs, `graph.outputs` the outputs,
+    and variables have their values in `session` (the default one for None), those of eager tensors the tensors' values. path:
+    the file; None writes none. Parameters and buffers keep their names; the file says which are buffers.
 
     Extents are those of `args`. The model is of op set 18. Raises UnwrittenError for an operation without an ONNX counterpart,
     with the line that it came from.
@@ -118,11 +120,15 @@ def _written(
     wanted = graph.reaching(list(outputs.values()), stop=set(known))
     captured = {held.node: held.tensor() for held in getattr(graph, "captured", {}).values()}
     values = _variables(graph, [n for n in wanted if n.op.leaf == "variable"], captured, session)
+    initializers: dict[str, np.ndarray] = {}
+    buffers: list[str] = []
     for node in wanted:
         if node in values or node.op.leaf in ("constant", "shape"):
             tensor = captured.get(node)
             base = names.get(id(tensor), node.name) if tensor is not None else node.name
-            known[node] = _leaf(scope, node, values.get(node), base)
+            known[node] = _leaf(scope, initializers, node, values.get(node), base)
+            if tensor is not None and not tensor.requires_grad and known[node] in initializers:
+                buffers.append(known[node])
         elif node.op.leaf == "generator":
             known[node] = ""  # ONNX draws by itself
     scope.walk(graph, list(outputs.values()), known)
@@ -133,17 +139,23 @@ def _written(
         results.append(value_info(chosen, node.type.dtype, node.type.shape))
     _without_copies(scope, results)
     used = {name for node in _all_nodes(scope.nodes) for name in node.input}
-    tensors = [onnx.numpy_helper.from_array(a, name) for name, a in scope.initializers.items() if name in used]
+    tensors = [onnx.numpy_helper.from_array(a, name) for name, a in initializers.items() if name in used]
+    constants = [
+        onnx.helper.make_node("Constant", [], [name], value=onnx.numpy_helper.from_array(value))
+        for name, value in scope.values.items() if name in used
+    ]  # fmt: skip
     declared = [value_info(known[n], n.type.dtype, n.type.shape) for n in inputs]
     made = onnx.helper.make_model(
-        onnx.helper.make_graph(scope.nodes, "staticgrad", declared, results, tensors),
+        onnx.helper.make_graph([*constants, *scope.nodes], "staticgrad", declared, results, tensors),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="staticgrad", ir_version=9,
     )  # fmt: skip
+    if buffers:
+        onnx.helper.set_model_props(made, {BUFFERS: json.dumps(buffers)})
     onnx.checker.check_model(made, full_check=True)
     return made
 
 
-def _leaf(scope: Scope, node: Node, value: np.ndarray | None, base: str) -> Name:
+def _leaf(scope: Scope, initializers: dict[str, np.ndarray], node: Node, value: np.ndarray | None, base: str) -> Name:
     if node.op.leaf == "shape":
         return ""
     if value is None:
@@ -152,7 +164,7 @@ def _leaf(scope: Scope, node: Node, value: np.ndarray | None, base: str) -> Name
             return scope.constant(array)
         value = array
     name = scope.name(base or "variable")
-    scope.initializers[name] = np.array(value)
+    initializers[name] = np.array(value)
     return name
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...eager import Tensor
-from ...errors import ArgumentError, GraphError, UnknownExtentError
+from ...errors import ArgumentError, GraphError, StaticgradError, UnknownExtentError
 from ...nn import Module, Parameter
 from ...operators import Symbol, frontends, state
 from ...ops.control.subgraph_tracing import symbol
 from ...ops.deferred import Definition, defer
 from ...ops.known_values import value_of
-from .reading import Block, Parser, Step, all_steps, parsed
-from .records import Call
+from .reading import Block, Parser, Step, all_steps, inferred_types, parsed
+from .records import BUFFERS, Call
 
 Values = dict[str, Any]
 
@@ -23,29 +24,35 @@ Values = dict[str, Any]
 class OnnxModule(Module):
     """An ONNX model as a module: called with its inputs, by position or name, it returns its outputs.
 
-    Initializers of floating dtypes that values are computed from are parameters, or buffers where they are statistics; those
-    that shapes or axes follow from are constants. Each keeps its name: `layer.weight` is the attribute `weight` of the attribute
-    `layer`. It works eagerly, under `sg.compile` and on placeholders.
+    Initializers of floating dtypes that values are computed from are parameters, or buffers where they are statistics; single
+    numbers, and those that shapes or axes follow from, are constants. Each keeps its name: `layer.weight` is the attribute
+    `weight` of `layer`. It works eagerly, under `sg.compile` and on placeholders.
     """
 
-    def __init__(self, source: Any, *, trainable: bool = True):
+    def __init__(self, source: Any, *, trainable: bool | Callable[[str], bool] = True):
         super().__init__()
         model, folder = parsed(source)
         self._parser = Parser(model, folder)
         self._block = self._parser.block(model.graph)
-        self._places: dict[str, tuple[Module, str]] = {}
+        self._leaves: dict[str, tuple[Module, str]] = {}
         self._constants: Values = {}
         block = self._block
-        values, statistics, used = _uses(block)
+        statistics, used = _uses(block)
+        statistics |= {name for p in model.metadata_props if p.key == BUFFERS for name in json.loads(p.value)}
         for name, array in block.constants.items():
-            if array.dtype.kind != "f" or name not in used:
+            if array.dtype.kind != "f" or not array.ndim or name not in used:
                 self._constants[name] = array
             else:
-                self._enter(name, array, trainable and name not in statistics)
+                wanted = trainable(name) if callable(trainable) else trainable
+                self._enter(name, array, wanted and name not in statistics)
         given = set(block.constants)
         self.input_names = tuple(name for name in block.inputs if name not in given)
         self.output_names = tuple(block.outputs)
         self._kinds = {i.name: i.type for i in model.graph.input}
+        types = inferred_types(model)
+        for step in block.steps:
+            known = [types.get(name) for name in step.outputs if name]
+            step.kinds = [kind for kind in known if kind is not None] if None not in known else None
         self._folded = _fold(self, block, self._constants)
 
     def _enter(self, name: str, array: np.ndarray, trained: bool) -> None:
@@ -65,13 +72,14 @@ class OnnxModule(Module):
             place.register_parameter(last, Parameter(Tensor(array.copy())))
         else:
             place.register_buffer(last, Tensor(array.copy()))
-        self._places[name] = place, last
+        self._leaves[name] = place, last
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """The outputs: a tensor, or a tuple of tensors where there are several. Raises ArgumentError for other inputs than the
         model's."""
         if len(args) > len(self.input_names):
-            raise ArgumentError(f"the model takes {len(self.input_names)} inputs, got {len(args)}", ", ".join(self.input_names))
+            names = ", ".join(self.input_names)
+            raise ArgumentError(f"the model takes {len(self.input_names)} inputs, got {len(args)}", names)
         values: Values = dict(zip(self.input_names, map(_given, args), strict=False))
         for name, value in named.items():
             if name not in self.input_names:
@@ -80,15 +88,15 @@ class OnnxModule(Module):
         missing = [name for name in self.input_names if name not in values]
         if missing:
             raise ArgumentError(f"the input {missing[0]!r} is missing", f"the inputs are {', '.join(self.input_names)}")
-        values = {**self._constants, **self._folded, **{n: getattr(m, a) for n, (m, a) in self._places.items()}, **values}
+        values = {**self._constants, **self._folded, **{n: getattr(m, a) for n, (m, a) in self._leaves.items()}, **values}
         run = Run(self._parser)
         run.block(self._block, values)
         results = tuple(_result(values[name]) for name in self.output_names)
         return results[0] if len(results) == 1 else results
 
     def graph(self) -> Any:
-        """The model as a graph, with placeholders of the inputs' names and variables that start from the parameters; its outputs
-        are in `graph.outputs`. It can be differentiated and trained in a Session."""
+        """The model as a graph, with placeholders of the inputs' names and variables that start from the parameters; its
+        outputs are in `graph.outputs`. It can be differentiated and trained in a Session."""
         from ...static import Graph as StaticGraph
         from ...static import placeholder
         from .records import dtype_of
@@ -122,19 +130,17 @@ def _result(x: Any) -> Any:
     return Tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
-def _uses(block: Block) -> tuple[set[str], set[str], set[str]]:
-    """The names that are read where values decide, where statistics belong, and where neither is the case."""
-    values, statistics, others = set(), set(), set(block.outputs)
+def _uses(block: Block) -> tuple[set[str], set[str]]:
+    """The names that are read where statistics belong, and all that are read where no value decides."""
+    statistics, used = set(), set(block.outputs)
     for step in all_steps(block):
         known = step.reader
         for i, name in enumerate(step.inputs):
-            if known is not None and i in known.values:
-                values.add(name)
-            else:
-                others.add(name)
-                if known is not None and i in known.state:
-                    statistics.add(name)
-    return values, statistics, others
+            if known is None or i not in known.values:
+                used.add(name)
+            if known is not None and i in known.state:
+                statistics.add(name)
+    return statistics, used
 
 
 def _fold(module: OnnxModule, block: Block, constants: Values) -> Values:
@@ -225,7 +231,7 @@ class Run:
             graph = next((x.graph for x in inputs if isinstance(x, Symbol)), None)
             if graph is None or state.tracer is not None:
                 raise
-            return _deferred(graph, lambda *xs: write(*xs, **attrs), inputs, record.values)
+            return _deferred(graph, step, lambda *xs: write(*xs, **attrs), inputs, record.values)
 
 
 def _count(outputs: Sequence[str]) -> int:
@@ -267,18 +273,22 @@ def _plain(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def _deferred(graph: Any, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]) -> Any:
-    """The result of an operation that needs values of a graph's tensors: it is written in the run."""
+def _deferred(
+    graph: Any, step: Step, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]
+) -> tuple[Any, ...]:
+    """The results of an operation that needs values of a graph's tensors: it is written in the run."""
     places = [i for i, x in enumerate(inputs) if x is not None and not isinstance(x, np.ndarray)]
-    several: list[bool] = []
 
     def put(symbols: list[Symbol]) -> list[Any]:
         operands = list(inputs)
         for i, x in zip(places, symbols, strict=True):
             operands[i] = value_of(x) if i in known else x
-        found = write(*operands)
-        several.append(isinstance(found, tuple))
+        try:
+            found = write(*operands)
+        except StaticgradError:
+            raise
+        except Exception as error:  # of a guess at a value that does not fit, or of one that is fed
+            raise ArgumentError(f"ONNX {_title(step)}: {error}") from error
         return list(found) if isinstance(found, tuple) else [found]
 
-    results = defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places])
-    return tuple(results) if several[-1] else results[0]
+    return tuple(defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places], step.kinds))

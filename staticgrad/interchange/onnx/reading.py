@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ArgumentError, GraphError
-from . import control, elementwise, gathering, normalizing, products, quantization, recurrent, reductions, resizing, shapes
-from . import signals, windows
-from .records import READERS, Reader, dtype_of
+from ...types import TensorType, UnrankedType
+from . import (
+    control,
+    elementwise,
+    gathering,
+    normalizing,
+    products,
+    quantization,
+    recurrent,
+    reductions,
+    resizing,
+    shapes,
+    signals,
+    windows,
+)
+from .records import DTYPES, READERS, Reader, dtype_of
 
 if TYPE_CHECKING:
     import onnx
@@ -38,7 +51,8 @@ class Step:
     inner: Block | None = None
     """Its steps, where it is a function of other ops; parameters are its inputs by position."""
     proto: Any = None
-    names: dict[str, str] = field(default_factory=dict)
+    kinds: list[TensorType] | None = None
+    """The types of its results as far as they are known before any call; None where one is not."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +64,6 @@ class Block:
     constants: dict[str, Any]
     steps: list[Step]
     opsets: Mapping[str, int]
-    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 def array_of(tensor: Any, folder: str = "") -> np.ndarray:
@@ -140,7 +153,7 @@ class Parser:
         import onnx
 
         try:
-            schema = onnx.defs.get_schema(step.op, opset, step.domain)
+            schema: Any = onnx.defs.get_schema(step.op, opset, step.domain)
         except onnx.defs.SchemaError:
             return None
         if schema.has_function:
@@ -184,6 +197,24 @@ def _type_proto(kind: Any) -> Any:
         for extent in shape:
             made.tensor_type.shape.dim.add().dim_value = extent
     return made
+
+
+def inferred_types(model: onnx.ModelProto) -> dict[str, TensorType]:
+    """The types of values that follow from the model's inputs, by name; without those of dtypes that tensors don't have."""
+    import onnx
+
+    try:
+        model = onnx.shape_inference.infer_shapes(model)
+    except Exception:  # a model beyond 2 GB, or of ops that are unknown there
+        return {}
+    found: dict[str, TensorType] = {}
+    for value in (*model.graph.value_info, *model.graph.output):
+        kind = value.type.tensor_type
+        if kind.elem_type in DTYPES:
+            extents = tuple(d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim)
+            dtype = DTYPES[kind.elem_type]
+            found[value.name] = TensorType(extents, dtype) if kind.HasField("shape") else UnrankedType(dtype)
+    return found
 
 
 def all_steps(block: Block) -> Iterator[Step]:

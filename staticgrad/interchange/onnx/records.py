@@ -33,8 +33,16 @@ class Reader:
     """Inputs that are not trained, because they are statistics."""
     names: frozenset[str] = frozenset()
     """Attributes that it knows."""
+    domain: str = ""
     raw: bool = False
     """Inputs are given as they are, known or not: for ops that look at types, or move values whatever they are."""
+
+    def __reduce__(self) -> Any:
+        return _reader_of, (self.domain, self.op)  # functions without a name are not pickled
+
+
+def _reader_of(domain: str, op: str) -> Reader:
+    return READERS[domain, op]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +69,7 @@ def reader(
 
     def enter(write: Callable[..., Any]) -> Callable[..., Any]:
         names = [p.name for p in inspect.signature(write).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        READERS[domain, op] = Reader(op, write, tuple(values), tuple(state), frozenset(names), raw)
+        READERS[domain, op] = Reader(op, write, tuple(values), tuple(state), frozenset(names), domain, raw)
         return write
 
     return enter
@@ -73,9 +81,12 @@ def one_to_one(names: dict[str, str]) -> None:
         READERS["", op] = Reader(op, getattr(F, name))
 
 
+BUFFERS = "staticgrad.buffers"
+"""The property of a model that lists the initializers which are not trained, as JSON."""
+
 # dtypes -----------------------------------------------------------------------------------------------------------------
 
-DTYPES = {
+DTYPES: dict[int, np.dtype] = {
     1: np.dtype(np.float32), 2: np.dtype(np.uint8), 3: np.dtype(np.int8), 5: np.dtype(np.int16), 6: np.dtype(np.int32),
     7: np.dtype(np.int64), 9: np.dtype(np.bool_), 11: np.dtype(np.float64), 14: np.dtype(np.complex64),
     15: np.dtype(np.complex128),
@@ -91,4 +102,5 @@ def dtype_of(code: int) -> np.dtype:
 
         name = onnx.TensorProto.DataType.Name(code).lower()
         raise DTypeError(f"ONNX: dtype {name} is not supported", "convert the model to float32, float64 or integers first")
-    return DTYPES[code]
+    found: np.dtype = DTYPES[code]
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -42,11 +43,12 @@ def _nearest(mode: str, place: np.ndarray) -> np.ndarray:
         "floor": np.floor,
         "ceil": np.ceil,
     }
-    return rounding[mode](place).astype(np.int64)  # type: ignore[no-untyped-call, no-any-return]
+    round_: Any = rounding[mode]
+    return np.asarray(round_(place), np.int64)
 
 
 def _hat(t: np.ndarray) -> np.ndarray:
-    return np.maximum(0, 1 - np.abs(t))
+    return np.asarray(np.maximum(0, 1 - np.abs(t)))
 
 
 def _cubic(t: np.ndarray, a: float) -> np.ndarray:
@@ -60,8 +62,8 @@ def _matrix(place: np.ndarray, extent: int, mode: str, a: float, scale: float, a
     """The weights (elements of the output, elements of the input) of linear or cubic interpolation."""
     wide = min(scale, 1.0) if antialias else 1.0
     reach = (1 if mode == "linear" else 2) / wide
-    first = int(math.floor(place.min() - reach)) - 1
-    taps = np.arange(first, int(math.ceil(place.max() + reach)) + 2)
+    first = math.floor(place.min() - reach) - 1
+    taps = np.arange(first, math.ceil(place.max() + reach) + 2)
     t = (place[:, None] - taps) * wide
     weights = _hat(t) if mode == "linear" else _cubic(t, a)
     if exclude:
@@ -90,10 +92,10 @@ def resize(
         if keep_aspect_ratio_policy != "stretch":
             one = min(factors) if keep_aspect_ratio_policy == "not_larger" else max(factors)
             factors = [one] * len(factors)
-            counts = [int(math.floor(extent * one + 0.5)) for extent in extents]
+            counts = [math.floor(extent * one + 0.5) for extent in extents]
     else:
         factors = [float(scale) for scale in scales]
-        counts = [int(math.floor(extent * factor)) for extent, factor in zip(extents, factors, strict=True)]
+        counts = [math.floor(extent * factor) for extent, factor in zip(extents, factors, strict=True)]
     window = [(0.0, 1.0)] * len(chosen)
     if roi is not None and np.size(roi):
         half = len(roi) // 2

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-
 from ...errors import ArgumentError
 from ...functional import pad as pad_edges
 from ...ir import REGISTRY
@@ -95,10 +94,10 @@ def _transpose(x: T, *, perm: tuple[int, ...] | None = None) -> T:
 
 @reader("Squeeze", values=(1,))
 def _squeeze(x: T, axes_input: T = None, *, axes: tuple[int, ...] | None = None) -> T:
-    gone = ints(axes_input) if axes_input is not None else axes
-    if gone is None:
-        gone = [i for i, extent in enumerate(x.shape) if extent == 1]
-    gone = {axis % x.ndim if x.ndim else 0 for axis in gone}
+    given: Any = ints(axes_input) if axes_input is not None else axes
+    if given is None:
+        given = [i for i, extent in enumerate(x.shape) if extent == 1]
+    gone = {axis % x.ndim if x.ndim else 0 for axis in given}
     return F.reshape(x, tuple(extent for i, extent in enumerate(x.shape) if i not in gone))
 
 
@@ -148,10 +147,11 @@ def _slice(
     chosen = (range(len(first)) if axes is None else axes) if axes_input is None else ints(axes_input)
     strides = [1] * len(first) if steps is None else ints(steps)
     key: list[Any] = [slice(None)] * x.ndim
+    stop: int | None
     for axis, start, stop, step in zip(chosen, first, last, strides, strict=True):
         extent = x.shape[axis]
         if step < 0:  # an end before the first element is no negative index
-            stop = None if (stop + extent if stop < 0 else stop) < 0 else stop
+            stop = None if stop + (extent if stop < 0 else 0) < 0 else stop
         key[axis] = slice(start, stop, step)
     return x[tuple(key)]
 

@@ -101,14 +101,14 @@ def _random(b: Scope, node: Node, *operands: Name) -> Name:
 
 @writer("result")
 def _result(b: Scope, node: Node, parts: tuple[Name, ...]) -> Name:
-    return parts[node.attrs["index"]]
+    found: Name = parts[node.attrs["index"]]
+    return found
 
 
 @writer("branch")
 def _branch(b: Scope, node: Node, pred: Name, *operands: Name) -> tuple[Name, ...]:
     graphs = [_graph(b, side, operands, []) for side in (node.attrs["then"], node.attrs["orelse"])]
-    made = b.add("If", [pred], outputs=max(len(node.attrs["then"].results), 1), then_branch=graphs[0], else_branch=graphs[1])
-    return made if isinstance(made, tuple) else (made,)
+    return b.several("If", [pred], len(node.attrs["then"].results), then_branch=graphs[0], else_branch=graphs[1])
 
 
 def _graph(b: Scope, body: Subgraph, names: Any, inputs: Any, extra: Any = ()) -> Any:
@@ -163,8 +163,7 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
         graph = _graph(b, loop.body, names, declared)
         back = node.attrs["reverse"]
         stacks = [_flipped(b, stack) for stack in stacks] if back else stacks
-        made = b.add("Scan", [*starts, *stacks], outputs=len(loop.body.results), body=graph, num_scan_inputs=len(stacks))
-        made = made if isinstance(made, tuple) else (made,)
+        made = b.several("Scan", [*starts, *stacks], len(loop.body.results), body=graph, num_scan_inputs=len(stacks))
         return (*made[:carries], *(_flipped(b, y) if back else y for y in made[carries:]))
     inside = [(b.name("state"), p.type.dtype, p.type.shape) for p in loop.carry_params]
     number, going = b.name("iteration"), b.name("going")
@@ -183,8 +182,6 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
     graph = onnx.helper.make_graph(scope.nodes, b.name("body"), declared, outputs)
     first: dict[Node, Any] = dict(zip(loop.cond.params, [*const_names, *starts], strict=True))
     b.walk(loop.cond.graph, loop.cond.results, first)
-    made = b.add(
-        "Loop", ["", first[loop.cond.results[0]], *starts, b.constant(0, np.int64)], outputs=len(results) + 1, body=graph
-    )
-    made = made if isinstance(made, tuple) else (made,)
+    starts = ["", first[loop.cond.results[0]], *starts, b.constant(0, np.int64)]
+    made = b.several("Loop", starts, len(results) + 1, body=graph)
     return (*made[:carries], *made[carries + 1 :], made[carries])

@@ -113,7 +113,7 @@ def _position(b: Scope, node: Node, x: Name) -> Name:
 def _argsort(b: Scope, node: Node, x: Name) -> Name:
     axis = node.attrs["axis"]
     count = b.ints([static_shape(node)[axis]])
-    return b.add("TopK", [x, count], outputs=2, axis=axis, largest=int(node.attrs["descending"]))[1]  # type: ignore[no-any-return]
+    return b.several("TopK", [x, count], 2, axis=axis, largest=int(node.attrs["descending"]))[1]
 
 
 @writer("softmax", "log_softmax")

@@ -45,10 +45,10 @@ class Scope:
     def __init__(self, outer: Scope | None = None):
         self.outer = outer
         self.nodes: list[Any] = []
-        self.initializers: dict[str, np.ndarray] = {} if outer is None else outer.initializers
+        self.values: dict[str, np.ndarray] = {} if outer is None else outer.values
+        """The values of constants, which are nodes of the outermost graph."""
         self.constants: dict[Any, str] = {} if outer is None else outer.constants
         self.taken: set[str] = set() if outer is None else outer.taken
-        self.types: dict[str, tuple[np.dtype, tuple[Any, ...]]] = {} if outer is None else outer.types
 
     def name(self, base: str) -> str:
         """A name that nothing else has."""
@@ -59,25 +59,29 @@ class Scope:
         self.taken.add(found)
         return found
 
-    def add(self, op: str, inputs: Sequence[Name], *, outputs: int = 1, **attrs: Any) -> Any:
-        """A node of an ONNX op; the name of its result, or of its results."""
+    def add(self, op: str, inputs: Sequence[Name], **attrs: Any) -> Name:
+        """A node of an ONNX op with one result; its name."""
+        return self.several(op, inputs, 1, **attrs)[0]
+
+    def several(self, op: str, inputs: Sequence[Name], outputs: int, **attrs: Any) -> tuple[Name, ...]:
+        """A node of an ONNX op; the names of its results."""
         import onnx
 
-        names = [self.name(op.lower()) for _ in range(outputs)]
+        names = tuple(self.name(op.lower()) for _ in range(outputs))
         self.nodes.append(onnx.helper.make_node(op, list(inputs), names, name=self.name(f"{op}_node"), **attrs))
-        return names[0] if outputs == 1 else tuple(names)
+        return names
 
     def constant(self, value: Any, dtype: Any = None) -> Name:
-        """The name of an initializer with this value."""
+        """The name of a constant with this value."""
         array = np.array(value, dtype)  # contiguous
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.constants:
             self.constants[key] = name = self.name("constant")
-            self.initializers[name] = array
+            self.values[name] = array
         return self.constants[key]
 
     def ints(self, values: Any) -> Name:
-        """The name of an int64 initializer."""
+        """The name of an int64 constant."""
         return self.constant(list(values), np.int64)
 
     def like(self, value: Any, node: Node) -> Name:
@@ -108,8 +112,9 @@ class Scope:
         graph = Graph()
         for operand in node.inputs:
             graph.append(operand)
+        rule: Any = node.op.emit.rule  # type: ignore[union-attr]
         with lines_of(node.where):
-            result: Node = node.op.emit.rule(node, *(Symbol(graph, i) for i in node.inputs)).node  # type: ignore[union-attr]
+            result: Node = rule(node, *(Symbol(graph, i) for i in node.inputs)).node
         self.walk(graph, [result], names)
         return names[result]
 

@@ -12,7 +12,18 @@ from ...errors import PACKAGE_DIR
 STDLIB = sysconfig.get_path("stdlib") + os.sep
 SITE = (sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep)
 USER, LIBRARY, IGNORED = "user", "library", "ignored"
-IGNORED_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "networkx", "opt_einsum", "einops", "threadpoolctl", "_pytest", "pluggy")
+IGNORED_PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "networkx",
+    "opt_einsum",
+    "einops",
+    "threadpoolctl",
+    "_pytest",
+    "pluggy",
+)
 IGNORED_STDLIB = (
     "importlib", "threading.py", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
 )  # fmt: skip

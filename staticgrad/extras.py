@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from ..errors import StaticgradError
+from .errors import StaticgradError
 
 
 class MissingExtra(StaticgradError, ImportError):

@@ -1,0 +1,30 @@
+"""Errors for libraries that an extra installs."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import extras, interchange
+from staticgrad.extras import MissingExtra, need
+from tests.helpers import raised
+
+
+def test_a_missing_library_names_its_extra():
+    with raised(MissingExtra, "no_such_library is not installed") as caught:
+        need("no_such_library", "onnx")
+    assert 'pip install "staticgrad[onnx]"' in str(caught.value)
+    assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.parametrize(("name", "library"), [("onnx", "onnx"), ("sklearn", "sklearn")])
+def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: str, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith(f"staticgrad.interchange.{name}")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(vars(sg), name, raising=False)
+    monkeypatch.delitem(vars(interchange), name, raising=False)
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    with raised(MissingExtra, f"{library} is not installed"):
+        getattr(sg, name)

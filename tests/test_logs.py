@@ -1,0 +1,34 @@
+"""The logger "staticgrad"."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import logs
+
+
+def test_traces_and_their_reasons_are_logged(caplog):
+    @sg.compile
+    def doubled(x):
+        return x + x
+
+    with caplog.at_level(logging.DEBUG, "staticgrad"):
+        doubled(sg.ones(2))
+        doubled(sg.ones(3))
+        sg.wait_for_kernels()
+        doubled(sg.ones(3))
+    told = [record.getMessage() for record in caplog.records]
+    assert any(text.startswith("doubled: first call") for text in told)
+    assert any(text.startswith("doubled: x: shape (3,) instead of (2,)") for text in told)
+    assert {record.name for record in caplog.records} == {"staticgrad"}
+
+
+def test_a_warning_is_logged_once_and_not_printed_by_the_logger(caplog, capfd):
+    with pytest.warns(RuntimeWarning, match="too often"):
+        logs.warn("too often", 1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert capfd.readouterr().err == ""
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("staticgrad").handlers)
