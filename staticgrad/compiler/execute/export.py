@@ -196,7 +196,7 @@ def _instruction(table: _Table, each: Instruction, files: dict[str, str]) -> dic
     code = kernel_cache.without_comments(text)
     file = next((name for name, known in files.items() if kernel_cache.without_comments(known) == code), "")
     if not file:
-        file = f"kernel_{len(files)}" if each.source else wanted.name
+        file = f"kernel_{sum(known.startswith('kernel_') for known in files)}" if each.source else wanted.name
         files[file] = text
     return {**row, "file": file, "function": wanted.name, "start": each.start, "stop": each.stop, "check": each.check}
 
