@@ -455,7 +455,7 @@ def test_a_plan_prints_as_a_few_lines():
     lines = str(plan).splitlines()
     assert [line.split()[0] for line in lines] == ["Plan", "inputs", "results", "memory", "more"]
     assert lines[0].startswith(f"Plan of {len(plan.instructions)} instructions (")
-    assert lines[0].endswith(f" gemm): {plan.kernels} generated kernels, 0 host calls")
+    assert lines[0].endswith(f" kernel): {plan.kernels} generated kernels, 0 host calls")
     assert lines[1] == "  inputs   x f32[3,4], y f32[3,4]"
     assert lines[2].startswith("  results  f32[]; writes ")
     assert ".explain()" in lines[4]
