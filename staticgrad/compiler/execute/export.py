@@ -200,7 +200,7 @@ def _instruction(table: _Table, i: int, each: Instruction, files: dict[str, str]
         return row
     row["sizes"] = each.size_array.tolist()
     if each.kind == "gemm":
-        return {**row, "dtype": str(each.buffers[2][0].dtype)}
+        return {**row, "dtype": str(each.buffers[2][0].dtype), "start": each.start, "stop": each.stop}
     assert each.code is not None
     wanted = each.code.wanted
     text = wanted.text

@@ -190,19 +190,25 @@ Product = tuple[np.ndarray, np.ndarray, np.ndarray, float, "np.ndarray | None"]
 
 
 def _products(row: Mapping[str, Any], pointers: np.ndarray) -> Iterator[Product]:
-    """(op(A), op(B), C, alpha, E) of each product, on the memory at its places."""
+    """(op(A), op(B), C, alpha, E) of each product, on the memory at its places: rows of its range, or columns, or batches."""
     sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
     for number in range(sizes[0]):
-        ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde = sizes[at : at + 11]
+        ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde, across = sizes[at : at + FORM]
         alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
         offsets = np.array(sizes[at + FORM : at + FORM + 4 * batches]).reshape(batches, 4)
         places = pointers[4 * number : 4 * number + 4].tolist()
+        rows, columns = slice(None), slice(None)
+        if sizes[0] == 1:  # a range of several products is over all of them
+            part = slice(row["start"], row["stop"])
+            offsets = offsets[part] if batches > 1 else offsets
+            rows, columns = (rows, part) if across else (part, columns) if batches == 1 else (rows, columns)
         for first in offsets.tolist():
             a, b, c, e = (place + offset * dtype.itemsize for place, offset in zip(places, first, strict=True))
             left = _matrix(a, k if ta else m, m if ta else k, lda, dtype)
             right = _matrix(b, n if tb else k, k if tb else n, ldb, dtype)
-            begin = None if lde < 0 else _matrix(e, m, n, lde, dtype)
-            yield left.T if ta else left, right.T if tb else right, _matrix(c, m, n, ldc, dtype), alpha, begin
+            left, right = left.T if ta else left, right.T if tb else right
+            begin = None if lde < 0 else _matrix(e, m, n, lde, dtype)[rows, columns]
+            yield left[rows], right[:, columns], _matrix(c, m, n, ldc, dtype)[rows, columns], alpha, begin
         at += FORM + 4 * batches
 
 
