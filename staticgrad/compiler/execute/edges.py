@@ -134,7 +134,7 @@ def edges_of(plan: Plan) -> list[Edge]:
         told[decision.fused][decision.producer, decision.consumer] = decision.reason
         told[decision.fused].setdefault((origin(decision.producer), decision.consumer), decision.reason)
     pairs = [(source, node) for node in plan.ir.nodes if _computes(node) for source in _sources(node)]
-    results = {_source(node) for node in (*plan.builder.fetched_nodes, *(value for _, value in plan.assigns))}
+    results = {source_of(node) for node in (*plan.builder.fetched_nodes, *(value for _, value in plan.assigns))}
     stored = results | {a for a, b in pairs if not _within(homes.get(a, ()), homes.get(b, ()))}
     found, written = [], set[Node]()
     for producer, consumer in pairs:
@@ -154,7 +154,7 @@ def _computes(node: Node) -> bool:
     return not node.op.leaf and not isinstance(node.op.emit, View) and not inlined(node)
 
 
-def _source(node: Node) -> Node:
+def source_of(node: Node) -> Node:
     """The operation whose value a node shows."""
     while isinstance(node.op.emit, View) and node.inputs:
         node = node.inputs[0]
@@ -162,7 +162,7 @@ def _source(node: Node) -> Node:
 
 
 def _sources(node: Node) -> list[Node]:
-    return [source for source in dict.fromkeys(map(_source, node.inputs)) if _computes(source)]
+    return [source for source in dict.fromkeys(map(source_of, node.inputs)) if _computes(source)]
 
 
 def _within(makers: Iterable[int], readers: Iterable[int]) -> bool:
