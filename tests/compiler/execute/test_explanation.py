@@ -17,6 +17,7 @@ from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.execute.tables import size_text
 from staticgrad.errors import ArgumentError
 from staticgrad.operators import F
+from staticgrad.ops.control.scan import scan
 from tests.compiler.helpers import Bench, without_machine_code
 
 FUSION = Path(staticgrad.__file__).parent / "compiler" / "fusion"
@@ -107,6 +108,14 @@ def test_why_not_names_what_there_is():
     with pytest.raises(ArgumentError, match="why_not: there is no operation 'matmul' in this plan"):
         plan.explain(why_not=("matmul", "exp"))
     assert "is fused with" in str(plan.explain(why_not=(0, "exp")))
+
+
+def test_bodies_of_loops_are_explained():
+    b = Bench()
+    last, _ = scan(lambda c, v: (F.tanh(F.exp(c) + v), None), b.feed(4), b.feed(5, 4))
+    plan = b.plan(last)
+    assert "exp f32[4]" in str(plan.explain(why_not=("exp", "add")))
+    assert any(edge.ops == "add -> tanh" and edge.fused for edge in plan.explain().edges)
 
 
 def test_every_reason_has_a_remedy():

@@ -1,0 +1,118 @@
+"""The limits of the machine: how fast it multiplies, and how fast it moves bytes that fit into each level of memory.
+
+They are the roof under which kernels are judged: a kernel of f operations on b bytes takes at least the longer of
+f / rate and b / bandwidth. Source: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model for
+Multicore Architectures", Communications of the ACM 52 (2009). They are measured with NumPy, and kept in the kernel cache.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from bisect import bisect_left
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...signals import module
+from ..backend import disk_cache, object_code
+from ..codegen.cost import Cost
+from ..runtime.threads import get_num_threads
+
+SIZES = (1 << 15, 1 << 18, 1 << 22, 1 << 25)
+"""Bytes of the arrays whose copies are timed: two of them fit into a level-1, level-2 or level-3 cache, or into none."""
+SMALL = 1 << 16
+"""Bytes of copies from whose time that of the call is subtracted."""
+SIDE = 384
+"""Rows and columns of the product whose rate is measured."""
+SECONDS = 0.03
+"""How long each measurement is repeated."""
+
+
+class Limits(NamedTuple):
+    """Rates are per second. `flops`: of products in float32, `doubles`: in float64; `bandwidth`: (bytes touched, bytes per
+    second) of copies, from small to large."""
+
+    flops: float
+    bandwidth: tuple[tuple[int, float], ...]
+    doubles: float = 0.0
+
+    def bytes_per_second(self, size: int) -> float:
+        """The bandwidth of copies that touch so many bytes."""
+        at = bisect_left([touched for touched, _ in self.bandwidth], size)
+        return self.bandwidth[min(at, len(self.bandwidth) - 1)][1]
+
+    def least_us(self, cost: Cost, double: bool = False) -> float:
+        """Microseconds below which nothing of this cost can be. double: it computes in float64."""
+        rate = self.doubles if double and self.doubles else self.flops
+        return 1e6 * max(cost.flops / rate, cost.bytes / self.bytes_per_second(cost.bytes))
+
+    def raised(self, cost: Cost, us: float) -> Limits:
+        """The limits where something of this cost took so long: a limit that was exceeded had been measured under load."""
+        least = self.least_us(cost)
+        if not 0 < us < least:
+            return self
+        level = self.bytes_per_second(cost.bytes)
+        rate, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)
+        raised = tuple((size, speed if found == level else found) for size, found in self.bandwidth)
+        return self._replace(flops=rate, bandwidth=raised)
+
+    def __str__(self) -> str:
+        return (
+            f"limits of this machine: {self.flops / 1e9:.0f} Gflop/s in float32, {self.doubles / 1e9:.0f} in float64; copies "
+            f"{self.bandwidth[0][1] / 1e9:.0f} GB/s in the first cache, {self.bandwidth[-1][1] / 1e9:.0f} GB/s in memory"
+        )
+
+
+@cache
+def limits() -> Limits:
+    """The limits of this machine, by one thread or by as many as plans use. Measured once per machine, in half a second."""
+    threads = get_num_threads()
+    key = f"{object_code.cpu()} {threads} {SIZES} {SIDE}"
+    content, _ = disk_cache.kept(f"limits-{threads}.json", key, lambda: json.dumps(_measured(threads)).encode())
+    flops, bandwidth, doubles = json.loads(content)
+    return Limits(flops, tuple((size, rate) for size, rate in bandwidth), doubles)
+
+
+def _measured(threads: int) -> Limits:
+    with ThreadPoolExecutor(threads) as pool:
+        found = tuple((2 * size, _bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES)
+    flops, doubles = (max(_rate(1, dtype), _rate(threads, dtype)) for dtype in ("float32", "float64"))
+    return Limits(flops, found, doubles)
+
+
+def _rate(threads: int, dtype: str) -> float:
+    """Operations per second of a product of matrices in the cache."""
+    a = np.ones((SIDE, SIDE), dtype)
+    out = np.empty_like(a)
+    with module("threadpoolctl").threadpool_limits(threads, user_api="blas"):
+        return 2 * SIDE**3 / _best(lambda: np.matmul(a, a, out=out))
+
+
+def _bandwidth(size: int, threads: int, pool: ThreadPoolExecutor) -> float:
+    """Bytes read and written per second."""
+    source, target, few = np.ones(size // 4, np.float32), np.ones(size // 4, np.float32), np.empty(1, np.float32)
+    cuts = [slice(i * len(source) // threads, (i + 1) * len(source) // threads) for i in range(threads)]
+
+    def copy(cut: slice) -> None:
+        np.copyto(target[cut], source[cut])
+
+    call = _best(lambda: np.copyto(few, few)) if size <= SMALL else 0.0  # small copies mostly consist of the call
+    took = _best(lambda: np.copyto(target, source)) - call
+    if threads > 1:
+        took = min(took, _best(lambda: list(pool.map(copy, cuts))))
+    return 2 * size / max(took, 1e-9)
+
+
+def _best(work: Callable[[], Any]) -> float:
+    """Seconds of the fastest of repeated calls: a limit is what is reached undisturbed."""
+    work()
+    best, end = float("inf"), time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
