@@ -86,6 +86,7 @@ CASES: list[tuple[str, int, str, str]] = [
     ("explain program.py:double --shapes 3y", 2, "", "'3y' is no shape"),
     ("explain program.py:double --inputs none", 2, "", "the file defines no 'none'"),
     ("compare program.py:double --peer torch", 2, "", "--peer takes NAME=VALUE"),
+    ("compare program.py:double --peer torch=twin", 2, "", "the file defines no 'twin', which --peer names"),
     ("run .", 2, "", "is no exported step"),
     ("cache clear --to much", 2, "", "'much' is no size"),
     ("--version", 0, sg.__version__, ""),
