@@ -135,7 +135,7 @@ class Step:
         if kind == "product":
             return self._product(row, pointers)
         if kind == "go":
-            return lambda: row["to"]  # type: ignore[no-any-return]
+            return lambda: row["to"]
         if kind == "unless":
             return lambda: None if ctypes.c_uint8.from_address(int(pointers[0])).value else row["to"]
         if kind == "enter":
@@ -217,7 +217,7 @@ def _matrix(address: int, rows: int, columns: int, distance: int, dtype: np.dtyp
     if not rows or not columns:
         return np.zeros((rows, columns), dtype)
     size = ((rows - 1) * distance + columns) * dtype.itemsize
-    memory = (ctypes.c_byte * size).from_address(address)
+    memory: Any = (ctypes.c_byte * size).from_address(address)
     return np.ndarray((rows, columns), dtype, memory, 0, (distance * dtype.itemsize, dtype.itemsize))
 
 
