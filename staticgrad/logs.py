@@ -1,19 +1,40 @@
-"""The logger "staticgrad": new plans and what is removed from the cache at INFO, each kernel at DEBUG, warnings at WARNING.
+"""The logger "staticgrad": traces and their reasons, kernels and where they come from, warnings.
 
-Nothing is shown unless the program asks for it: `logging.basicConfig(level=logging.INFO)`, or for this package alone
-`logging.getLogger("staticgrad").setLevel(logging.DEBUG)`. Warnings go to `warnings` as well, which Python shows by itself.
+`logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` is
+imported with the first record.
 """
 
 from __future__ import annotations
 
-import logging
+import functools
 import warnings
+from typing import TYPE_CHECKING, Any
 
-logger = logging.getLogger("staticgrad")
-logger.addHandler(logging.NullHandler())
+if TYPE_CHECKING:
+    import logging
+
+
+@functools.cache
+def logger() -> logging.Logger:
+    """The logger. It has a handler that drops records, because warnings reach the user by `warnings`, too."""
+    import logging
+
+    made = logging.getLogger("staticgrad")
+    made.addHandler(logging.NullHandler())
+    return made
+
+
+def info(text: str, *args: Any) -> None:
+    """Tell of an event, such as a trace."""
+    logger().info(text, *args)
+
+
+def debug(text: str, *args: Any) -> None:
+    """Tell of a detail, such as a kernel."""
+    logger().debug(text, *args)
 
 
 def warn(text: str, stacklevel: int) -> None:
-    """A RuntimeWarning, which is logged too. stacklevel: as for `warnings.warn`, counted from here."""
-    logger.warning("%s", text)
-    warnings.warn(text, RuntimeWarning, stacklevel=stacklevel)
+    """A RuntimeWarning at the line of a caller, which the logger gets, too."""
+    logger().warning(text)
+    warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)

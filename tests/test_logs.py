@@ -1,31 +1,34 @@
-"""The logger "staticgrad": plans, kernels, warnings."""
+"""The logger "staticgrad"."""
 
 from __future__ import annotations
 
 import logging
 
-import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.logs import warn
+from staticgrad import logs
 
 
-def test_what_is_logged(caplog: pytest.LogCaptureFixture):
+def test_traces_and_their_reasons_are_logged(caplog):
+    @sg.compile
+    def doubled(x):
+        return x + x
+
     with caplog.at_level(logging.DEBUG, "staticgrad"):
-        triple = sg.compile(lambda x: sg.sinh(x) * 3, wait=True)
-        triple(np.ones(3, np.float32))
-        with pytest.warns(RuntimeWarning, match="beware"):
-            warn("beware", stacklevel=2)
-    texts = [(record.levelname, record.getMessage()) for record in caplog.records]
-    assert ("INFO", "new plan of 1 instructions for [(3,)]") in texts
-    assert any(
-        level == "INFO" and text.startswith("<lambda>: new specialization, 1 instructions: first call") for level, text in texts
-    )
-    assert ("WARNING", "beware") in texts
+        doubled(sg.ones(2))
+        doubled(sg.ones(3))
+        sg.wait_for_kernels()
+        doubled(sg.ones(3))
+    told = [record.getMessage() for record in caplog.records]
+    assert any(text.startswith("doubled: first call") for text in told)
+    assert any(text.startswith("doubled: x: shape (3,) instead of (2,)") for text in told)
+    assert {record.name for record in caplog.records} == {"staticgrad"}
 
 
-def test_nothing_is_shown_by_itself(capsys: pytest.CaptureFixture[str]):
-    with pytest.warns(RuntimeWarning):
-        warn("beware", stacklevel=2)
-    assert capsys.readouterr().err == ""
+def test_a_warning_is_logged_once_and_not_printed_by_the_logger(caplog, capfd):
+    with pytest.warns(RuntimeWarning, match="too often"):
+        logs.warn("too often", 1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert capfd.readouterr().err == ""
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("staticgrad").handlers)

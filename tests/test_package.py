@@ -124,10 +124,10 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "logs",
     "files",
     "locks",
     "signals",
-    "logs",
     "types",
     "devices",
     "ir",

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ... import logs
 from ...errors import CompileError
 from ...locks import rlock, unforked
-from ...logs import logger
 from ...signals import uninterrupted
 from . import disk_cache as disk
 from . import object_code, source_key
@@ -136,11 +136,11 @@ def _load(source: str) -> dict[str, Kernel]:
             return _unpacked(content), found
 
     kernels, found = uninterrupted(whole)
-    logger.debug("%s %s", "loaded from the kernel cache:" if found else "compiled in this process:", ", ".join(kernels))
     if found:
         Counters.from_disk += len(kernels)
     else:
         Counters.compiled += len(kernels)
+    logs.debug("%d kernels %s: %s", len(kernels), "from the cache" if found else "compiled", ", ".join(kernels))
     return kernels
 
 
