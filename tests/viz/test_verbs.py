@@ -99,6 +99,18 @@ def test_a_graph_with_feeds(world: Any):
     assert len(found.rows) == 1
 
 
+def test_a_module_whose_forward_is_compiled():
+    class Compiled(nn.Module):
+        @sg.compile
+        def forward(self, x: Any) -> Any:
+            return sg.tanh(x)
+
+    model = Compiled()
+    model(X)
+    assert "tanh" in sg.explain(model)
+    assert "tanh(" in sg.to_text(model)
+
+
 def test_plan_diff(world: Any):
     assert sg.plan_diff(world.step, world.step.plan).same
     assert not sg.plan_diff(world.step, world.session).same
