@@ -27,8 +27,16 @@ def of_infinities(w: Any, x: Any) -> Any:
     return (big - big * 1).sum() + w.sum()
 
 
+def of_a_loop(w: Any, x: Any) -> Any:
+    def body(c: Any, v: Any) -> Any:
+        return sg.sqrt(c + v), None  # the body
+
+    return sg.scan(body, w, sg.stack([x * 0, x, x]))[0].sum()
+
+
 CASES: dict[Callable[[Any, Any], Any], tuple[str, tuple[str, ...]]] = {
     of_the_forward: ("log returned nan values", ("operand 0, mul: float32[2] from -1 to 4", "1 of 2 nan, the first at (0,)")),
+    of_a_loop: ("sqrt returned nan values", ("# the body", "operand 0, add", "in evaluation 3 of the bodies of loop at ")),
     of_the_gradient: ("mul returned nan values", ("it reached w.grad",)),
     of_infinities: ("sub returned nan values", ("1 of 2 inf, the first at (1,)", "infinity came first, from exp at ")),
 }
