@@ -129,7 +129,6 @@ ORDER = [
     "files",
     "locks",
     "signals",
-    "logs",
     "types",
     "devices",
     "ir",

@@ -24,6 +24,8 @@ def compare(given: Namespace) -> int:
     inputs = inputs_of(fn, module, given.inputs, given.shapes, given.seed)
     more: dict[str, Any] = {"repeats": given.repeats}
     twins = pairs(given.peer, "--peer")
+    if unknown := [twin for twin in twins.values() if not hasattr(module, twin)]:
+        raise Misuse(f"the file defines no {unknown[0]!r}, which --peer names")
     if twins:
         more["peers"] = {name: getattr(module, twin) for name, twin in twins.items()}
     report: Any = compared(fn, *(inputs if inputs is not None else ()), **more)

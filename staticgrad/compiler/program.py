@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import logs
 from ..ir import Cell, Graph, Node
 from ..locks import lock
-from ..logs import logger
 from ..ops.known_values import value_operands
 from ..signals import module
 from ..types import SingletonType, TensorType
@@ -106,7 +106,7 @@ class Program:
                 self.plans[key], self.outcome = pipeline.specialized_plan(
                     ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers()
                 )
-                logger.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
+                logs.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]
             if self.wait:
                 plan.wait()

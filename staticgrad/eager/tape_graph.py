@@ -9,6 +9,7 @@ from ..ir import REGISTRY, Cell, Expand, Graph, Node, literal
 from ..operators import Symbol, lines_of
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text, type_of
+from .grad_mode import modes
 from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor
 
@@ -20,8 +21,9 @@ def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
 
     For eager tensors: the tape; leaves that require grad become variables, other values constants. With `backward`
     (default: when a single floating tensor requires grad) the gradients with respect to the variables are appended, so
-    forward and backward are one graph. `graph.outputs` names the results: `output`, `grad/<variable>`.
-    Raises GraphError when the tape has been freed.
+    forward and backward are one graph. `graph.outputs` names the results: `output`, `grad/<variable>`. Nodes have the lines of
+    the user's that made them. A thread notes those of its first 20,000 records only, which costs later ones no time; where a
+    line is missing, this call has the next 20,000 note theirs. Raises GraphError when the tape has been freed.
 
     Examples:
         >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
@@ -42,6 +44,8 @@ def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
     leaves: list[tuple[str, Node]] = []
     nodes = [_node(graph, t, edge(t, _NOW), known, leaves) for t in tensors]
     outputs = {"output" if len(nodes) == 1 else f"output{i}": node for i, node in enumerate(nodes)}
+    if any(not node.op.leaf and node.where is None for node in graph.nodes):
+        modes.now.note_lines()
     if backward is None:
         backward = len(tensors) == 1 and tensors[0].requires_grad
     if backward:

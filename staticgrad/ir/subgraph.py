@@ -20,18 +20,19 @@ class Abandoned(BaseException):
 
 
 _watch = threading.local()
-"""`look`: see `watched`."""
+"""`look`, `seen`: see `watched`."""
 
 
 @contextmanager
-def watched(look: Callable[[], None]) -> Iterator[None]:
-    """In this thread, have bodies of loops and branches call `look` whenever they are evaluated; it raises to stop that."""
-    before = getattr(_watch, "look", None)
-    _watch.look = look
+def watched(look: Callable[[], None], seen: Callable[[Node, dict[Node, Any]], None] | None = None) -> Iterator[None]:
+    """In this thread, have bodies of loops and branches call `look` whenever they are evaluated, and `seen` with each node and
+    the values so far; either raises to stop that."""
+    before = getattr(_watch, "look", None), getattr(_watch, "seen", None)
+    _watch.look, _watch.seen = look, seen
     try:
         yield
     finally:
-        _watch.look = before
+        _watch.look, _watch.seen = before
 
 
 class Subgraph:
@@ -80,6 +81,7 @@ class Subgraph:
         look = getattr(_watch, "look", None)
         if look is not None:
             look()
+        seen = getattr(_watch, "seen", None)
         values: dict[Node, Any] = dict(zip(self.params, arrays, strict=True))
         for node in self._order:
             try:
@@ -87,6 +89,8 @@ class Subgraph:
             except StaticgradError as error:
                 raise type(error)(error.summary, *error.details, where=node.where) from None
             values[node] = value if isinstance(value, tuple) else np.asarray(value)
+            if seen is not None:
+                seen(node, values)
         return [values[result] for result in self.results]
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from .. import logs
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -20,7 +21,6 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
-from ..logs import logger, warn
 from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
@@ -350,20 +350,20 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
-        logger.info("%s: new specialization, %d instructions: %s", self.name, len(specialization.plan.instructions), why)
+        logs.info("%s: %s", self.name, why)
         if changed:
             self.moving += 1
             if self.moving == MOVING and self.on_break == "split":
                 raise TraceError(f"it reads state that it changes itself ({why})")
             if self.moving == MOVING:
-                warn(
+                logs.warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
                     "it in a tensor, which is read and written without a trace, or don't compute with it",
-                    stacklevel=5,
+                    4,
                 )
         self.traces += not repeated
         if self.traces == OFTEN and not repeated:
-            warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", stacklevel=5)
+            logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()

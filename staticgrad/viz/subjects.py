@@ -126,6 +126,9 @@ def compiled_of(what: Any) -> CompiledFunction[..., Any] | None:
 
     if isinstance(what, (CompiledFunction, Session)):
         return what if isinstance(what, CompiledFunction) else None
+    if is_module:
+        forward = what.forward
+        return forward if isinstance(forward, CompiledFunction) else CompiledFunction(what, on_break=None)
     found: CompiledFunction[..., Any] = compile(what)
     return found
 

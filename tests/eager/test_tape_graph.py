@@ -9,6 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
+from staticgrad.eager.grad_mode import modes
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from tests.helpers import assert_close
@@ -122,3 +123,21 @@ def test_line_numbers_under_detect_anomaly():
     with sg.detect_anomaly():
         y = (x * 2).sum()
     assert all(n.where is not None and n.where.file == __file__ for n in sg.graph_of(y).nodes if n.inputs)
+
+
+def test_lines_that_are_missing_are_noted_from_then_on():
+    mode = modes.now
+    left = mode._left
+    try:
+        mode._left = 0
+        mode._watch()
+        w = sg.ones(2, requires_grad=True)
+        wheres = []
+        for _ in range(2):
+            y = w * 2
+            wheres.append([node.where for node in sg.graph_of(y, backward=False).nodes if node.op.name == "mul"])
+        assert wheres[0] == [None]
+        assert wheres[1][0].short.startswith("test_tape_graph.py:")
+    finally:
+        mode._left = left
+        mode._watch()

@@ -107,7 +107,7 @@ def test_an_unknown_ending_writes_nothing(path, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", [3, "x", [], [3], np.zeros(2)], ids=repr)
 def test_only_graphs_and_tensors_can_be_drawn(what):
-    with pytest.raises(GraphError, match=f"draw needs a Graph, a tensor or a symbol, got {type(what).__name__}"):
+    with pytest.raises(GraphError, match=f"draw needs a graph, a tensor or a symbol, .* got {type(what).__name__}"):
         sg.draw(what)
 
 

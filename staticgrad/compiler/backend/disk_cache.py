@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ... import logs
 from ...errors import ArgumentError, user_line
-from ...logs import logger
 from .cache_size import LIMIT, keep_below_limit
 
 FORMAT = b"staticgrad kernel cache 2\n"
@@ -173,7 +173,7 @@ def tell(text: str, topic: str) -> None:
         return
     _told.add(topic)
     line = user_line()
-    logger.warning("%s", text)
+    logs.logger().warning(text)
     warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 
@@ -272,4 +272,4 @@ def _sweep(folder: int) -> None:
         tell(f"{LIMIT} is not followed: {error.summary}\n  {error.details[0]}", LIMIT)
         return
     if count:
-        logger.info("%d kernels removed from the cache, %d bytes, because it exceeded its limit", count, size)
+        logs.info("%d kernels removed from the cache, %d bytes, because it exceeded its limit", count, size)

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from ... import logs
 from ...errors import CompileError
 from ...locks import rlock, unforked
-from ...logs import logger
 from ...signals import uninterrupted
 from . import disk_cache as disk
 from . import object_code, source_key
@@ -137,7 +136,6 @@ def _load(source: str) -> dict[str, Kernel]:
             return _unpacked(content), found
 
     kernels, found = uninterrupted(whole)
-    logger.debug("%s %s", "loaded from the kernel cache:" if found else "compiled in this process:", ", ".join(kernels))
     if found:
         Counters.from_disk += len(kernels)
     else:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import AnomalyError
-from ...ir import Node
+from ...ir import Node, Subgraph
+from ...ir.subgraph import watched
 from .tiers import node_value
 
 if TYPE_CHECKING:
@@ -60,7 +61,16 @@ def first_nan(plan: Plan, arrays: Sequence[np.ndarray]) -> AnomalyError:
         )
     position = {node: i for i, node in enumerate(plan.ir.nodes)}
     guilty = min((_source(node, values) for node in bad), key=lambda node: position[node])
-    return AnomalyError(_summary(guilty), *_details(guilty, values, plan, bad), where=guilty.where)
+    reached = _reached(plan, bad)
+    inner = _inside(guilty, values)
+    if inner is not None:
+        node, found, evaluations = inner
+        place = f"in evaluation {evaluations} of the bodies of {_name(guilty)}" + (
+            f" at {guilty.where}" if guilty.where else ""
+        )
+        return AnomalyError(_summary(node), *_operands(node, found), place, *reached, where=node.where or guilty.where)
+    first = _infinite(guilty, values, plan)
+    return AnomalyError(_summary(guilty), *_operands(guilty, values), *first, *reached, where=guilty.where)
 
 
 def _source(node: Node, values: dict[Node, Any]) -> Node:
@@ -78,13 +88,50 @@ def _summary(node: Node) -> str:
     return f"{_name(node)} returned nan values, as the first operation of the compiled step"
 
 
-def _details(node: Node, values: dict[Node, Any], plan: Plan, bad: Sequence[Node]) -> Iterator[str]:
+class _Found(Exception):
+    """The first NaN in a body, and the values so far."""
+
+    def __init__(self, node: Node, values: dict[Node, Any]):
+        self.node, self.values = node, values
+
+
+def _inside(node: Node, values: dict[Node, Any]) -> tuple[Node, dict[Node, Any], int] | None:
+    """The operation in the bodies of a loop or branch that made the first NaN, the values around it, and which evaluation of a
+    body it was; None for another operation."""
+    if not any(isinstance(value, Subgraph) for value in node.attrs.values()):
+        return None
+    evaluations = 0
+
+    def look() -> None:
+        nonlocal evaluations
+        evaluations += 1
+
+    def seen(inner: Node, known: dict[Node, Any]) -> None:
+        if has_nan(known[inner]) and not any(has_nan(known[operand]) for operand in inner.inputs):
+            raise _Found(inner, known)
+
+    try:
+        with np.errstate(all="ignore"), watched(look, seen):
+            node.op.eval(*[values[operand] for operand in node.inputs], **node.attrs)
+    except _Found as found:
+        deeper = _inside(found.node, found.values)
+        return (found.node, found.values, evaluations) if deeper is None else (*deeper[:2], evaluations)
+    return None
+
+
+def _operands(node: Node, values: dict[Node, Any]) -> Iterator[str]:
     for i, operand in enumerate(node.inputs[:SHOWN]):
         yield f"operand {i}, {_name(operand)}: {_range(values[operand])}"
     yield f"{'value' if node.op.leaf else 'result'}: {_range(values[node])}"
+
+
+def _infinite(node: Node, values: dict[Node, Any], plan: Plan) -> Iterator[str]:
     infinite = next((n for n in plan.ir.nodes if n in values and not n.op.leaf and _has_inf(values[n])), None)
     if infinite is not None and infinite is not node:
         yield f"infinity came first, from {_name(infinite)}" + (f" at {infinite.where}" if infinite.where is not None else "")
+
+
+def _reached(plan: Plan, bad: Sequence[Node]) -> Iterator[str]:
     cells = [cell.name or "a variable" for cell, value in plan.assigns if value in bad]
     if cells:
         more = f" and {len(cells) - SHOWN} more" if len(cells) > SHOWN else ""

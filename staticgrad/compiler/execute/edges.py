@@ -133,8 +133,8 @@ def edges_of(plan: Plan) -> list[Edge]:
     for decision in plan.decisions:
         told[decision.fused][decision.producer, decision.consumer] = decision.reason
         told[decision.fused].setdefault((origin(decision.producer), decision.consumer), decision.reason)
-    pairs = [(source, node) for node in plan.ir.nodes if _computes(node) for source in _sources(node)]
-    results = {_source(node) for node in (*plan.builder.fetched_nodes, *(value for _, value in plan.assigns))}
+    pairs = [(source, node) for node in operations(plan) for source in _sources(node)]
+    results = {source_of(node) for node in (*plan.builder.fetched_nodes, *(value for _, value in plan.assigns))}
     stored = results | {a for a, b in pairs if not _within(homes.get(a, ()), homes.get(b, ()))}
     found, written = [], set[Node]()
     for producer, consumer in pairs:
@@ -150,11 +150,17 @@ def edges_of(plan: Plan) -> list[Edge]:
     return found
 
 
+def operations(plan: Plan) -> list[Node]:
+    """What a plan computes: the operations of its graph, and those of bodies of loops and branches."""
+    inside = (node for instruction in plan.instructions for node in instruction.nodes)
+    return [node for node in dict.fromkeys([*plan.ir.nodes, *inside]) if _computes(node)]
+
+
 def _computes(node: Node) -> bool:
     return not node.op.leaf and not isinstance(node.op.emit, View) and not inlined(node)
 
 
-def _source(node: Node) -> Node:
+def source_of(node: Node) -> Node:
     """The operation whose value a node shows."""
     while isinstance(node.op.emit, View) and node.inputs:
         node = node.inputs[0]
@@ -162,7 +168,7 @@ def _source(node: Node) -> Node:
 
 
 def _sources(node: Node) -> list[Node]:
-    return [source for source in dict.fromkeys(map(_source, node.inputs)) if _computes(source)]
+    return [source for source in dict.fromkeys(map(source_of, node.inputs)) if _computes(source)]
 
 
 def _within(makers: Iterable[int], readers: Iterable[int]) -> bool:
@@ -187,7 +193,7 @@ def _reason(producer: Node, consumer: Node, fused: bool) -> str:
 def matching(plan: Plan, what: Any) -> list[Node]:
     """The operations of a plan that a user means: a node or symbol, the name of a value or an op, a line ("model.py:12"), the
     number of an instruction."""
-    nodes = [node for node in plan.ir.nodes if _computes(node)]
+    nodes = operations(plan)
     node = getattr(what, "node", what)
     if isinstance(node, Node):
         return [n for n in nodes if n is node or (n.op is node.op and n.where == node.where and n.name == node.name)]
@@ -204,7 +210,7 @@ def matching(plan: Plan, what: Any) -> list[Node]:
 
 def op_names(plan: Plan) -> list[str]:
     """The ops of a plan, the most frequent first."""
-    return [name for name, _ in Counter(n.op.name for n in plan.ir.nodes if _computes(n)).most_common()]
+    return [name for name, _ in Counter(n.op.name for n in operations(plan)).most_common()]
 
 
 def totals(edges: Sequence[Edge]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...ir.text import clip
 from ..backend.kernel_cache import without_comments
 from ..codegen.cost import Cost
-from .edges import Edge, edges_of, matching, op_names, totals
+from .edges import Edge, edges_of, matching, op_names, source_of, totals
 from .explain import arena_buffers, cost, counted, nesting, summary
 from .tables import html_table, size_text
 
@@ -277,7 +277,7 @@ def _row(i: int, instruction: Instruction, kernels: dict[str, int], depth: int) 
     what = f"kernel {kernels[without_comments(instruction.source)]}" if instruction.source else instruction.kind
     node = instruction.node
     where = node.where.short if node is not None and node.where is not None else ""
-    read = (x for member in instruction.nodes for x in member.inputs)
+    read = (source_of(x) for member in instruction.nodes for x in member.inputs)
     names = tuple(dict.fromkeys(x.name for x in read if x.op.leaf == "variable" and x.name))
     return Row(i, what, instruction.name, size, flops, instruction.chunks, where, names, depth)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...errors import ArgumentError, UninitializedError
 from ..backend import kernel_cache
+from ..backend.abi import COUNT, ENTER, EXIT, GO, HEAD, MAX_BUFFERS, REPEAT, REVERSE, UNLESS, N
 from ..lower.instructions import Buffer, Instruction, Place
 from . import exported_engine
 from .explain import overview
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 LANGUAGE = Path(kernel_cache.__file__).parent
 SHARED = ("dialect.py", "llvm.py", *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))))
 """The modules of the kernels' language, by their paths in `backend/`."""
+MOVING = -1
+"""The region of a place that moves with the iterations of a loop."""
 ABI = '"""Facts about the memory that kernels are called with."""\n\nMAX_BUFFERS = {}\n"""The most buffers of a kernel."""\n'
 PACKAGE = '''\
 """A compiled step, exported by staticgrad {version}. It needs NumPy and Numba.
@@ -72,11 +75,6 @@ def _check(plan: Plan) -> None:
             f"export: there is no native code for {', '.join(hosts)}, and NumPy's meaning of it is part of this package",
             "compute it outside of the step, or by operations with native code",
         )
-    if any(each.control or each.kind == "shards" for each in plan.instructions):
-        raise ArgumentError(
-            "export: the plan has a loop or branch that is decided in the run, which exported steps can't have",
-            "export the body as a step of its own, and repeat it in Python",
-        )
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("export: the plan has no variables before its first run", "run it once")
 
@@ -100,10 +98,12 @@ class _Table:
         return self.known[key]
 
     def place(self, place: Place) -> list[int]:
-        """(region, offset in bytes) of a place in a buffer."""
+        """(region, offset in bytes) of a place in a buffer; (MOVING, 0) for one that a loop moves."""
         buffer, add = place
-        while buffer.base is not None:
+        while buffer.base is not None and buffer.loop is None:
             buffer, add = buffer.base, add + (buffer.offset if buffer.kind == "part" else 0)
+        if buffer.loop is not None or buffer.kind == "stack":
+            return [MOVING, 0]
         number, offset = self._root(buffer)
         return [number, offset + add]
 
@@ -123,6 +123,9 @@ class _Table:
             if np.shares_memory(memory, array):
                 number = self.region(kind, kind, array.nbytes, array if kind == "generator" else None, kind)
                 return number, memory.ctypes.data - array.ctypes.data
+        for loop in builder.stream.loops:
+            if np.shares_memory(memory, loop.words):
+                return self.region(("counter", id(loop.words)), "counter", memory.nbytes), 0
         filled = memory if memory.size and memory.any() else None
         return self.region(id(memory), "constant", memory.nbytes, filled, f"constant.{len(self.regions)}"), 0
 
@@ -143,7 +146,8 @@ def _written(plan: Plan, results: int | None) -> tuple[dict[str, Any], dict[str,
     plan.read_numbers()
     plan.give_back()
     table, files = _Table(plan), dict[str, str]()
-    rows = [_instruction(table, each, files) for each in plan.instructions]
+    rows = [_instruction(table, i, each, files) for i, each in enumerate(plan.instructions)]
+    _complete_loops(plan, table, rows)
     inputs = []
     for i, node in enumerate(plan.feeds):
         number = table.region(("feed", i), "feed", node.type.nbytes)
@@ -162,7 +166,8 @@ def _written(plan: Plan, results: int | None) -> tuple[dict[str, Any], dict[str,
     found = {
         "format": exported_engine.FORMAT, "inputs": inputs,
         "results": [_result(table, i, buffer) for i, buffer in enumerate(plan.fetches[:results])],
-        "state": state, "arguments": arguments, "draws": plan.draws, "regions": table.regions, "instructions": rows,
+        "state": state, "arguments": arguments, "draws": plan.draws, "stacks": len(plan.builder.stream.stacks),
+        "regions": table.regions, "instructions": rows,
     }  # fmt: skip
     return found, table.values, files
 
@@ -179,26 +184,64 @@ def _result(table: _Table, i: int, buffer: Buffer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _instruction(table: _Table, each: Instruction, files: dict[str, str]) -> dict[str, Any]:
+def _instruction(table: _Table, i: int, each: Instruction, files: dict[str, str]) -> dict[str, Any]:
     node = each.node
     row: dict[str, Any] = {
-        "kind": "product" if each.kind == "gemm" else each.kind,
+        "kind": CONTROL.get(each.control, "product" if each.kind == "gemm" else each.kind),
         "name": each.name,
         "where": "" if node is None or node.where is None else node.where.short,
         "places": [table.place(place) for place in each.buffers],
-        "sizes": each.size_array.tolist(),
     }
+    if each.kind == "shards":  # one after the other: they follow the instruction that jumps over them
+        return {**row, "kind": "go", "to": i + 2}
+    if each.control in (GO, UNLESS):
+        return {**row, "to": int(each.size_array[0])}
+    if each.control:
+        return row
+    row["sizes"] = each.size_array.tolist()
     if each.kind == "gemm":
-        return {**row, "dtype": str(each.buffers[2][0].dtype)}
+        return {**row, "dtype": str(each.buffers[2][0].dtype), "start": each.start, "stop": each.stop}
     assert each.code is not None
     wanted = each.code.wanted
     text = wanted.text
     code = kernel_cache.without_comments(text)
     file = next((name for name, known in files.items() if kernel_cache.without_comments(known) == code), "")
     if not file:
-        file = f"kernel_{len(files)}" if each.source else wanted.name
+        file = f"kernel_{sum(known.startswith('kernel_') for known in files)}" if each.source else wanted.name
         files[file] = text
     return {**row, "file": file, "function": wanted.name, "start": each.start, "stop": each.stop, "check": each.check}
+
+
+CONTROL = {ENTER: "enter", REPEAT: "repeat", UNLESS: "unless", GO: "go"}
+
+
+def _complete_loops(plan: Plan, table: _Table, rows: list[dict[str, Any]]) -> None:
+    """The facts of loops, which name other instructions by number."""
+    loops = {id(loop.words): loop for loop in plan.builder.stream.loops}
+    pointers = {
+        each.pointers.ctypes.data + 8 * j: (i, j)
+        for i, each in enumerate(plan.instructions)
+        if each.control != REPEAT
+        for j in range(len(each.buffers))
+    }
+    stacks = {words.ctypes.data: n for n, words in enumerate(plan.builder.stream.stacks.values())}
+    entered: dict[int, int] = {}
+    for i, (each, row) in enumerate(zip(plan.instructions, rows, strict=True)):
+        if each.control == REPEAT:
+            row["loop"] = entered[id(each.size_array)]
+        if each.control != ENTER:
+            continue
+        entered[id(each.size_array)] = i
+        loop = loops[id(each.size_array)]
+        words = {name: int(loop.words[at // 8]) for name, at in WORDS.items()}
+        row |= words | {"reverse": bool(words["reverse"])}
+        row["moves"] = [[*pointers[address], number, size, add] for address, number, size, add in loop.moves]
+        row["growing"] = [[number, stacks[address], size, fills] for number, address, size, fills in loop.growing]
+        row["counter"] = table.known.get(("counter", id(loop.words)), -1)
+
+
+WORDS = {"length": N, "count": COUNT, "reverse": REVERSE, "exit": EXIT, "head": HEAD}
+"""The facts of a loop by their offsets in its state."""
 
 
 def _write(
@@ -241,8 +284,6 @@ def _write_language(to: Path, texts: Sequence[str]) -> None:
     (to / "__init__.py").write_text('"""The language of the kernels: staticgrad\'s, as it is."""\n', encoding="utf-8")
     if needed:
         (to / "intrinsics" / "__init__.py").write_text('"""Instructions that few kernels need."""\n', encoding="utf-8")
-    from ..backend.abi import MAX_BUFFERS
-
     (to / "abi.py").write_text(ABI.format(MAX_BUFFERS), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("exported_machine_code.py"), to / "object_code.py")
 

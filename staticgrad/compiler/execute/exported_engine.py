@@ -11,7 +11,7 @@ import importlib
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ NAMES = {
     "BOOL": "bool",
 }  # fmt: skip
 """The dtypes of safetensors files, with NumPy's names."""
+LEAST = 4096
+"""Bytes of a stack that is not empty."""
 FORMAT = 1
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
@@ -53,7 +55,10 @@ class Step:
         self._generator = self._named_region("generator", np.int64)
         self._status = self._named_region("status", np.int64)
         self._functions: dict[tuple[str, str], Any] = {}
-        self._instructions = [self._instruction(row) for row in table["instructions"]]
+        self.stacks = [Stack() for _ in range(table["stacks"])]
+        self.pointers = [self._addresses(row["places"]) for row in table["instructions"]]
+        self.loops: dict[int, Loop] = {}
+        self._instructions = [self._instruction(i, row) for i, row in enumerate(table["instructions"])]
 
     def __call__(self, *arrays: Any) -> Any:
         """One run. Raises ValueError for arrays that do not fit, IndexError for an index out of range."""
@@ -70,8 +75,10 @@ class Step:
             place[...] = array
         if self._argument_values is not None:
             self._argument_values[: len(self.arguments)] = list(self.arguments.values())
-        for run in self._instructions:
-            run()
+        at, last = 0, len(self._instructions)
+        while at < last:
+            to = self._instructions[at]()
+            at = at + 1 if to is None else to
         if self._generator is not None:
             self._generator[1] += self.table["draws"]
         found = tuple(self._view(row).copy() for row in self.table["results"])
@@ -116,18 +123,27 @@ class Step:
             return np.zeros(row["shape"], dtype)
         return np.ndarray(row["shape"], dtype, memory.data, row.get("offset", 0), strides)
 
-    def _address(self, place: list[int]) -> int:
-        region, offset = place
-        return self.memory[region].ctypes.data + offset
+    def _addresses(self, places: list[list[int]]) -> np.ndarray:
+        """The addresses of places, which a kernel gets; 0 for those that a loop moves from iteration to iteration."""
+        return np.array([self.memory[region].ctypes.data + offset if region >= 0 else 0 for region, offset in places], np.int64)
 
     # instructions ---------------------------------------------------------------------------------------------------
 
-    def _instruction(self, row: Mapping[str, Any]) -> Callable[[], None]:
-        """An instruction as a function without arguments."""
-        if row["kind"] == "product":
-            return self._product(row)
+    def _instruction(self, i: int, row: Mapping[str, Any]) -> Callable[[], int | None]:
+        """An instruction as a function without arguments, which returns the number of the next one; None: that after it."""
+        kind, pointers = row["kind"], self.pointers[i]
+        if kind == "product":
+            return self._product(row, pointers)
+        if kind == "go":
+            return lambda: row["to"]
+        if kind == "unless":
+            return lambda: None if ctypes.c_uint8.from_address(int(pointers[0])).value else row["to"]
+        if kind == "enter":
+            self.loops[i] = Loop(self, row, pointers)
+            return self.loops[i].enter
+        if kind == "repeat":
+            return self.loops[row["loop"]].repeat
         function = self._function(row["file"], row["function"])
-        pointers = np.array([self._address(place) for place in row["places"]], np.int64)
         sizes = np.array(row["sizes"], np.int64)
         call = (pointers.ctypes.data, sizes.ctypes.data, row["start"], row["stop"])
 
@@ -155,25 +171,13 @@ class Step:
                 self._functions[file, kernel] = FUNCTION(address)
         return self._functions[file, name]
 
-    def _product(self, row: Mapping[str, Any]) -> Callable[[], None]:
+    def _product(self, row: Mapping[str, Any], pointers: np.ndarray) -> Callable[[], None]:
         """C = alpha op(A) op(B) + E, for each product of an instruction and each matrix of a batch."""
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | None]] = []
-        sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
-        for number in range(sizes[0]):
-            ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde = sizes[at : at + 11]
-            alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
-            offsets = np.array(sizes[at + FORM : at + FORM + 4 * batches]).reshape(batches, 4)
-            places = row["places"][4 * number : 4 * number + 4]
-            for a, b, c, e in offsets.tolist():
-                left = self._matrix(places[0], a, k if ta else m, m if ta else k, lda, dtype)
-                right = self._matrix(places[1], b, n if tb else k, k if tb else n, ldb, dtype)
-                to = self._matrix(places[2], c, m, n, ldc, dtype)
-                begin = None if lde < 0 else self._matrix(places[3], e, m, n, lde, dtype)
-                parts.append((left.T if ta else left, right.T if tb else right, to, alpha, begin))
-            at += FORM + 4 * batches
+        still = all(region >= 0 for region, _ in row["places"])
+        known = list(_products(row, pointers)) if still else []
 
         def run() -> None:
-            for left, right, to, alpha, begin in parts:
+            for left, right, to, alpha, begin in known if still else _products(row, pointers):
                 value = left @ right
                 if alpha != 1.0:
                     value *= to.dtype.type(alpha)
@@ -181,11 +185,108 @@ class Step:
 
         return run
 
-    def _matrix(self, place: list[int], offset: int, rows: int, columns: int, distance: int, dtype: np.dtype) -> np.ndarray:
-        if not rows or not columns:
-            return np.zeros((rows, columns), dtype)
-        start, size = place[1] + offset * dtype.itemsize, dtype.itemsize
-        return np.ndarray((rows, columns), dtype, self.memory[place[0]].data, start, (distance * size, size))
+
+Product = tuple[np.ndarray, np.ndarray, np.ndarray, float, "np.ndarray | None"]
+
+
+def _products(row: Mapping[str, Any], pointers: np.ndarray) -> Iterator[Product]:
+    """(op(A), op(B), C, alpha, E) of each product, on the memory at its places: rows of its range, or columns, or batches."""
+    sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
+    for number in range(sizes[0]):
+        ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde, across = sizes[at : at + FORM]
+        alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
+        offsets = np.array(sizes[at + FORM : at + FORM + 4 * batches]).reshape(batches, 4)
+        places = pointers[4 * number : 4 * number + 4].tolist()
+        rows, columns = slice(None), slice(None)
+        if sizes[0] == 1:  # a range of several products is over all of them
+            part = slice(row["start"], row["stop"])
+            offsets = offsets[part] if batches > 1 else offsets
+            rows, columns = (rows, part) if across else (part, columns) if batches == 1 else (rows, columns)
+        for first in offsets.tolist():
+            a, b, c, e = (place + offset * dtype.itemsize for place, offset in zip(places, first, strict=True))
+            left = _matrix(a, k if ta else m, m if ta else k, lda, dtype)
+            right = _matrix(b, n if tb else k, k if tb else n, ldb, dtype)
+            left, right = left.T if ta else left, right.T if tb else right
+            begin = None if lde < 0 else _matrix(e, m, n, lde, dtype)[rows, columns]
+            yield left[rows], right[:, columns], _matrix(c, m, n, ldc, dtype)[rows, columns], alpha, begin
+        at += FORM + 4 * batches
+
+
+def _matrix(address: int, rows: int, columns: int, distance: int, dtype: np.dtype) -> np.ndarray:
+    """The matrix at an address. distance: elements from row to row."""
+    if not rows or not columns:
+        return np.zeros((rows, columns), dtype)
+    size = ((rows - 1) * distance + columns) * dtype.itemsize
+    memory: Any = (ctypes.c_byte * size).from_address(address)
+    return np.ndarray((rows, columns), dtype, memory, 0, (distance * dtype.itemsize, dtype.itemsize))
+
+
+class Stack:
+    """Memory for the items of a loop of unknown length. items: how many there are."""
+
+    def __init__(self) -> None:
+        self.memory = np.zeros(0, np.uint8)
+        self.items = 0
+
+    def grow(self, size: int) -> None:
+        """Make room for so many bytes."""
+        if size > self.memory.size:
+            more = np.zeros(max(size, 2 * self.memory.size, LEAST), np.uint8)
+            more[: self.memory.size] = self.memory
+            self.memory = more
+
+
+class Loop:
+    """A loop: an instruction that enters it, and one that ends each iteration.
+
+    length: of a loop of known length, -1 where a condition ends it; count: the number of the place that holds the length;
+    moves: (instruction, number of its pointer, number of the place, bytes per item, bytes to add) of pointers that advance with
+    the iterations; growing: (number of the place, stack, bytes per item, whether this loop fills it).
+    """
+
+    def __init__(self, step: Step, row: Mapping[str, Any], pointers: np.ndarray):
+        self.step, self.row, self.pointers = step, row, pointers
+        self.t = self.n = 0
+        region = row["counter"]
+        self.counter = None if region < 0 else step.memory[region][:8].view(np.int64)
+        """Memory from which instructions after the loop read the number of iterations."""
+
+    def enter(self) -> int:
+        """Begin. Returns the number of the next instruction."""
+        row = self.row
+        self.n = row["length"]
+        if row["count"] >= 0:
+            self.n = ctypes.c_int64.from_address(int(self.pointers[row["count"]])).value
+            held = [self.step.stacks[stack].items for _, stack, _, fills in row["growing"] if not fills]
+            if self.n < 0 or any(self.n > items for items in held):
+                raise ValueError(f"{row['name']}: {self.n} iterations, and a stack of {min(held, default=0)} places")
+        self._grow(max(self.n, 0), max(self.n, 0))
+        return self._begin(0)
+
+    def repeat(self) -> int:
+        """End an iteration. Returns the number of the next instruction."""
+        return self._begin(self.t + 1)
+
+    def _begin(self, t: int) -> int:
+        self.t, row = t, self.row
+        if self.counter is not None:
+            self.counter[0] = t
+        if t == self.n:
+            return int(row["exit"])
+        if self.n < 0:
+            self._grow(t + 1, t)
+        place = self.n - 1 - t if row["reverse"] else t
+        for instruction, pointer, number, size, add in row["moves"]:
+            self.step.pointers[instruction][pointer] = self.pointers[number] + place * size + add
+        return int(row["head"])
+
+    def _grow(self, items: int, filled: int) -> None:
+        for number, at, size, fills in self.row["growing"]:
+            stack = self.step.stacks[at]
+            if fills:
+                stack.items = filled
+                stack.grow(items * size)
+            self.pointers[number] = stack.memory.ctypes.data
 
 
 # weights --------------------------------------------------------------------------------------------------------------

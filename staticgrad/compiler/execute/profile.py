@@ -18,7 +18,7 @@ from ...ir.text import clip
 from ..codegen.cost import Cost
 from ..runtime import loader
 from .explain import arena_buffers, cost, trips
-from .machine_limits import Limits, limits
+from .limits import Limits, limits
 from .tables import html_table
 
 if TYPE_CHECKING:
@@ -38,20 +38,25 @@ class Profile:
     total: float
     costs: list[Cost]
     """Of each instruction, for all iterations."""
+    untimed: int = 0
+    """Host calls, which are not timed: zeros may be no operands for them."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Of each instruction: its number, the dtype of its result, the user's line, and the bytes of the arena in use."""
 
     @cached_property
     def limits(self) -> Limits:
-        """What this machine can do, as measured once and kept in the kernel cache."""
-        return limits()
+        """What this machine can do, as measured once; a limit that an instruction exceeded had been measured under load."""
+        found = limits()
+        for (_, _, us), price in zip(self.instructions, self.costs, strict=True):
+            found = found.raised(price, us)
+        return found
 
     @cached_property
     def shares(self) -> list[float]:
         """For each instruction, the shortest time that this machine could need for its bytes and flops, divided by the time
-        that it took. It can exceed 1 where caches hold what a copy of that size would read from memory."""
+        that it took."""
         return [
-            self.limits.least_microseconds(cost, facts["dtype"]) / us if us else 0.0
+            self.limits.least_us(cost, facts["dtype"] == "float64") / us if us else 0.0
             for (_, _, us), cost, facts in zip(self.instructions, self.costs, self.facts, strict=True)
         ]
 
@@ -61,7 +66,7 @@ class Profile:
             {"kind": kind, "name": name, "microseconds": us, "bytes": cost.bytes, "flops": cost.flops, "share": share, **facts}
             for (kind, name, us), cost, share, facts in zip(self.instructions, self.costs, self.shares, self.facts, strict=True)
         ]
-        return {"total": self.total, "instructions": rows, "limits": self.limits.as_dict()}
+        return {"total": self.total, "instructions": rows, "limits": self.limits._asdict()}
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write one step as a timeline in the Trace Event Format, with the memory in use. Instructions follow one another with
@@ -97,6 +102,8 @@ class Profile:
             kind, name, us = row
             lines.append(f"{kind:8s} {clip(name, 50):50s} {us:9.2f} {share:6.1%} {speed:8.2f} {bandwidth:7.2f} {limit:8.1%}")
         lines.append(f"{'total':59s} {self.total:9.2f}")
+        if self.untimed:
+            lines.append(f"{self.untimed} host call{'s' if self.untimed > 1 else ''} not timed")
         return "\n".join([*lines, str(self.limits)])
 
     def _rows(self) -> Iterator[tuple[tuple[str, str, float], float, float, float, float]]:
@@ -137,7 +144,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         flops, size = cost(instruction)
         costs.append(Cost(flops * n, size * n))
     plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
-    return Profile(found, sum(us for _, _, us in found), costs, _facts(plan))
+    return Profile(found, sum(us for _, _, us in found), costs, plan.host_calls, _facts(plan))
 
 
 def _facts(plan: Plan) -> list[dict[str, Any]]:

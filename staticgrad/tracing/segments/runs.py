@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ... import logs
 from ...errors import StaticgradError
-from ...logs import warn
 from ...operators import state
 from .. import interception
 from .deferral import Deferral
@@ -99,10 +99,10 @@ class SegmentedRuns:
     def _full(self) -> None:
         if not self.warned:
             self.warned = True
-            warn(
+            logs.warn(
                 f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
-                stacklevel=5,
+                4,
             )
 
     @property

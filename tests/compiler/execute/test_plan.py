@@ -16,7 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import Counters
-from staticgrad.compiler.execute import explain
+from staticgrad.compiler.execute import profile as profiling
 from staticgrad.compiler.execute.fast_path import fast_path
 from staticgrad.compiler.execute.fastcall import Spec
 from staticgrad.compiler.execute.plan import Plan
@@ -320,10 +320,10 @@ def example() -> tuple[Bench, Plan]:
 
 def test_explain():
     _, plan = example()
-    text = plan.explain()
+    text = str(plan.explain(detail=True))
     assert text.splitlines()[0] == (
         f"{len(plan.instructions)} instructions: {len(plan.instructions) - 1} native (2 generated kernels), 1 on the host; "
-        f"{text.count(' to ')} buffers in an arena of {plan.memory.arena:,d} bytes "
+        f"{len(plan.explain().buffers)} buffers in an arena of {plan.memory.arena:,d} bytes "
         f"({sum(s.nbytes for s in {s for r in plan.instructions for s, _ in r.buffers} if s.kind == 'arena'):,d} "
         f"without reuse, {plan.memory.bound:,d} live at once)"
     )
@@ -352,7 +352,7 @@ def test_profile_times_every_native_row_and_changes_nothing():
     profile = plan.profile(20)
     assert [name for _, name, _ in profile.instructions] == [row.name for row in plan.native]
     assert profile.total == pytest.approx(sum(us for _, _, us in profile.instructions))
-    assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share", "Gflop/s", "GB/s"]
+    assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share", "Gflop/s", "GB/s", "of", "limit"]
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
 
@@ -388,7 +388,7 @@ def test_profile_gives_variables_back_when_it_is_interrupted(monkeypatch: pytest
         loader.step(0, 0, 0, plan.call[3], 0, 1, plan.call[6], 0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(explain, "_counts", interrupted)
+    monkeypatch.setattr(profiling, "_counts", interrupted)
     with pytest.raises(KeyboardInterrupt):
         plan.profile()
     np.testing.assert_array_equal(b.value_of(w), before)
@@ -453,11 +453,13 @@ def test_a_plan_prints_as_a_few_lines():
     step(np.ones((3, 4), np.float32), np.ones((3, 4), np.float32))
     plan = step.plan
     lines = str(plan).splitlines()
-    assert [line.split()[0] for line in lines] == ["Plan", "kinds", "inputs", "results", "memory", "more"]
-    assert lines[0] == f"Plan of {len(plan.instructions)} instructions: {plan.kernels} generated kernels, 0 host calls"
-    assert lines[2] == "  inputs   x f32[3,4], y f32[3,4]"
-    assert lines[3].startswith("  results  f32[]; writes ")
-    assert ".explain()" in lines[5]
+    assert [line.split()[0] for line in lines] == ["Plan", "inputs", "results", "memory", "more"]
+    assert lines[0].startswith(f"Plan of {len(plan.instructions)} instructions (")
+    assert lines[0].endswith(f" kernel): {plan.kernels} generated kernels, 0 host calls")
+    assert lines[1] == "  inputs   x f32[3,4], y f32[3,4]"
+    assert lines[2].startswith("  results  f32[]; writes ")
+    assert ".explain()" in lines[4]
+    assert "<td" in plan._repr_html_()
     assert len(str(plan)) < 700
     program = step.latest.program
     for thing in (plan, step, program, program.prepared, plan.instructions[0], plan.fetches[0], plan.profile(1), plan.ir):

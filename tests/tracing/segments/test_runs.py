@@ -28,7 +28,7 @@ def test_known_roads_are_taken_again():
 def test_report():
     fn = sg.compile(halved)
     fn(sg.ones(2))
-    text = fn.explain()
+    text = str(fn.explain(detail=True))
     assert "halved runs in segments, because" in text
     assert re.search(r"cut at .*test_runs.py:\d+   if y.sum\(\) > 3:, for __bool__", text)
     assert re.search(r"segment 1: \d+ operations, 1 runs, cut at the end of the function", text), text[:800]

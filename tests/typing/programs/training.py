@@ -48,8 +48,9 @@ def step(x: sg.Tensor, y: sg.Tensor, weight: float = 1.0) -> sg.Tensor:
 assert_type(step(sg.ones(3, 4), sg.ones(3, 2)), sg.Tensor)
 assert_type(step(sg.ones(3, 4), y=sg.ones(3, 2), weight=2.0), sg.Tensor)
 assert_type(step.recompiles, list[str])
-assert_type(step.explain(), str)
-assert_type(step.plan.explain(), str)
+lines: list[str] = step.explain().splitlines() + sg.explain(net, inputs=(np.ones((3, 4)),)).splitlines()
+assert_type(str(step.plan.explain(detail=True)), str)
+assert_type(sg.profile(step).total, float)
 assert_type(step.loop((np.ones((9, 3, 4)), np.ones((9, 3, 2)))), sg.Tensor)
 assert_type(step.loop([(np.ones((3, 4)), np.ones((3, 2)))]), list[sg.Tensor])
 
