@@ -21,7 +21,7 @@ from ..operators import Symbol, frontends
 from ..static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
 from ..tracing import CompiledFunction, compile
 from ..types import INEXACT
-from .comparison import Mode
+from .comparison import AFTER, Mode
 from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
 
 Found = tuple[Any, dict[str, Any]]
@@ -233,7 +233,7 @@ def run_session(case: Case, repeats: int) -> Mode:
         def values(results: list[Any]) -> dict[str, np.ndarray]:
             fetched = iter(results)
             known = [(name, next(fetched) if isinstance(x, (Symbol, Operation)) else x) for name, x in leaves]
-            after = {f"{name} after": session.run(node) for name, node in variables.items()}
+            after = {f"{name}{AFTER}": session.run(node) for name, node in variables.items()}
             return {**{name: plain(x) for name, x in known if is_value(x)}, **after}
 
         def ready() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..ir import Graph
 
+AFTER = " after"
+"""The end of the names of the values that a step leaves in tensors."""
 QUANTILES = (5, 25, 50, 75, 95)
 """Percentiles of the times of a step."""
 
@@ -25,7 +28,8 @@ QUANTILES = (5, 25, 50, 75, 95)
 class Difference:
     """How far a value is from the eager one: largest absolute, largest in units of the last place of the eager value, and
     largest relative to the largest finite element of the eager value. All are infinite where the shapes differ, or one is NaN
-    or infinite and the other is not. kind: "value", "gradient" or "second gradient"."""
+    or infinite and the other is not. kind: "value", "gradient", "second gradient", or "state" for a tensor that the function
+    changes."""
 
     what: str
     absolute: float
@@ -90,8 +94,8 @@ class Mode:
 
     @property
     def worst(self) -> Difference | None:
-        """The difference that is largest, relative to what is expected of its dtype."""
-        return max(self.differences, key=lambda d: _excess(d), default=None)
+        """The difference of a value or gradient that is largest, relative to what is expected of its dtype."""
+        return max((d for d in self.differences if d.kind != "state"), key=excess, default=None)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data, without the arrays."""
@@ -102,7 +106,8 @@ class Mode:
         return {**{name: getattr(self, name) for name in names}, "differences": [dict(vars(d)) for d in self.differences]}
 
 
-def _excess(difference: Difference) -> float:
+def excess(difference: Difference) -> float:
+    """A difference in units of what rounding explains."""
     if np.isinf(difference.relative):
         return np.inf
     return difference.relative / difference.tolerance if difference.tolerance else np.inf if difference.relative else 0.0
@@ -136,7 +141,7 @@ class Comparison:
         return bool(others) and all(
             _close(mode.values, eager.values, rtol, atol)
             and _close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
-            and all(_excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
+            and all(excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
             for mode in others
         )
 
@@ -205,14 +210,16 @@ def finite(data: Any) -> Any:
 
 def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
     for what, expected in eager.values.items():
-        yield _difference(what, mode.values.get(what), expected, "value")
+        kind = "state" if what.endswith(AFTER) else "value"
+        yield difference(what, mode.values.get(what), expected, kind)
     for name, g in mode.gradients.items():
-        yield _difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
+        yield difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
     for name, g in mode.seconds.items():
-        yield _difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")
+        yield difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")
 
 
-def _difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
+def difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
+    """The difference of `mine` from the eager `theirs`; None where there is no gradient."""
     if mine is None or theirs is None:
         far = 0.0 if mine is theirs else np.inf
         return Difference(what if mine is theirs else f"{what}, which one of them lacks", far, far, far, kind)
@@ -226,10 +233,10 @@ def _difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, k
         size = np.abs(b)
         spacing = np.spacing(np.abs(theirs)).astype(np.float64) if theirs.dtype.kind in "fc" else 1.0
         ulps = np.where(same, 0.0, absolute / spacing)
-    worst = [float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps)]
+    worst, most = (float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps))
     largest = float(size[np.isfinite(size)].max(initial=0.0))
-    relative = worst[0] / largest if largest else np.inf if worst[0] else 0.0
-    return Difference(what, *worst, relative, kind, _tolerance(theirs.dtype, kind))
+    relative = worst / largest if largest else np.inf if worst else 0.0
+    return Difference(what, worst, most, relative, kind, _tolerance(theirs.dtype, kind))
 
 
 def _tolerance(dtype: np.dtype, kind: str) -> float:
@@ -237,7 +244,7 @@ def _tolerance(dtype: np.dtype, kind: str) -> float:
     gradients, which are differences of large terms; a tenth of it else."""
     if dtype.kind not in "fc":
         return 0.0
-    root = float(np.finfo(dtype).eps) ** 0.5
+    root = math.sqrt(np.finfo(dtype).eps)
     return root if kind == "second gradient" else root / 10
 
 

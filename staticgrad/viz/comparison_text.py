@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .comparison import excess
+
 if TYPE_CHECKING:
     from .comparison import Comparison, Difference, Mode
 
@@ -95,26 +97,29 @@ def _agreement(comparison: Comparison) -> str:
     if not run:
         return "No other mode could be run."
     names = [comparison.modes[0].name, *(mode.name for mode in run)]
-    mode, worst = max(((m, m.worst) for m in run), key=lambda pair: -1.0 if pair[1] is None else _key(pair[1]))
-    kinds = dict.fromkeys(f"{d.kind}s" for m in run for d in m.differences)
-    what = _joined(list(kinds)) if kinds else "results"
-    if worst is None or not worst.absolute:
+    found = [(m, d) for m in run for d in m.differences]
+    results = [pair for pair in found if pair[1].kind != "state"]
+    what = _joined(list(dict.fromkeys(f"{d.kind}s" for _, d in results))) or "results"
+    if not any(d.absolute for _, d in found):
         return f"{_joined(names)} give equal {what}, bit by bit."
-    if _key(worst) > 1:
-        return (
-            f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, "
-            f"{worst.relative:.0e} of its largest element."
+    parts = []
+    if results:
+        mode, worst = max(results, key=lambda pair: excess(pair[1]))
+        if excess(worst) > 1:
+            return (
+                f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, "
+                f"{worst.relative:.0e} of its largest element."
+            )
+        far = f"they differ by at most {worst.relative:.0e} of the largest element ({worst.what}, {mode.name})"
+        parts.append(f"{_joined(names)} agree in {what}: {far if worst.absolute else 'they are equal'}.")
+    states = [pair for pair in found if pair[1].kind == "state" and excess(pair[1]) > 1]
+    if states:
+        mode, worst = max(states, key=lambda pair: excess(pair[1]))
+        parts.append(
+            f"{worst.what} differs by {worst.relative:.0e} of its largest element in {mode.name}: more than rounding explains, "
+            "unless the optimizer divides by the size of a gradient that is zero, as Adam does."
         )
-    return (
-        f"{_joined(names)} agree in {what}: they differ by at most {worst.relative:.0e} of the largest element "
-        f"({worst.what}, {mode.name})."
-    )
-
-
-def _key(worst: Difference) -> float:
-    if not worst.relative:
-        return 0.0
-    return worst.relative / worst.tolerance if worst.tolerance and math.isfinite(worst.relative) else math.inf
+    return " ".join(parts)
 
 
 def _speed(comparison: Comparison) -> Iterator[str]:

@@ -10,7 +10,8 @@ from ...compiler.execute.explain import arena_buffers, cost
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Node
-from .pictures import LONG_LINE, Texts, clip
+from ...ir.text import clip
+from .pictures import LONG_LINE, Texts
 
 REPEATS = 30
 """How often each instruction runs for its time."""
