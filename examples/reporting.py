@@ -49,7 +49,9 @@ def write_report(
         if first is None:
             first = figures.losses
         else:
-            apart = difference("all losses of the training", figures.losses, first, "value")
+            apart = difference(
+                "all losses of the training", *(losses.astype("float32") for losses in (figures.losses, first)), "value"
+            )
             apart.tolerance = TOLERANCE
             mode.differences.append(apart)
     comparison.to_html(file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -301,9 +302,11 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         return [None for _ in wanted] if squares is None else list(grad(squares, wanted, allow_unused=True))
 
     function.__name__ = case.name
-    if all(name.isidentifier() for name, _ in case.args):  # for placeholders and for reasons of traces
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name, _ in case.args])  # type: ignore[attr-defined]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD  # names of placeholders, and in reasons of traces
+    names = [re.sub(r"\W+", "_", name).strip("_") for name, _ in case.args]
+    if len({*names}) == len(names) and all(name.isidentifier() for name in names):
+        parameters = [inspect.Parameter(name, kind) for name in names]
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     step: CompiledFunction[..., Any] = compile(function)
 
     def call(given: tuple[list[Any], dict[str, Tensor]]) -> Found:

@@ -59,7 +59,7 @@ def row_of(mode: Mode) -> list[str]:
         f"{mode.name} (values only)" if mode.values_only else mode.name,
         time_text(mode.call_us), f"{time_text(low)} to {time_text(high)}", time_text(_us(mode.first_ms)),
         _count(mode.kernels), _count(mode.host_calls), _count(mode.cuts),
-        _count(len(mode.recompiles) if mode.cuts is not None else None),
+        _count(len(mode.recompiles) or None),
         bytes_text(mode.peak_bytes), _off(mode.worst),
     ]  # fmt: skip
 

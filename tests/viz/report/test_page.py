@@ -156,7 +156,7 @@ def boxes(driver):
 
 @pytest.mark.browser
 def test_it_renders(opened, compared):
-    assert [h.text for h in find(opened, "h2")] == ["Modes", "Losses", "Differences", "Graphs", "Kernels", "Compile log"]
+    assert [h.text for h in find(opened, "h2")] == ["Modes", "Losses", "Graphs", "Kernels", "Differences", "Compile log"]
     assert find(opened, ".verdict")[0].text == compared.verdict
     assert "broken could not be run: AttributeError" in opened.find_element("id", "modes").text
     for chart in find(opened, "svg.chart"):
