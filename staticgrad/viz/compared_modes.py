@@ -287,7 +287,7 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         if not derive:
             return result, [], []
         total = total_of([x for _, x in leaves_of(result) if getattr(x, "requires_grad", False)])
-        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if isinstance(x, Symbol) and x.dtype.kind in INEXACT]
+        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if getattr(x, "requires_grad", False)]
         wanted += list(case.parameters.values())
         if total is None:
             return result, [None for _ in wanted], wanted

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..ir import Graph
 
+MISSING: Any = object()
+"""In place of a value that a mode does not have."""
 AFTER = " after"
 """The end of the names of the values that a step leaves in tensors."""
 QUANTILES = (5, 25, 50, 75, 95)
@@ -211,7 +213,7 @@ def finite(data: Any) -> Any:
 def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
     for what, expected in eager.values.items():
         kind = "state" if what.endswith(AFTER) else "value"
-        yield difference(what, mode.values.get(what), expected, kind)
+        yield difference(what, mode.values.get(what, MISSING), expected, kind)
     for name, g in mode.gradients.items():
         yield difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
     for name, g in mode.seconds.items():
@@ -219,10 +221,13 @@ def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
 
 
 def difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
-    """The difference of `mine` from the eager `theirs`; None where there is no gradient."""
-    if mine is None or theirs is None:
-        far = 0.0 if mine is theirs else np.inf
-        return Difference(what if mine is theirs else f"{what}, which one of them lacks", far, far, far, kind)
+    """The difference of `mine` from the eager `theirs`. None is a gradient of zeros: eager mode has no branch that it
+    did not take."""
+    mine, theirs = _zeros(mine, theirs), _zeros(theirs, mine)
+    if mine is None or theirs is None:  # both are
+        return Difference(what, 0.0, 0.0, 0.0, kind)
+    if mine is MISSING:
+        return Difference(f"{what}, which is missing", np.inf, np.inf, np.inf, kind)
     if mine.shape != theirs.shape:
         return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf, np.inf, kind)
     wide = np.complex128 if "c" in (mine.dtype.kind, theirs.dtype.kind) else np.float64
@@ -239,6 +244,10 @@ def difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, ki
     return Difference(what, worst, most, relative, kind, _tolerance(theirs.dtype, kind))
 
 
+def _zeros(gradient: Any, other: Any) -> Any:
+    return np.zeros_like(other) if gradient is None and other is not None and other is not MISSING else gradient
+
+
 def _tolerance(dtype: np.dtype, kind: str) -> float:
     """A relative difference between two orders of the same sums: the square root of the unit of precision for second
     gradients, which are differences of large terms; a tenth of it else."""
@@ -250,10 +259,10 @@ def _tolerance(dtype: np.dtype, kind: str) -> float:
 
 def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
     for what, expected in theirs.items():
-        actual = mine.get(what)
-        if actual is None or expected is None:
-            if actual is not expected:
-                return False
+        actual, expected = _zeros(mine.get(what, MISSING), expected), _zeros(expected, mine.get(what, MISSING))
+        if actual is MISSING:
+            return False
+        if actual is None:  # and so is the other
             continue
         same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
         if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
