@@ -146,6 +146,7 @@ if (views.length) {
   const slowest = instructions.filter((row) => row.source >= 0).sort((a, b) => b.us - a.us)[0], first = views[current];
   const key = slowest ? first.picture.groups.findIndex((group) => group[3] === slowest.number) : -1;
   if (key >= 0) { first.selected = first.shown(first.count + key); first.mark(); describe(current, first.count + key); }
+  else if (slowest) panel.replaceChildren(h("h3", {}, slowest.title), ...instructionFacts(slowest).filter(Boolean));
   addEventListener("resize", () => views[current].look());
 }
 
