@@ -10,7 +10,8 @@ import numpy as np
 from measuring import Figures
 
 import staticgrad as sg
-from staticgrad.viz.comparison import Mode, difference
+from staticgrad.viz.comparison import Mode
+from staticgrad.viz.differences import difference
 
 TOLERANCE = 1e-3
 """How far losses may drift apart over a training run, relative to the largest."""
@@ -58,4 +59,4 @@ def write_report(
             apart.tolerance = TOLERANCE
             mode.differences.append(apart)
     comparison.to_html(file)
-    print(f"{file}: {comparison.verdict}")
+    print(f"\n{file}: {comparison.verdict}")

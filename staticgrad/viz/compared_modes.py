@@ -324,8 +324,8 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         args, wanted = _fresh(case)
         try:
             found = compile(second)(*args)
-            names = {**wanted, **case.parameters}
-            mode.seconds = {name: None if g is None else plain(g) for name, g in zip(names, found, strict=True)}
+            by_name = zip({**wanted, **case.parameters}, found, strict=True)
+            mode.seconds = {name: None if g is None else plain(g) for name, g in by_name}
         except StaticgradError as error:
             mode.second_error = error.summary
     return _with_plan(mode, plan)

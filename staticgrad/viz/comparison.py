@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,33 +12,16 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..files import replacing
+from .differences import MISSING, Difference, close, difference, excess
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..ir import Graph
 
-MISSING: Any = object()
-"""In place of a value that a mode does not have."""
 AFTER = " after"
 """The end of the names of the values that a step leaves in tensors."""
 QUANTILES = (5, 25, 50, 75, 95)
 """Percentiles of the times of a step."""
-
-
-@dataclass
-class Difference:
-    """How far a value is from the eager one: largest absolute, largest in units of the last place of the eager value, and
-    largest relative to the largest finite element of the eager value. All are infinite where the shapes differ, or one is NaN
-    or infinite and the other is not. kind: "value", "gradient", "second gradient", or "state" for a tensor that the function
-    changes."""
-
-    what: str
-    absolute: float
-    ulps: float
-    relative: float = 0.0
-    kind: str = "value"
-    tolerance: float = 0.0
-    """The relative difference up to which two roundings of one result are expected to lie."""
 
 
 @dataclass
@@ -108,13 +90,6 @@ class Mode:
         return {**{name: getattr(self, name) for name in names}, "differences": [dict(vars(d)) for d in self.differences]}
 
 
-def excess(difference: Difference) -> float:
-    """A difference in units of what rounding explains."""
-    if np.isinf(difference.relative):
-        return np.inf
-    return difference.relative / difference.tolerance if difference.tolerance else np.inf if difference.relative else 0.0
-
-
 @dataclass
 class Comparison:
     """The results of `compare`. `print` it for tables; `as_dict()` is the data; `comparison["compiled"]` is one mode;
@@ -141,8 +116,8 @@ class Comparison:
         eager, *others = self.modes
         others = [mode for mode in others if not mode.error]
         return bool(others) and all(
-            _close(mode.values, eager.values, rtol, atol)
-            and _close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
+            close(mode.values, eager.values, rtol, atol)
+            and close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
             and all(excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
             for mode in others
         )
@@ -161,6 +136,8 @@ class Comparison:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """`as_dict()` as JSON; written to `path`, too, when one is given. Infinite and undefined numbers are null."""
+        from .comparison_text import finite
+
         text = json.dumps(finite(self.as_dict()), indent=1, allow_nan=False)
         if path is not None:
             with replacing(path) as file:
@@ -198,18 +175,6 @@ class Comparison:
         return html(self)
 
 
-def finite(data: Any) -> Any:
-    """Plain data with None in place of numbers that JSON does not have."""
-    if isinstance(data, dict):
-        return {key: finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [finite(value) for value in data]
-    return None if isinstance(data, float) and not np.isfinite(data) else data
-
-
-# differences ------------------------------------------------------------------------------------------------------------
-
-
 def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
     for what, expected in eager.values.items():
         kind = "state" if what.endswith(AFTER) else "value"
@@ -218,53 +183,3 @@ def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
         yield difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
     for name, g in mode.seconds.items():
         yield difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")
-
-
-def difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
-    """The difference of `mine` from the eager `theirs`. None is a gradient of zeros: eager mode has no branch that it
-    did not take."""
-    mine, theirs = _zeros(mine, theirs), _zeros(theirs, mine)
-    if mine is None or theirs is None:  # both are
-        return Difference(what, 0.0, 0.0, 0.0, kind)
-    if mine is MISSING:
-        return Difference(f"{what}, which is missing", np.inf, np.inf, np.inf, kind)
-    if mine.shape != theirs.shape:
-        return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf, np.inf, kind)
-    wide = np.complex128 if "c" in (mine.dtype.kind, theirs.dtype.kind) else np.float64
-    a, b = mine.astype(wide), theirs.astype(wide)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        absolute = np.where(same, 0.0, np.abs(a - b))
-        size = np.abs(b)
-        spacing = np.spacing(np.abs(theirs)).astype(np.float64) if theirs.dtype.kind in "fc" else 1.0
-        ulps = np.where(same, 0.0, absolute / spacing)
-    worst, most = (float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps))
-    largest = float(size[np.isfinite(size)].max(initial=0.0))
-    relative = worst / largest if largest else np.inf if worst else 0.0
-    return Difference(what, worst, most, relative, kind, _tolerance(theirs.dtype, kind))
-
-
-def _zeros(gradient: Any, other: Any) -> Any:
-    return np.zeros_like(other) if gradient is None and other is not None and other is not MISSING else gradient
-
-
-def _tolerance(dtype: np.dtype, kind: str) -> float:
-    """A relative difference between two orders of the same sums: the square root of the unit of precision for second
-    gradients, which are differences of large terms; a tenth of it else."""
-    if dtype.kind not in "fc":
-        return 0.0
-    root = math.sqrt(np.finfo(dtype).eps)
-    return root if kind == "second gradient" else root / 10
-
-
-def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
-    for what, expected in theirs.items():
-        actual, expected = _zeros(mine.get(what, MISSING), expected), _zeros(expected, mine.get(what, MISSING))
-        if actual is MISSING:
-            return False
-        if actual is None:  # and so is the other
-            continue
-        same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
-        if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
-            return False
-    return True

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from .comparison import excess
+from .differences import excess
 
 if TYPE_CHECKING:
-    from .comparison import Comparison, Difference, Mode
+    from .comparison import Comparison, Mode
+    from .differences import Difference
 
 SHOWN = 12
 """Rows of differences in a table: the largest."""
@@ -234,3 +235,12 @@ def html(comparison: Comparison) -> str:
     if left:
         parts.append(f"<p>and {left:,d} smaller ones</p>")
     return "\n".join(parts)
+
+
+def finite(data: Any) -> Any:
+    """Plain data with None in place of numbers that JSON does not have."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

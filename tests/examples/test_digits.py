@@ -35,7 +35,7 @@ def digits() -> ModuleType:
 
 def rows(output: str) -> dict[str, list[float | None]]:
     """The table: numbers by mode."""
-    lines = output[output.index("\nmode ") :].splitlines()[2:]
+    lines = output[output.index("\nmode ") :].split("\n\n")[0].splitlines()[2:]
     return {line.split()[0]: [None if part == "-" else float(part) for part in line.split()[1:]] for line in lines}
 
 
