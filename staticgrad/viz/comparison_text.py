@@ -187,11 +187,12 @@ def _columns(rows: list[list[str]]) -> list[str]:
 
 def rich_parts(comparison: Comparison) -> Iterator[Any]:
     """Tables, and the verdict in a frame."""
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
-    table = Table(title=escape(comparison.function), title_justify="left", title_style="bold")
+    table = Table(title=escape(comparison.function), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for i, name in enumerate(COLUMNS):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i < 2)
     fastest = min((mode.call_us for mode in comparison.modes if mode.call_us and not mode.values_only), default=None)
@@ -206,7 +207,7 @@ def rich_parts(comparison: Comparison) -> Iterator[Any]:
             yield f"[yellow]no second gradients in {escape(mode.name)}:[/] {escape(mode.second_error)}"
     names, rows, left = difference_rows(comparison)
     if rows:
-        table = Table(title=f"and {left:,d} smaller ones" if left else None, title_style="dim")
+        table = Table(title=f"and {left:,d} smaller ones" if left else None, title_style="dim", box=SIMPLE_HEAD)
         for i, name in enumerate(["largest difference from eager", *names]):
             table.add_column(escape(name), justify="right" if i else "left")
         for row in rows:

@@ -16,8 +16,8 @@ MISSING: Any = object()
 class Difference:
     """How far a value is from the eager one: largest absolute, largest in units of the last place of the eager value, and
     largest relative to the largest finite element of the eager value. All are infinite where shapes or floating dtypes differ,
-    or one is NaN or infinite and the other is not. kind: "value", "gradient", "second gradient", or "state" for a tensor that the
-    function changes."""
+    or one is NaN or infinite and the other is not. kind: "value", "gradient", "second gradient", or "state" for a tensor that
+    the function changes."""
 
     what: str
     absolute: float
