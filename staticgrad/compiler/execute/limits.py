@@ -2,11 +2,12 @@
 
 They are the roof under which kernels are judged: a kernel of f operations on b bytes takes at least the longer of
 f / rate and b / bandwidth. Source: Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model for
-Multicore Architectures", Communications of the ACM 52 (2009).
+Multicore Architectures", Communications of the ACM 52 (2009). They are measured with NumPy, and kept in the kernel cache.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from bisect import bisect_left
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...signals import module
+from ..backend import disk_cache, object_code
 from ..codegen.cost import Cost
 from ..runtime.threads import get_num_threads
 
@@ -31,19 +33,22 @@ SECONDS = 0.03
 
 
 class Limits(NamedTuple):
-    """Rates are per second. `bandwidth`: (bytes touched, bytes per second) of copies, from small to large."""
+    """Rates are per second. `flops`: of products in float32, `doubles`: in float64; `bandwidth`: (bytes touched, bytes per
+    second) of copies, from small to large."""
 
     flops: float
     bandwidth: tuple[tuple[int, float], ...]
+    doubles: float = 0.0
 
     def bytes_per_second(self, size: int) -> float:
         """The bandwidth of copies that touch so many bytes."""
         at = bisect_left([touched for touched, _ in self.bandwidth], size)
         return self.bandwidth[min(at, len(self.bandwidth) - 1)][1]
 
-    def least_us(self, cost: Cost) -> float:
-        """Microseconds below which nothing of this cost can be."""
-        return 1e6 * max(cost.flops / self.flops, cost.bytes / self.bytes_per_second(cost.bytes))
+    def least_us(self, cost: Cost, double: bool = False) -> float:
+        """Microseconds below which nothing of this cost can be. double: it computes in float64."""
+        rate = self.doubles if double and self.doubles else self.flops
+        return 1e6 * max(cost.flops / rate, cost.bytes / self.bytes_per_second(cost.bytes))
 
     def raised(self, cost: Cost, us: float) -> Limits:
         """The limits where something of this cost took so long: a limit that was exceeded had been measured under load."""
@@ -52,21 +57,36 @@ class Limits(NamedTuple):
             return self
         level = self.bytes_per_second(cost.bytes)
         rate, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)
-        return Limits(rate, tuple((size, speed if found == level else found) for size, found in self.bandwidth))
+        raised = tuple((size, speed if found == level else found) for size, found in self.bandwidth)
+        return self._replace(flops=rate, bandwidth=raised)
+
+    def __str__(self) -> str:
+        return (
+            f"limits of this machine: {self.flops / 1e9:.0f} Gflop/s in float32, {self.doubles / 1e9:.0f} in float64; copies "
+            f"{self.bandwidth[0][1] / 1e9:.0f} GB/s in the first cache, {self.bandwidth[-1][1] / 1e9:.0f} GB/s in memory"
+        )
 
 
 @cache
 def limits() -> Limits:
-    """The limits of this machine, by one thread or by as many as plans use. Measured once, in half a second."""
+    """The limits of this machine, by one thread or by as many as plans use. Measured once per machine, in half a second."""
     threads = get_num_threads()
+    key = f"{object_code.cpu()} {threads} {SIZES} {SIDE}"
+    content, _ = disk_cache.kept(f"limits-{threads}.json", key, lambda: json.dumps(_measured(threads)).encode())
+    flops, bandwidth, doubles = json.loads(content)
+    return Limits(flops, tuple((size, rate) for size, rate in bandwidth), doubles)
+
+
+def _measured(threads: int) -> Limits:
     with ThreadPoolExecutor(threads) as pool:
-        found = [(2 * size, _bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES]
-    return Limits(max(_rate(1), _rate(threads)), tuple(found))
+        found = tuple((2 * size, _bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES)
+    flops, doubles = (max(_rate(1, dtype), _rate(threads, dtype)) for dtype in ("float32", "float64"))
+    return Limits(flops, found, doubles)
 
 
-def _rate(threads: int) -> float:
+def _rate(threads: int, dtype: str) -> float:
     """Operations per second of a product of matrices in the cache."""
-    a = np.ones((SIDE, SIDE), np.float32)
+    a = np.ones((SIDE, SIDE), dtype)
     out = np.empty_like(a)
     with module("threadpoolctl").threadpool_limits(threads, user_api="blas"):
         return 2 * SIDE**3 / _best(lambda: np.matmul(a, a, out=out))

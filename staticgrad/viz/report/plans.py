@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.execute.explain import arena_buffers, cost
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Node
 from ...ir.text import clip
+from ...types import TensorType
 from .pictures import LONG_LINE, Texts
 
 REPEATS = 30
@@ -40,12 +43,13 @@ def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
         spent = cost(instruction)
         us = plan.times.get(i)
         nodes = instruction.nodes or ([] if instruction.node is None else [instruction.node])
+        double = any(node.dtype == np.float64 for node in nodes if isinstance(node.type, TensorType))
         lines = dict.fromkeys(texts.where(node.where) for node in nodes if node.where is not None)
         rows.append(
             {
                 "kind": instruction.kind, "name": texts(clip(instruction.name, LONG_LINE)),
                 "source": kernels[without_comments(instruction.source)] if instruction.source else -1,
-                "us": None if us is None else round(us, 3), "least": round(limits.least_us(spent), 4),
+                "us": None if us is None else round(us, 3), "least": round(limits.least_us(spent, double), 4),
                 "flops": spent.flops, "bytes": spent.bytes, "chunks": instruction.chunks, "lines": list(lines)[:MOST_LINES],
             }
         )  # fmt: skip
