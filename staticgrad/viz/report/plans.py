@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.backend.kernel_cache import without_comments
-from ...compiler.execute.explain import arena_buffers, cost
+from ...compiler.codegen.cost import Cost
+from ...compiler.execute.explain import arena_buffers, cost, trips
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Node
@@ -29,9 +30,15 @@ def timed_limits(plan: Any, machine: Limits) -> Limits:
             plan.profile(REPEATS)
         except StaticgradError:  # it has never run
             return machine
-    for i, us in plan.times.items():
-        machine = machine.raised(cost(plan.instructions[i]), us)
+    for i, spent in enumerate(_costs(plan)):
+        machine = machine.raised(spent, plan.times.get(i, 0.0))
     return machine
+
+
+def _costs(plan: Any) -> list[Cost]:
+    """The cost of each instruction; in a loop, that of all iterations."""
+    costs = zip(map(cost, plan.instructions), trips(plan), strict=True)
+    return [Cost(spent.flops * n, spent.bytes * n) for spent, n in costs]
 
 
 def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
@@ -39,8 +46,7 @@ def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
     chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
     kernels = {code: i for i, code in enumerate(plan.sources())}
     rows = []
-    for i, instruction in enumerate(plan.instructions):
-        spent = cost(instruction)
+    for i, (instruction, spent) in enumerate(zip(plan.instructions, _costs(plan), strict=True)):
         us = plan.times.get(i)
         nodes = instruction.nodes or ([] if instruction.node is None else [instruction.node])
         double = any(node.dtype == np.float64 for node in nodes if isinstance(node.type, TensorType))
