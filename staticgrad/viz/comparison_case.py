@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -26,6 +27,9 @@ class Case:
         """order: of the gradients that are compared."""
         self.fn, self.order = fn, order
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
+        code = getattr(fn, "__code__", None)
+        if self.name == "<lambda>" and code is not None:
+            self.name = f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
         self.args = [*zip(_names(fn, len(args)), args, strict=True)]
         self.arrays: dict[str, np.ndarray] = {}
         for name, arg in self.args:
