@@ -19,19 +19,22 @@ from .pictures import LONG_LINE, Texts
 
 REPEATS = 30
 """How often each instruction runs for its time."""
+RELIABLE = 1.0
+"""Microseconds from which the time of an instruction is more than the noise of the clock."""
 MOST_LINES, MOST_DECISIONS = 40, 4000
 """The user's lines of an instruction, and decisions, that are listed."""
 
 
 def timed_limits(plan: Any, machine: Limits) -> Limits:
-    """The limits of the machine, none of which an instruction of the plan exceeds. Times the instructions the first time."""
+    """The limits of the machine, none of which a longer instruction of the plan exceeds. Times the instructions the first time."""
     if not plan.times:
         try:
             plan.profile(REPEATS)
         except StaticgradError:  # it has never run
             return machine
     for i, spent in enumerate(_costs(plan)):
-        machine = machine.raised(spent, plan.times.get(i, 0.0))
+        if plan.times.get(i, 0.0) >= RELIABLE:
+            machine = machine.raised(spent, plan.times[i])
     return machine
 
 

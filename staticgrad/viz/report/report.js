@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const { texts, plan } = data, page = document.getElementById("report");
 data.modes.forEach((mode, i) => { mode.index = i; });
 const ran = data.modes.filter((mode) => !mode.error);
-const instructions = (plan?.instructions || []).map((row, number) => ({ ...row, number, title: texts[row.name], share: row.us ? row.least / row.us : null }));
+const instructions = (plan?.instructions || []).map((row, number) => ({ ...row, number, title: texts[row.name], share: row.us ? Math.min(row.least / row.us, 1) : null }));
 
 function section(title, ...content) {
   const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
