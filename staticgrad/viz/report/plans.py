@@ -26,7 +26,7 @@ MOST_LINES, MOST_DECISIONS = 40, 4000
 
 
 def timed_limits(plan: Any, machine: Limits) -> Limits:
-    """The limits of the machine, none of which a longer instruction of the plan exceeds. Times the instructions the first time."""
+    """The limits of the machine, none of which a longer instruction exceeds. Times the instructions the first time."""
     if not plan.times:
         try:
             plan.profile(REPEATS)
