@@ -130,7 +130,7 @@ def _jax(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mode:
         return [arrays[key] for key in wanted], {key: array for key, array in arrays.items() if key not in wanted}
 
     wide = any(array.dtype.itemsize == 8 and array.dtype.kind in "fiu" for array in case.arrays.values())
-    enable_x64 = getattr(jax, "enable_x64", None) or import_module("jax.experimental").enable_x64  # it moved
+    enable_x64 = (jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")).enable_x64  # it moved
     with enable_x64(wide):
         given, begin = prepare(), time.perf_counter()
         step = jax.jit(first).lower(*given).compile()
