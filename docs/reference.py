@@ -27,7 +27,7 @@ UNLISTED = ("staticgrad.safetensors",)
 
 RETURNED = {
     "compile": ("staticgrad.tracing.function.CompiledFunction", "staticgrad.compiler.execute.plan.Plan"),
-    "inspect": ("staticgrad.viz.report.Comparison",),
+    "inspect": ("staticgrad.viz.comparison.Comparison",),
 }
 """Classes that have no public name, because users get their instances from public functions."""
 

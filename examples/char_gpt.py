@@ -1,6 +1,7 @@
 """A tiny GPT learns to write the way Python's own manual does, character by character.
 
     python examples/char_gpt.py [--steps 1000] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot gpt.png]
+        [--report gpt.html]
 
 Two transformer blocks (64 channels, 4 heads, layer norm first, exact GELU) read 64 characters and predict each next one;
 AdamW, batches of 16. The text is `pydoc_data.topics`, which comes with every Python. The three modes (side_by_side.py)

@@ -1,6 +1,7 @@
 """An LSTM learns to write the way Python's own manual does, character by character.
 
     python examples/char_lstm.py [--steps 300] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot lstm.png]
+        [--report lstm.html]
 
 One layer of 128 units reads 64 characters and predicts each next one; Adam, batches of 32. `nn.LSTM` is a `sg.scan`: in
 a graph one loop, run natively forward and backward, whatever its length; in eager mode a Python loop. The three modes

@@ -1,6 +1,6 @@
 """Handwritten digits, learned three ways: one model, one update rule, one result.
 
-    python examples/digits.py [--epochs 40] [--seed 0] [--plot digits.png]
+    python examples/digits.py [--epochs 40] [--seed 0] [--plot digits.png] [--report digits.html]
 
 A 64-128-10 ReLU network learns scikit-learn's bundled digits (1,797 images of 8x8 pixels) in batches of 64 with Adam:
 
@@ -24,6 +24,7 @@ import digits_peers
 import numpy as np
 from digits_report import Run, Trainer, plot, table
 from measuring import in_fresh_processes, measured
+from reporting import add_option, training_step, write_report
 
 import staticgrad as sg
 import staticgrad.functional as F
@@ -151,11 +152,21 @@ def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int
     return Run(mode, figures, accuracy, trainer.weights())
 
 
+def report(initial: Weights, batch: Batch, runs: list[Run], file: str) -> None:
+    """The page that compares the modes, and the peers."""
+    model = network(initial["0.weight"].dtype)
+    model.load_state_dict(initial)
+    optimizer = sg.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    step = training_step(model, optimizer, lambda model, x, y: F.cross_entropy(model(x), y))
+    write_report(file, "Handwritten digits", step, batch, ((run.mode, run.figures) for run in runs))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0, help="of the weights, the held-out images and the shuffles")
     parser.add_argument("--plot", metavar="FILE", help="draw loss curves and step times into this file")
+    add_option(parser)
     parser.add_argument("--no-peers", action="store_true", help="leave out PyTorch and JAX")
     options = parser.parse_args(arguments)
     if options.epochs < 1:
@@ -171,6 +182,8 @@ def main(arguments: list[str] | None = None) -> None:
     print(table(runs, options.epochs))
     if options.plot:
         plot(runs, options.epochs, options.plot)
+    if options.report:
+        report(initial, next(batches(data, 1, options.seed)), runs, options.report)
 
 
 if __name__ == "__main__":

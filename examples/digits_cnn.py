@@ -1,6 +1,7 @@
 """Handwritten digits by a convolutional network, a small relative of LeNet.
 
     python examples/digits_cnn.py [--steps 400] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot cnn.png]
+        [--report cnn.html]
 
 scikit-learn's bundled digits (1,797 images of 8x8 pixels) go through two 3x3 convolutions, each with ReLU and a maximum
 over 2x2 pixels, and a linear layer; batches of 64, momentum. The three modes (side_by_side.py) train the same module;

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import staticgrad as sg
+
 try:
     from tqdm import tqdm
 except ImportError:
@@ -26,7 +28,7 @@ class Figures(NamedTuple):
     seconds: np.ndarray
     """Of each step after the first."""
     first: float
-    """Seconds to build the trainer and take the first step."""
+    """Seconds to build the trainer, take the first step and compile its kernels."""
     kernels: int | None
     host_calls: int | None
     memory: float
@@ -45,6 +47,8 @@ def measured(mode: str, make: Callable[[], Any], batches: Iterable[tuple[Any, ..
     for batch in (bar := tqdm(batches, desc=f"{mode:9s}", total=steps, unit=" steps")):
         begin = time.perf_counter()
         loss = float(trainer.step(*batch))
+        if not losses and trainer.plan() is not None:
+            sg.wait_for_kernels()  # NumPy answers until they are compiled
         seconds.append(time.perf_counter() - begin)
         losses.append(loss)
         bar.set_postfix(loss=f"{loss:.4f}", refresh=False)

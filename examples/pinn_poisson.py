@@ -1,6 +1,7 @@
 """A physics-informed network solves Poisson's equation u'' = -pi^2 sin(pi x) on [0, 1], with u(0) = u(1) = 0.
 
     python examples/pinn_poisson.py [--steps 2000] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot pinn.png]
+        [--report pinn.html]
 
 No data: the loss is the mean square of the equation's residual at 256 random points, so each training step differentiates
 u twice with respect to x, and the result with respect to the weights. u = x (1 - x) network(x) has the right boundary

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from measuring import Figures, draw_losses, draw_times, figure_of, in_fresh_processes, measured
+from reporting import add_option, training_step, write_report
 
 import staticgrad as sg
 
@@ -217,6 +218,15 @@ def plot(example: Example, runs: list[Run], file: str) -> None:
     figure.savefig(file, dpi=120)
 
 
+def report(example: Example, runs: list[Run], file: str) -> None:
+    """The page that compares the modes."""
+    sg.manual_seed(example.seed)
+    model = example.model()
+    step = training_step(model, example.optimizer(model.parameters()), example.loss)
+    batch = next(iter(example.batches(1)))
+    write_report(file, type(example).__name__, step, batch, ((run.mode, run.figures) for run in runs))
+
+
 def modes_of(text: str) -> list[str]:
     """The modes in a comma-separated list."""
     modes = text.split(",")
@@ -234,6 +244,7 @@ def main(make: Callable[[bool, int], Example], doc: str | None) -> None:
     parser.add_argument("--quick", action="store_true", help="a small problem and few steps")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and the batches")
     parser.add_argument("--plot", metavar="FILE", help="draw loss curves and step times into this file")
+    add_option(parser)
     options = parser.parse_args()
     if options.steps is not None and options.steps < 2:
         parser.error("--steps must be at least 2")
@@ -246,6 +257,8 @@ def main(make: Callable[[bool, int], Example], doc: str | None) -> None:
     print(f"{table(runs)}\n\n{findings(runs)}\n")
     if options.plot:
         plot(example, runs, options.plot)
+    if options.report:
+        report(example, runs, options.report)
 
     difference = apart(runs)
     if not difference <= TOLERANCE:  # NaN disagrees

@@ -61,13 +61,14 @@ def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
 _NOW = 1 << 62
 
 
-def _symbols(graph: Graph, nodes: Any) -> Any:
+def symbols_of(graph: Graph, nodes: Any) -> Any:
     """The symbols of a node, or of the results of a call."""
-    return tuple(_symbols(graph, n) for n in nodes) if isinstance(nodes, tuple) else Symbol(graph, nodes)
+    return tuple(symbols_of(graph, n) for n in nodes) if isinstance(nodes, tuple) else Symbol(graph, nodes)
 
 
-def _nodes(symbols: Any) -> Any:
-    return tuple(map(_nodes, symbols)) if isinstance(symbols, tuple) else symbols.node
+def nodes_of(symbols: Any) -> Any:
+    """The reverse of `symbols_of`."""
+    return tuple(map(nodes_of, symbols)) if isinstance(symbols, tuple) else symbols.node
 
 
 def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
@@ -112,7 +113,7 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Any], leaves
         else:
             rule: Any = record.op.emit.rule  # type: ignore[union-attr]
             with lines_of(record.where):
-                made = _nodes(rule(record, *[_symbols(graph, x) for x in inputs]))
+                made = nodes_of(rule(record, *[symbols_of(graph, x) for x in inputs]))
         known[_key(tensor, source)] = made
         stack.pop()
     found: Node = known[_key(tensor, source)]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..eager.tape import FreedTensor, Record, changed, edge
+from ..eager.tape_graph import nodes_of, symbols_of
 from ..eager.tensor import Tensor
 from ..errors import GraphError, ShapeError, user_line
-from ..ir import REGISTRY, Node
+from ..ir import REGISTRY, Expand, Node
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..types import TensorType, shape_text, type_of
@@ -119,7 +120,7 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
 def _replay(graph: Graph, last: Record) -> Node:
     """The operations that a record depends on, as nodes."""
     after = control_of(graph)
-    known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads are not shared
+    known: MutableMapping[Record, Any] = {} if after else graph.replayed  # ordered reads are not shared
 
     def makers(record: Record) -> list[Record | None]:
         if record.freed:
@@ -134,8 +135,13 @@ def _replay(graph: Graph, last: Record) -> Node:
             _leaf(graph, tensor, record) if maker is None else known[maker]
             for tensor, maker in zip(record.inputs, makers(record), strict=True)
         )
-        known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
-    return known[last]
+        if isinstance(record.op.emit, Expand) and REGISTRY.get(record.op.name) is not record.op:
+            with graph.as_default(), control_dependencies([Symbol(graph, node) for node in after]):
+                known[record] = nodes_of(record.op.emit.rule(record, *[symbols_of(graph, x) for x in inputs]))
+        else:
+            known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
+    found: Node = known[last]
+    return found
 
 
 def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:

@@ -85,4 +85,6 @@ def _attempt(name: str, run: Callable[[Case, int], Mode], case: Case, repeats: i
         return run(case, repeats)
     except Exception as error:
         text = error.summary if isinstance(error, StaticgradError) else str(error).strip().partition("\n")[0]
+        if name == "session" and case.own_gradients:
+            text += "; a step that ends in `return loss, optimizer.minimize(loss)` runs in all modes"
         return Mode(name, f"{type(error).__name__}: {text}")

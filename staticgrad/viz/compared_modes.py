@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from ..operators import Symbol, frontends
 from ..static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
 from ..tracing import CompiledFunction, compile
 from ..types import INEXACT
-from .comparison import Mode
+from .comparison import AFTER, Mode
 from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
 
 Found = tuple[Any, dict[str, Any]]
@@ -233,7 +234,7 @@ def run_session(case: Case, repeats: int) -> Mode:
         def values(results: list[Any]) -> dict[str, np.ndarray]:
             fetched = iter(results)
             known = [(name, next(fetched) if isinstance(x, (Symbol, Operation)) else x) for name, x in leaves]
-            after = {f"{name} after": session.run(node) for name, node in variables.items()}
+            after = {f"{name}{AFTER}": session.run(node) for name, node in variables.items()}
             return {**{name: plain(x) for name, x in known if is_value(x)}, **after}
 
         def ready() -> None:
@@ -286,7 +287,7 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         if not derive:
             return result, [], []
         total = total_of([x for _, x in leaves_of(result) if getattr(x, "requires_grad", False)])
-        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if isinstance(x, Symbol) and x.dtype.kind in INEXACT]
+        wanted: list[Any] = [x for arg in args for _, x in leaves_of(arg) if getattr(x, "requires_grad", False)]
         wanted += list(case.parameters.values())
         if total is None:
             return result, [None for _ in wanted], wanted
@@ -301,9 +302,11 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         return [None for _ in wanted] if squares is None else list(grad(squares, wanted, allow_unused=True))
 
     function.__name__ = case.name
-    if all(name.isidentifier() for name, _ in case.args):  # for placeholders and for reasons of traces
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name, _ in case.args])  # type: ignore[attr-defined]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD  # names of placeholders, and in reasons of traces
+    names = [re.sub(r"\W+", "_", name).strip("_") for name, _ in case.args]
+    if len({*names}) == len(names) and all(name.isidentifier() for name in names):
+        parameters = [inspect.Parameter(name, kind) for name in names]
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     step: CompiledFunction[..., Any] = compile(function)
 
     def call(given: tuple[list[Any], dict[str, Tensor]]) -> Found:
@@ -321,8 +324,8 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         args, wanted = _fresh(case)
         try:
             found = compile(second)(*args)
-            names = {**wanted, **case.parameters}
-            mode.seconds = {name: None if g is None else plain(g) for name, g in zip(names, found, strict=True)}
+            by_name = zip({**wanted, **case.parameters}, found, strict=True)
+            mode.seconds = {name: None if g is None else plain(g) for name, g in by_name}
         except StaticgradError as error:
             mode.second_error = error.summary
     return _with_plan(mode, plan)

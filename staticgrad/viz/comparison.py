@@ -12,28 +12,16 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..files import replacing
+from .differences import MISSING, Difference, close, difference, excess
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..ir import Graph
 
+AFTER = " after"
+"""The end of the names of the values that a step leaves in tensors."""
 QUANTILES = (5, 25, 50, 75, 95)
 """Percentiles of the times of a step."""
-
-
-@dataclass
-class Difference:
-    """How far a value is from the eager one: largest absolute, largest in units of the last place of the eager value, and
-    largest relative to the largest finite element of the eager value. All are infinite where the shapes differ, or one is NaN
-    or infinite and the other is not. kind: "value", "gradient" or "second gradient"."""
-
-    what: str
-    absolute: float
-    ulps: float
-    relative: float = 0.0
-    kind: str = "value"
-    tolerance: float = 0.0
-    """The relative difference up to which two roundings of one result are expected to lie."""
 
 
 @dataclass
@@ -90,8 +78,8 @@ class Mode:
 
     @property
     def worst(self) -> Difference | None:
-        """The difference that is largest, relative to what is expected of its dtype."""
-        return max(self.differences, key=lambda d: _excess(d), default=None)
+        """The difference of a value or gradient that is largest, relative to what is expected of its dtype."""
+        return max((d for d in self.differences if d.kind != "state"), key=excess, default=None)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data, without the arrays."""
@@ -100,12 +88,6 @@ class Mode:
             "compiled", "loaded", "kernels", "host_calls", "arena_bytes", "peak_bytes", "cuts", "recompiles", "values_only",
         )  # fmt: skip
         return {**{name: getattr(self, name) for name in names}, "differences": [dict(vars(d)) for d in self.differences]}
-
-
-def _excess(difference: Difference) -> float:
-    if np.isinf(difference.relative):
-        return np.inf
-    return difference.relative / difference.tolerance if difference.tolerance else np.inf if difference.relative else 0.0
 
 
 @dataclass
@@ -134,9 +116,9 @@ class Comparison:
         eager, *others = self.modes
         others = [mode for mode in others if not mode.error]
         return bool(others) and all(
-            _close(mode.values, eager.values, rtol, atol)
-            and _close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
-            and all(_excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
+            close(mode.values, eager.values, rtol, atol)
+            and close(mode.gradients, {name: eager.gradients.get(name) for name in mode.gradients}, rtol, atol)
+            and all(excess(d) <= 1 for d in mode.differences if d.kind == "second gradient")
             for mode in others
         )
 
@@ -154,6 +136,8 @@ class Comparison:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """`as_dict()` as JSON; written to `path`, too, when one is given. Infinite and undefined numbers are null."""
+        from .comparison_text import finite
+
         text = json.dumps(finite(self.as_dict()), indent=1, allow_nan=False)
         if path is not None:
             with replacing(path) as file:
@@ -191,64 +175,11 @@ class Comparison:
         return html(self)
 
 
-def finite(data: Any) -> Any:
-    """Plain data with None in place of numbers that JSON does not have."""
-    if isinstance(data, dict):
-        return {key: finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [finite(value) for value in data]
-    return None if isinstance(data, float) and not np.isfinite(data) else data
-
-
-# differences ------------------------------------------------------------------------------------------------------------
-
-
 def differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
     for what, expected in eager.values.items():
-        yield _difference(what, mode.values.get(what), expected, "value")
+        kind = "state" if what.endswith(AFTER) else "value"
+        yield difference(what, mode.values.get(what, MISSING), expected, kind)
     for name, g in mode.gradients.items():
-        yield _difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
+        yield difference(f"gradient of {name}", g, eager.gradients.get(name), "gradient")
     for name, g in mode.seconds.items():
-        yield _difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")
-
-
-def _difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
-    if mine is None or theirs is None:
-        far = 0.0 if mine is theirs else np.inf
-        return Difference(what if mine is theirs else f"{what}, which one of them lacks", far, far, far, kind)
-    if mine.shape != theirs.shape:
-        return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf, np.inf, kind)
-    wide = np.complex128 if "c" in (mine.dtype.kind, theirs.dtype.kind) else np.float64
-    a, b = mine.astype(wide), theirs.astype(wide)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        absolute = np.where(same, 0.0, np.abs(a - b))
-        size = np.abs(b)
-        spacing = np.spacing(np.abs(theirs)).astype(np.float64) if theirs.dtype.kind in "fc" else 1.0
-        ulps = np.where(same, 0.0, absolute / spacing)
-    worst = [float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps)]
-    largest = float(size[np.isfinite(size)].max(initial=0.0))
-    relative = worst[0] / largest if largest else np.inf if worst[0] else 0.0
-    return Difference(what, *worst, relative, kind, _tolerance(theirs.dtype, kind))
-
-
-def _tolerance(dtype: np.dtype, kind: str) -> float:
-    """A relative difference between two orders of the same sums: the square root of the unit of precision for second
-    gradients, which are differences of large terms; a tenth of it else."""
-    if dtype.kind not in "fc":
-        return 0.0
-    root = float(np.finfo(dtype).eps) ** 0.5
-    return root if kind == "second gradient" else root / 10
-
-
-def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
-    for what, expected in theirs.items():
-        actual = mine.get(what)
-        if actual is None or expected is None:
-            if actual is not expected:
-                return False
-            continue
-        same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
-        if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
-            return False
-    return True
+        yield difference(f"second gradient of {name}", g, eager.seconds.get(name), "second gradient")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -15,6 +17,7 @@ from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names
 from ..tracing.mentions import Mentions
 from ..types import INEXACT
+from .comparison import AFTER
 
 
 class Case:
@@ -24,8 +27,10 @@ class Case:
         """order: of the gradients that are compared."""
         self.fn, self.order = fn, order
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
-        names = parameter_names(fn)
-        self.args = [(names[i] if i < len(names) else f"argument {i}", arg) for i, arg in enumerate(args)]
+        code = getattr(fn, "__code__", None)
+        if self.name == "<lambda>" and code is not None:
+            self.name = f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        self.args = [*zip(_names(fn, len(args)), args, strict=True)]
         self.arrays: dict[str, np.ndarray] = {}
         for name, arg in self.args:
             _mapped(name, arg, self._keep)
@@ -69,7 +74,19 @@ class Case:
     def values(self, result: Any) -> dict[str, np.ndarray]:
         """The values in a result, and those of the tensors that the function changes, by name."""
         found = {name: plain(x) for name, x in leaves_of(result) if is_value(x)}
-        return {**found, **{f"{name} after": plain(self.tensors[name]) for name in self.changed}}
+        return {**found, **{f"{name}{AFTER}": plain(self.tensors[name]) for name in self.changed}}
+
+
+def _names(fn: Callable[..., Any], count: int) -> list[str]:
+    """Names of positional arguments: those of the parameters, `batch[0]`, ... for `*batch`."""
+    names = parameter_names(fn)
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        parameters = {}.values()
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+    others = [f"{rest}[{i}]" if rest else f"argument {i}" for i in range(count)]
+    return [names[i] if i < len(names) else others[i - len(names)] if rest else others[i] for i in range(count)]
 
 
 def _mapped(name: str, arg: Any, make: Callable[[str, np.ndarray], Any]) -> Any:

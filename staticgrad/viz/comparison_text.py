@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .differences import excess
+
 if TYPE_CHECKING:
-    from .comparison import Comparison, Difference, Mode
+    from .comparison import Comparison, Mode
+    from .differences import Difference
 
 SHOWN = 12
 """Rows of differences in a table: the largest."""
@@ -57,7 +60,7 @@ def row_of(mode: Mode) -> list[str]:
         f"{mode.name} (values only)" if mode.values_only else mode.name,
         time_text(mode.call_us), f"{time_text(low)} to {time_text(high)}", time_text(_us(mode.first_ms)),
         _count(mode.kernels), _count(mode.host_calls), _count(mode.cuts),
-        _count(len(mode.recompiles) if mode.cuts is not None else None),
+        _count(len(mode.recompiles) or None),
         bytes_text(mode.peak_bytes), _off(mode.worst),
     ]  # fmt: skip
 
@@ -95,26 +98,29 @@ def _agreement(comparison: Comparison) -> str:
     if not run:
         return "No other mode could be run."
     names = [comparison.modes[0].name, *(mode.name for mode in run)]
-    mode, worst = max(((m, m.worst) for m in run), key=lambda pair: -1.0 if pair[1] is None else _key(pair[1]))
-    kinds = dict.fromkeys(f"{d.kind}s" for m in run for d in m.differences)
-    what = _joined(list(kinds)) if kinds else "results"
-    if worst is None or not worst.absolute:
+    found = [(m, d) for m in run for d in m.differences]
+    results = [pair for pair in found if pair[1].kind != "state"]
+    what = _joined(list(dict.fromkeys(f"{d.kind}s" for _, d in results))) or "results"
+    if not any(d.absolute for _, d in found):
         return f"{_joined(names)} give equal {what}, bit by bit."
-    if _key(worst) > 1:
-        return (
-            f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, "
-            f"{worst.relative:.0e} of its largest element."
+    parts = []
+    if results:
+        mode, worst = max(results, key=lambda pair: excess(pair[1]))
+        if excess(worst) > 1:
+            return (
+                f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, "
+                f"{worst.relative:.0e} of its largest element."
+            )
+        far = f"they differ by at most {worst.relative:.0e} of the largest element ({worst.what}, {mode.name})"
+        parts.append(f"{_joined(names)} agree in {what}: {far if worst.absolute else 'they are equal'}.")
+    states = [pair for pair in found if pair[1].kind == "state" and excess(pair[1]) > 1]
+    if states:
+        mode, worst = max(states, key=lambda pair: excess(pair[1]))
+        parts.append(
+            f"{worst.what} differs by {worst.relative:.0e} of its largest element in {mode.name}: more than rounding explains, "
+            "unless the optimizer divides by the size of a gradient that is zero, as Adam does."
         )
-    return (
-        f"{_joined(names)} agree in {what}: they differ by at most {worst.relative:.0e} of the largest element "
-        f"({worst.what}, {mode.name})."
-    )
-
-
-def _key(worst: Difference) -> float:
-    if not worst.relative:
-        return 0.0
-    return worst.relative / worst.tolerance if worst.tolerance and math.isfinite(worst.relative) else math.inf
+    return " ".join(parts)
 
 
 def _speed(comparison: Comparison) -> Iterator[str]:
@@ -181,11 +187,12 @@ def _columns(rows: list[list[str]]) -> list[str]:
 
 def rich_parts(comparison: Comparison) -> Iterator[Any]:
     """Tables, and the verdict in a frame."""
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.panel import Panel
     from rich.table import Table
 
-    table = Table(title=escape(comparison.function), title_justify="left", title_style="bold")
+    table = Table(title=escape(comparison.function), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for i, name in enumerate(COLUMNS):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i < 2)
     fastest = min((mode.call_us for mode in comparison.modes if mode.call_us and not mode.values_only), default=None)
@@ -200,7 +207,7 @@ def rich_parts(comparison: Comparison) -> Iterator[Any]:
             yield f"[yellow]no second gradients in {escape(mode.name)}:[/] {escape(mode.second_error)}"
     names, rows, left = difference_rows(comparison)
     if rows:
-        table = Table(title=f"and {left:,d} smaller ones" if left else None, title_style="dim")
+        table = Table(title=f"and {left:,d} smaller ones" if left else None, title_style="dim", box=SIMPLE_HEAD)
         for i, name in enumerate(["largest difference from eager", *names]):
             table.add_column(escape(name), justify="right" if i else "left")
         for row in rows:
@@ -229,3 +236,12 @@ def html(comparison: Comparison) -> str:
     if left:
         parts.append(f"<p>and {left:,d} smaller ones</p>")
     return "\n".join(parts)
+
+
+def finite(data: Any) -> Any:
+    """Plain data with None in place of numbers that JSON does not have."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

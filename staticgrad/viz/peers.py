@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -104,8 +105,8 @@ def _torch(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mod
 
 
 def _jax(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mode:
-    import jax
-    import jax.numpy as jnp
+    jax: Any = import_module("jax")  # its functions are typed in part
+    jnp = jax.numpy
 
     wanted = _wanted(case)
 
@@ -129,7 +130,8 @@ def _jax(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mode:
         return [arrays[key] for key in wanted], {key: array for key, array in arrays.items() if key not in wanted}
 
     wide = any(array.dtype.itemsize == 8 and array.dtype.kind in "fiu" for array in case.arrays.values())
-    with jax.enable_x64(wide) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64(wide):
+    enable_x64 = (jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")).enable_x64  # it moved
+    with enable_x64(wide):
         given, begin = prepare(), time.perf_counter()
         step = jax.jit(first).lower(*given).compile()
 

@@ -142,3 +142,22 @@ def test_threads_get_the_same_values():
         thread.join()
     assert len(found) == 80
     assert all((a == found[0]).all() for a in found)
+
+
+@pytest.mark.parametrize("name", ["linear", "max_pool2d"])
+def test_their_tape_enters_a_graph_as_operations(name: str):
+    function, shapes = CASES[name]
+    x, *others = [sg.tensor(a, requires_grad=True) for a in arrays_of(shapes)]
+    with sg.eager_kernels(wait=True):
+        value = function(x, *others)
+        assert isinstance(value._record, CompositeRecord)
+        (gradient,) = sg.grad(value.sum(), [x], retain_graph=True)
+        with sg.Graph().as_default() as graph:
+            loss = (value * sg.placeholder("float64", (), "scale")).sum()
+            (slope,) = sg.gradients(loss, [x])
+            assert all(node.op is not value._record.op for node in graph.nodes)
+            with sg.Session() as session:
+                session.run(sg.global_variables_initializer())
+                found, slopes = session.run([loss, slope], {"scale:0": 2.0})
+    assert_close(found, 2 * value.detach().numpy().sum(), rtol=1e-9)
+    assert_close(slopes, 2 * gradient.numpy(), rtol=1e-9, atol=1e-12)

@@ -35,13 +35,13 @@ def digits() -> ModuleType:
 
 def rows(output: str) -> dict[str, list[float | None]]:
     """The table: numbers by mode."""
-    lines = output[output.index("\nmode ") :].splitlines()[2:]
+    lines = output[output.index("\nmode ") :].split("\n\n")[0].splitlines()[2:]
     return {line.split()[0]: [None if part == "-" else float(part) for part in line.split()[1:]] for line in lines}
 
 
 def test_a_user_runs_it(tmp_path: Path, digits: ModuleType) -> None:
     pytest.importorskip("matplotlib")
-    done = run("--epochs", "15", "--plot", str(tmp_path / "digits.png"))
+    done = run("--epochs", "15", "--plot", str(tmp_path / "digits.png"), "--report", str(tmp_path / "digits.html"))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert re.search(r"compiled\s*: 100%", done.stderr), "a progress bar for each mode"
@@ -63,6 +63,8 @@ def test_a_user_runs_it(tmp_path: Path, digits: ModuleType) -> None:
             assert weights_apart < 1e-3
     assert table["compiled"][0] < table["eager"][0]
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+    assert "digits.html: eager, session and compiled agree in values and gradients" in done.stdout
+    assert "Define-then-run graph" in (tmp_path / "digits.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("missing", "named"), [("tqdm", "tqdm"), ("sklearn", "scikit-learn")])

@@ -84,7 +84,8 @@ def test_a_user_runs_it(tmp_path: Path, example: str) -> None:
     pytest.importorskip("matplotlib")
     if example.startswith("digits"):
         pytest.importorskip("sklearn")
-    done = run(f"{example}.py", "--quick", "--plot", str(tmp_path / "plot.png"))
+    report = ["--report", str(tmp_path / "report.html")] if example == "pinn_poisson" else []
+    done = run(f"{example}.py", "--quick", "--plot", str(tmp_path / "plot.png"), *report)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
@@ -107,6 +108,9 @@ def test_a_user_runs_it(tmp_path: Path, example: str) -> None:
             assert apart < 1e-3
     assert re.search(rf"eager, session, compiled: {found}", done.stdout), "all modes come to the same"
     assert "The losses agree: they differ by at most" in done.stdout
+    if report:  # its graph is defined by another function: the session has losses and times alone
+        assert "report.html: eager, compiled and session agree" in done.stdout
+        assert "Eager tape" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_losses_that_disagree_are_an_error(tmp_path: Path) -> None:

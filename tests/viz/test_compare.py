@@ -14,7 +14,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 from staticgrad.tracing import function, settings
-from staticgrad.viz.comparison import Comparison, Difference, Mode
+from staticgrad.viz.comparison import Comparison, Mode
+from staticgrad.viz.differences import Difference
 
 pytestmark = pytest.mark.usefixtures("refusing")
 

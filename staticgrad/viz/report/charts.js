@@ -78,16 +78,17 @@ function bounds(values, log) {
 const wide = (values) => { const known = values.filter((v) => v > 0); return known.length > 0 && Math.max(...known) / Math.min(...known) > LOG_FROM; };
 const color = (i) => `var(--series-${i % 8})`;
 
-// Curves over steps: series as {name, values, index}.
+// Curves over steps: series as {name, values, index, step}, with a value each `step` steps.
 function curves(series, label, title, log) {
   const all = series.flatMap((one) => one.values), [low, high] = bounds(all, log);
-  const last = Math.max(...series.map((one) => one.values.length));
+  const last = Math.max(...series.map((one) => one.values.length * (one.step || 1)));
+  const many = Math.max(...series.map((one) => one.values.length)) > 200;
   return chart({
     label, x: { low: 1, high: Math.max(last, 2), title: "step" }, y: { low, high, log, title },
     draw: (x, y) => series.map((one, i) => {
-      const points = one.values.map((v, n) => (v === null || (log && v <= 0) ? null : `${x(n + 1).toFixed(1)},${y(v).toFixed(1)}`));
+      const points = one.values.map((v, n) => (v === null || (log && v <= 0) ? null : `${x(n * (one.step || 1) + 1).toFixed(1)},${y(v).toFixed(1)}`));
       return s("polyline", { points: points.filter(Boolean).join(" "), fill: "none", stroke: color(one.index),
-        "stroke-width": 1.5 + 2.6 * (series.length - 1 - i), "stroke-linejoin": "round" }, s("title", {}, one.name));
+        "stroke-width": (many ? 1 : 1.5) + (many ? 1.1 : 2.2) * (series.length - 1 - i), "stroke-linejoin": "round" }, s("title", {}, one.name));
     }),
   });
 }

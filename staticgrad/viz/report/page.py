@@ -6,14 +6,17 @@ import html
 import json
 import re
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compiler.execute.limits import limits
 from ...ir import Graph, Node
 from ...ir.text import outputs_of
-from ..comparison import Comparison, finite
+from ..comparison_text import finite
 from .pictures import Texts, picture
 from .plans import plan_data, timed_limits
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
 
 SCRIPTS = ("charts.js", "layout.js", "graph.js", "report.js")
 

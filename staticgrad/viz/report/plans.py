@@ -5,29 +5,43 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from ...compiler.backend.kernel_cache import without_comments
-from ...compiler.execute.explain import arena_buffers, cost
+from ...compiler.codegen.cost import Cost
+from ...compiler.execute.explain import arena_buffers, cost, trips
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Node
-from .pictures import LONG_LINE, Texts, clip
+from ...ir.text import clip
+from ...types import TensorType
+from .pictures import LONG_LINE, Texts
 
 REPEATS = 30
 """How often each instruction runs for its time."""
+RELIABLE = 1.0
+"""Microseconds from which the time of an instruction is more than the noise of the clock."""
 MOST_LINES, MOST_DECISIONS = 40, 4000
 """The user's lines of an instruction, and decisions, that are listed."""
 
 
 def timed_limits(plan: Any, machine: Limits) -> Limits:
-    """The limits of the machine, none of which an instruction of the plan exceeds. Times the instructions the first time."""
+    """The limits of the machine, none of which a longer instruction exceeds. Times the instructions the first time."""
     if not plan.times:
         try:
             plan.profile(REPEATS)
         except StaticgradError:  # it has never run
             return machine
-    for i, us in plan.times.items():
-        machine = machine.raised(cost(plan.instructions[i]), us)
+    for i, spent in enumerate(_costs(plan)):
+        if plan.times.get(i, 0.0) >= RELIABLE:
+            machine = machine.raised(spent, plan.times[i])
     return machine
+
+
+def _costs(plan: Any) -> list[Cost]:
+    """The cost of each instruction; in a loop, that of all iterations."""
+    costs = zip(map(cost, plan.instructions), trips(plan), strict=True)
+    return [Cost(spent.flops * n, spent.bytes * n) for spent, n in costs]
 
 
 def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
@@ -35,16 +49,16 @@ def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
     chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
     kernels = {code: i for i, code in enumerate(plan.sources())}
     rows = []
-    for i, instruction in enumerate(plan.instructions):
-        spent = cost(instruction)
+    for i, (instruction, spent) in enumerate(zip(plan.instructions, _costs(plan), strict=True)):
         us = plan.times.get(i)
         nodes = instruction.nodes or ([] if instruction.node is None else [instruction.node])
+        double = any(node.dtype == np.float64 for node in nodes if isinstance(node.type, TensorType))
         lines = dict.fromkeys(texts.where(node.where) for node in nodes if node.where is not None)
         rows.append(
             {
                 "kind": instruction.kind, "name": texts(clip(instruction.name, LONG_LINE)),
                 "source": kernels[without_comments(instruction.source)] if instruction.source else -1,
-                "us": None if us is None else round(us, 3), "least": round(limits.least_us(spent), 4),
+                "us": None if us is None else round(us, 3), "least": round(limits.least_us(spent, double), 4),
                 "flops": spent.flops, "bytes": spent.bytes, "chunks": instruction.chunks, "lines": list(lines)[:MOST_LINES],
             }
         )  # fmt: skip

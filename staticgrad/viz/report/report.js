@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const { texts, plan } = data, page = document.getElementById("report");
 data.modes.forEach((mode, i) => { mode.index = i; });
 const ran = data.modes.filter((mode) => !mode.error);
-const instructions = (plan?.instructions || []).map((row, number) => ({ ...row, number, title: texts[row.name], share: row.us ? row.least / row.us : null }));
+const instructions = (plan?.instructions || []).map((row, number) => ({ ...row, number, title: texts[row.name], share: row.us ? Math.min(row.least / row.us, 1) : null }));
 
 function section(title, ...content) {
   const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
@@ -26,13 +26,13 @@ page.append(h("header", {}, h("p", { class: "kicker" }, "staticgrad: one functio
   h("p", { class: `verdict ${data.verdict.includes("DISAGREE") ? "bad" : "good"}`, role: "status" }, data.verdict)));
 
 const count = (x) => (x === null ? "–" : x.toLocaleString("en"));
-const worst = (mode) => mode.differences.reduce((most, d) => (most && most.relative !== null && (d.relative === null || d.relative > most.relative) ? d : most || d), null);
+const worst = (mode) => mode.differences.filter((d) => d.kind !== "state").reduce((most, d) => (most && most.relative !== null && (d.relative === null || d.relative > most.relative) ? d : most || d), null);
 const off = (d) => (!d ? "–" : d.relative === null ? "other" : d.absolute === 0 ? "equal" : digits(d.relative, 2));
 section("Modes",
   table("Figures of each mode", ["mode", "step (median)", "5% to 95%", "first step", "ready after", "kernels", "host calls", "cuts", "traces", "memory", "off by"],
     ran.map((m) => [h("span", {}, h("i", { class: "swatch", style: `background:${color(m.index)}` }), m.name + (m.values_only ? " (values only)" : "")), timeText(m.call_us),
       `${timeText(m.quantiles_us[0])} to ${timeText(m.quantiles_us[4])}`, timeText(m.first_ms * 1e3), timeText(m.ready_ms * 1e3), count(m.kernels), count(m.host_calls),
-      count(m.cuts), m.cuts === null ? "–" : m.recompiles.length, bytesText(m.peak_bytes), off(worst(m))])),
+      count(m.cuts), m.recompiles.length || "–", bytesText(m.peak_bytes), off(worst(m))])),
   ...data.modes.filter((m) => m.error).map((m) => h("p", { class: "note" }, h("b", {}, m.name), ` could not be run: ${m.error}`)),
   ...ran.filter((m) => m.second_error).map((m) => h("p", { class: "note" }, `No second gradients in ${m.name}: ${m.second_error}`)),
   ...ran.filter((m) => m.recompiles.length > 1).map((m) => h("details", {}, h("summary", {}, `${m.name}: why it was traced ${m.recompiles.length} times`), h("ol", {}, ...m.recompiles.map((why) => h("li", {}, why))))),
@@ -44,26 +44,15 @@ const losing = ran.filter((m) => m.losses.filter((x) => x !== null).length > 1);
 const moving = losing.some((m) => new Set(m.losses).size > 1);
 if (moving) {
   const first = losing[0], log = losing.every((m) => m.losses.every((x) => x > 0)) && wide(losing.flatMap((m) => m.losses));
-  const apart = losing.slice(1).map((m) => ({ name: m.name, index: m.index,
-    values: m.losses.map((x, i) => (x === null || i >= first.losses.length ? null : Math.max(Math.abs(x - first.losses[i]) / (Math.abs(first.losses[i]) || 1), 1e-9))) }));
+  const window = Math.ceil(first.losses.length / 120); // of a long training, the largest difference in each few steps
+  const apart = losing.slice(1).map((m) => {
+    const each = m.losses.map((x, i) => (x === null || i >= first.losses.length ? 0 : Math.abs(x - first.losses[i]) / (Math.abs(first.losses[i]) || 1)));
+    return { name: m.name, index: m.index, step: window, values: each.map((_, i) => Math.max(...each.slice(i, i + window), 1e-9)).filter((_, i) => i % window === 0) };
+  });
   section("Losses", modeLegend(losing), h("div", { class: "two" },
     h("figure", {}, curves(losing.map((m) => ({ name: m.name, index: m.index, values: m.losses })), "Loss curves of all modes", "loss", log), h("figcaption", {}, "The curves lie over each other; later ones are thinner.")),
     apart.length ? h("figure", {}, curves(apart, `Difference of the losses from ${first.name}`, `off ${first.name}, relative`, true),
-      h("figcaption", {}, `Relative difference from ${first.name}; equal losses are drawn at 1e-9.`)) : null));
-}
-
-// differences
-
-const names = [...new Set(ran.flatMap((m) => m.differences.map((d) => d.what)))], others = ran.filter((m) => m.differences.length);
-if (names.length) {
-  const known = new Map(others.map((m) => [m.name, new Map(m.differences.map((d) => [d.what, d]))]));
-  const most = (name) => Math.max(...others.map((m) => { const d = known.get(m.name).get(name); return d ? d.relative ?? Infinity : 0; }));
-  const rows = names.map((name) => [name, ...others.flatMap((m) => { const d = known.get(m.name).get(name);
-    return d ? [d.absolute === null ? "∞" : digits(d.absolute, 2), d.ulps === null ? "∞" : digits(d.ulps, 2)] : ["–", "–"]; })]);
-  const head = ["result", ...others.flatMap((m) => [`${m.name}: absolute`, "ULP"])], sorted = rows.map((row, i) => [most(names[i]), row]).sort((a, b) => b[0] - a[0]).map((pair) => pair[1]);
-  section("Differences", h("p", {}, `The largest difference of each result and gradient from ${data.modes[0].name}, absolute and in units of the last place of its elements. The largest first.`),
-    table("Differences", head, sorted.slice(0, 12)),
-    sorted.length > 12 ? h("details", {}, h("summary", {}, `${sorted.length - 12} smaller ones`), table("Smaller differences", head, sorted.slice(12, 1000))) : null);
+      h("figcaption", {}, `${window > 1 ? `The largest of each ${window} steps` : "Each step"}, relative to the loss in ${first.name}; equal losses are drawn at 1e-9.`)) : null));
 }
 
 // graphs
@@ -157,6 +146,7 @@ if (views.length) {
   const slowest = instructions.filter((row) => row.source >= 0).sort((a, b) => b.us - a.us)[0], first = views[current];
   const key = slowest ? first.picture.groups.findIndex((group) => group[3] === slowest.number) : -1;
   if (key >= 0) { first.selected = first.shown(first.count + key); first.mark(); describe(current, first.count + key); }
+  else if (slowest) panel.replaceChildren(h("h3", {}, slowest.title), ...instructionFacts(slowest).filter(Boolean));
   addEventListener("resize", () => views[current].look());
 }
 
@@ -184,8 +174,25 @@ if (plan) {
       plan.memory.length ? h("figure", {}, memoryChart(plan, texts), h("figcaption", {}, `Memory over the schedule: each buffer from its first to its last use. The arena has ${bytesText(plan.arena)}; ${bytesText(plan.bound)} (line) are live at once.`)) : null),
     h("h3", {}, "The slowest"), table("Slowest instructions", head, shown.map(cells), 2),
     slowest.length > 15 ? h("details", {}, h("summary", {}, `${slowest.length - 15} faster ones`), table("Faster instructions", head, slowest.slice(15, 1000).map(cells), 2)) : null);
+}
 
-  // the log
+// differences
+
+const names = [...new Set(ran.flatMap((m) => m.differences.map((d) => d.what)))], others = ran.filter((m) => m.differences.length);
+if (names.length) {
+  const known = new Map(others.map((m) => [m.name, new Map(m.differences.map((d) => [d.what, d]))]));
+  const most = (name) => Math.max(...others.map((m) => { const d = known.get(m.name).get(name); return d ? d.relative ?? Infinity : 0; }));
+  const rows = names.map((name) => [name, ...others.flatMap((m) => { const d = known.get(m.name).get(name);
+    return d ? [d.absolute === null ? "∞" : digits(d.absolute, 2), d.ulps === null ? "∞" : digits(d.ulps, 2)] : ["–", "–"]; })]);
+  const head = ["result", ...others.flatMap((m) => [`${m.name}: absolute`, "ULP"])], sorted = rows.map((row, i) => [most(names[i]), row]).sort((a, b) => b[0] - a[0]).map((pair) => pair[1]);
+  section("Differences", h("p", {}, `The largest difference of each result and gradient from ${data.modes[0].name}, absolute and in units of the last place of its elements. The largest first.`),
+    table("Differences", head, sorted.slice(0, 12)),
+    sorted.length > 12 ? h("details", {}, h("summary", {}, `${sorted.length - 12} smaller ones`), table("Smaller differences", head, sorted.slice(12, 1000))) : null);
+}
+
+// the log
+
+if (plan) {
   const log = plan.log, list = h("tbody", {}), box = h("input", { type: "search", id: "filter", placeholder: "an op, a reason, a line", oninput: () => fill() });
   const only = h("select", { id: "which", onchange: () => fill() }, ...["all", "fused", "not fused"].map((name) => h("option", {}, name)));
   const counted = h("p", { class: "note", "aria-live": "polite" });

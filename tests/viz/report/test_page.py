@@ -12,6 +12,9 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.compiler.execute.explain import cost
+from staticgrad.compiler.execute.limits import Limits
+from staticgrad.viz.report.plans import timed_limits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -61,13 +64,24 @@ def test_one_file_with_all_data(compared, written):
     assert plan["sources"] == list(compared["compiled"].plan.sources().values())
     timed = [row for row in plan["instructions"] if row["us"] is not None]
     assert timed
-    assert all(row["least"] <= row["us"] * 1.01 + 0.01 for row in timed)  # nothing is faster than the machine
+    assert all(row["least"] > 0 for row in timed if row["kind"] in ("kernel", "gemm"))
     assert [name for name, *_ in plan["log"]["stages"]][-1] == "end"
     assert sum(n for *_, n in plan["log"]["decisions"]) == len(compared["compiled"].plan.decisions)
     assert sum(n for *_, n in plan["log"]["rewrites"]) == len(compared["compiled"].plan.rewrites)
     assert all(0 <= first <= last < len(plan["instructions"]) for _, _, first, last, _ in plan["memory"])
     lines = [text for text in data["texts"] if text.startswith("test_page.py:")]
     assert any("cross_entropy(model(x), y)  # </script>" in line for line in lines)
+
+
+def test_limits_that_were_measured_under_load_are_raised(monkeypatch, compared):
+    plan = compared["compiled"].plan
+    product = next(i for i, each in enumerate(plan.instructions) if each.kind == "gemm")
+    monkeypatch.setattr(plan, "times", {product: 2.0})
+    slow = Limits(1.0, ((1 << 20, 1.0),))
+    found = timed_limits(plan, slow)
+    assert found.least_us(cost(plan.instructions[product])) == pytest.approx(2.0)
+    monkeypatch.setattr(plan, "times", {product: 0.001})  # less than the clock can tell
+    assert timed_limits(plan, slow) == slow
 
 
 def test_a_page_of_values_alone(tmp_path):
@@ -156,7 +170,7 @@ def boxes(driver):
 
 @pytest.mark.browser
 def test_it_renders(opened, compared):
-    assert [h.text for h in find(opened, "h2")] == ["Modes", "Losses", "Differences", "Graphs", "Kernels", "Compile log"]
+    assert [h.text for h in find(opened, "h2")] == ["Modes", "Losses", "Graphs", "Kernels", "Differences", "Compile log"]
     assert find(opened, ".verdict")[0].text == compared.verdict
     assert "broken could not be run: AttributeError" in opened.find_element("id", "modes").text
     for chart in find(opened, "svg.chart"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -101,6 +102,15 @@ def test_no_group_has_more_members_than_can_be_looked_at(depth):
     assert max(found.members().values()) <= MOST_CHILDREN
     assert all(parent < len(found.groups) and parent != i for i, (_, parent, _, _) in enumerate(found.groups))
     assert [i for i in range(len(found.groups)) if len(found.path(i)) > 12] == []
+
+
+def test_large_graphs_take_few_bytes():
+    graph, loss = defined(40)
+    texts = Texts()
+    data = picture(graph, texts, loss=loss)
+    size = len(json.dumps([data, list(texts.known)], separators=(",", ":")))
+    assert len(data["nodes"]) > 2000
+    assert size / len(data["nodes"]) < 200  # three graphs of 5,000 nodes: 3 MB, beside the plan
 
 
 def test_a_long_chain_without_modules_becomes_runs():
