@@ -31,6 +31,7 @@ MENU = [
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
             {"Extending": "extending.md"},
+            {"Examples": "examples.md"},
             {"Numerics": "numerics.md"},
         ]
     },
@@ -67,8 +68,15 @@ def on_files(files: Any, config: Any) -> Any:
     for page in _reference().pages():
         files.append(File.generated(config, page.file, content=page.markdown))
     for name, source in COPIES.items():
-        files.append(File.generated(config, name, content=(ROOT / source).read_text(encoding="utf-8")))
+        files.append(File.generated(config, name, content=_at_the_site((ROOT / source).read_text(encoding="utf-8"))))
     return files
+
+
+def _at_the_site(text: str) -> str:
+    """A page with the links that it has at the site, where `docs/` is the root."""
+    for name, source in COPIES.items():
+        text = text.replace(f"]({source})", f"]({name})")
+    return text.replace("](docs/", "](")
 
 
 # functions made at run time ---------------------------------------------------------------------------------------------
