@@ -21,7 +21,7 @@ REFERENCE: dict[str, Any] = {}
 """The menu's place of the API reference, whose pages are computed."""
 
 MENU = [
-    {"staticgrad": "index.md"},
+    {"Home": "index.md"},
     {"Start here": "start.md"},
     {"The same model three ways": "modes.md"},
     {"Coming from": [{"PyTorch": "from_torch.md"}, {"TensorFlow 1": "from_tf1.md"}, {"JAX": "from_jax.md"}]},
