@@ -21,7 +21,7 @@ REFERENCE: dict[str, Any] = {}
 """The menu's place of the API reference, whose pages are computed."""
 
 MENU = [
-    {"staticgrad": "index.md"},
+    {"Home": "index.md"},
     {"Start here": "start.md"},
     {"The same model three ways": "modes.md"},
     {"Coming from": [{"PyTorch": "from_torch.md"}, {"TensorFlow 1": "from_tf1.md"}, {"JAX": "from_jax.md"}]},
@@ -31,11 +31,19 @@ MENU = [
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
             {"Extending": "extending.md"},
+            {"Interchange": "interchange.md"},
+            {"Examples": "examples.md"},
             {"Numerics": "numerics.md"},
         ]
     },
-    {"Reference": [REFERENCE, {"PyTorch's names": "torch_coverage.md"}, {"TensorFlow 1's names": "tf1_names.md"}]},
-    {"Interchange": [{"With other libraries": "interchange.md"}, {"ONNX's node cases": "onnx_cases.md"}]},
+    {
+        "Reference": [
+            REFERENCE,
+            {"PyTorch's names": "torch_coverage.md"},
+            {"TensorFlow 1's names": "tf1_names.md"},
+            {"ONNX's cases": "onnx_cases.md"},
+        ]
+    },
     {"Benchmarks": [{"Steps and peers": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
     {
         "Development": [
@@ -68,8 +76,15 @@ def on_files(files: Any, config: Any) -> Any:
     for page in _reference().pages():
         files.append(File.generated(config, page.file, content=page.markdown))
     for name, source in COPIES.items():
-        files.append(File.generated(config, name, content=(ROOT / source).read_text(encoding="utf-8")))
+        files.append(File.generated(config, name, content=_at_the_site((ROOT / source).read_text(encoding="utf-8"))))
     return files
+
+
+def _at_the_site(text: str) -> str:
+    """A page with the links that it has at the site, where `docs/` is the root."""
+    for name, source in COPIES.items():
+        text = text.replace(f"]({source})", f"]({name})")
+    return text.replace("](docs/", "](")
 
 
 # functions made at run time ---------------------------------------------------------------------------------------------

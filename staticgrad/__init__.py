@@ -251,12 +251,22 @@ def is_nonzero(input: Any) -> builtins.bool:
 
 
 def numel(input: Any) -> builtins.int:
-    """The number of elements."""
+    """The number of elements.
+
+    Examples:
+        >>> sg.numel(sg.zeros(2, 3))
+        6
+    """
     return builtins.int(input.numel())
 
 
 def result_type(a: Any, b: Any) -> np.dtype:
-    """The dtype that two operands take together."""
+    """The dtype that two operands take together.
+
+    Examples:
+        >>> sg.result_type(sg.tensor([1]), sg.tensor([1.0]))
+        dtype('float32')
+    """
     return promoted(a, b)
 
 
@@ -301,7 +311,13 @@ def get_device(input: Any) -> builtins.int:
 
 
 def detach(input: Any) -> Tensor:
-    """The same value, through which no gradient flows."""
+    """The same value, through which no gradient flows.
+
+    Examples:
+        >>> w = sg.ones(1, requires_grad=True)
+        >>> sg.detach(w).requires_grad
+        False
+    """
     result: Tensor = input.detach()
     return result
 

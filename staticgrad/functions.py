@@ -35,6 +35,10 @@ def is_tensor(x: object) -> TypeGuard[AnyTensor]:
     """Whether x is a tensor of any mode: eager, traced by `@sg.compile`, or of a graph, variables among them.
 
     `isinstance(x, sg.Tensor)` says the same but for a `Variable`, which is no Tensor, as in TensorFlow 1.
+
+    Examples:
+        >>> sg.is_tensor(sg.ones(2)), sg.is_tensor(np.ones(2))
+        (True, False)
     """
     return isinstance(x, (Tensor, Symbol))
 

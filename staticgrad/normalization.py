@@ -77,6 +77,11 @@ def batch_norm(
     become (1 - momentum) * running + momentum * batch, with the unbiased variance; they are state in every mode. Else
     the running ones are used. Raises ShapeError and ArgumentError.
     Source: Ioffe and Szegedy, "Batch normalization", 2015.
+
+    Examples:
+        >>> F.batch_norm(sg.tensor([[1.0], [3.0]]), None, None, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
     x = operand(input)
     _floating("batch_norm", x)
@@ -174,6 +179,10 @@ def group_norm(
 
     x: (n, c, ...), floating; weight, bias: (c,) or None. Raises ShapeError, ArgumentError.
     Source: Wu and He, "Group normalization", 2018.
+
+    Examples:
+        >>> F.group_norm(sg.ones(2, 4, 3), 2).shape
+        (2, 4, 3)
     """
     x = operand(input)
     _floating("group_norm", x)
@@ -211,6 +220,10 @@ def rms_norm(
 
     eps: the dtype's epsilon when left out. Raises ShapeError when the axes don't fit.
     Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
+
+    Examples:
+        >>> F.rms_norm(sg.tensor([[3.0, 3.0]]), (2,))
+        tensor([[1., 1.]])
     """
     x = operand(input)
     _floating("rms_norm", x)

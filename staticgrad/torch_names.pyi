@@ -11,16 +11,36 @@ from .ops.random import Generator
 from .types import Axis, DTypeLike, ShapeLike
 
 def abs(input: TensorLike, *, out: None = None) -> Tensor:
-    """|x|; its derivative at 0 is 0."""
+    """|x|; its derivative at 0 is 0.
+
+    Examples:
+        >>> sg.abs(sg.tensor([-1.0, 2.0]))
+        tensor([1., 2.])
+    """
 
 def acos(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse cosine."""
+    """Inverse cosine.
+
+    Examples:
+        >>> sg.acos(sg.tensor([0.0, 1.0]))
+        tensor([1.5708, 0.0000])
+    """
 
 def acosh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse hyperbolic cosine."""
+    """Inverse hyperbolic cosine.
+
+    Examples:
+        >>> sg.acosh(sg.tensor([1.0, 2.0]))
+        tensor([0.0000, 1.3170])
+    """
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-    """input + alpha * other, broadcast. Booleans: logical or."""
+    """input + alpha * other, broadcast. Booleans: logical or.
+
+    Examples:
+        >>> sg.add(sg.tensor([1.0, 2.0]), sg.tensor([10.0, 20.0]), alpha=2)
+        tensor([21., 42.])
+    """
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
@@ -29,7 +49,12 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
     """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2, broadcast."""
+    """input + value * tensor1 * tensor2, broadcast.
+
+    Examples:
+        >>> sg.addcmul(sg.ones(2), sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]), value=0.5)
+        tensor([2.5000, 5.0000])
+    """
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
@@ -54,10 +79,20 @@ def all(
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+    Examples:
+        >>> sg.all(sg.tensor([True, False]))
+        tensor(False)
+    """
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds everywhere, as a Python bool."""
+    """Whether `isclose` holds everywhere, as a Python bool.
+
+    Examples:
+        >>> sg.allclose(sg.tensor([1.0]), sg.tensor([1.0 + 1e-9]))
+        True
+    """
 
 def amax(
     input: Any,
@@ -70,7 +105,12 @@ def amax(
     out: None = None,
 ) -> Tensor:
     """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-    Raises ArgumentError for a bad one."""
+    Raises ArgumentError for a bad one.
+
+    Examples:
+        >>> sg.amax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+        tensor([7., 5.])
+    """
 
 def amin(
     input: Any,
@@ -83,7 +123,12 @@ def amin(
     out: None = None,
 ) -> Tensor:
     """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-    Raises ArgumentError for a bad one."""
+    Raises ArgumentError for a bad one.
+
+    Examples:
+        >>> sg.amin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+        tensor([1., 2.])
+    """
 
 def aminmax(
     input: Any,
@@ -106,7 +151,12 @@ def any(
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+    Examples:
+        >>> sg.any(sg.tensor([True, False]))
+        tensor(True)
+    """
 
 def argmax(
     x: TensorLike,
@@ -116,7 +166,12 @@ def argmax(
     dim: int | None = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+    """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+    Examples:
+        >>> sg.argmax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+        tensor([1, 0])
+    """
 
 def argmin(
     x: TensorLike,
@@ -126,10 +181,20 @@ def argmin(
     dim: int | None = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+    """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+    Examples:
+        >>> sg.argmin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+        tensor([0, 1])
+    """
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
-    """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+    """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
+
+    Examples:
+        >>> sg.argsort(sg.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+    """
 
 def argwhere(input: Any) -> Tensor:
     """The positions of elements that are not 0, (number, axes). Eager only."""
@@ -141,22 +206,42 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     """`input` (row-major) with `src` at the places of these strides."""
 
 def asin(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse sine."""
+    """Inverse sine.
+
+    Examples:
+        >>> sg.asin(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5708])
+    """
 
 def asinh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine.
+
+    Examples:
+        >>> sg.asinh(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8814])
+    """
 
 def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
 
 def atan(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse tangent, in radians."""
+    """Inverse tangent, in radians.
+
+    Examples:
+        >>> sg.atan(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7854])
+    """
 
 def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The angle of (other, input)."""
 
 def atanh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Inverse hyperbolic tangent."""
+    """Inverse hyperbolic tangent.
+
+    Examples:
+        >>> sg.atanh(sg.tensor([0.0, 0.5]))
+        tensor([0.0000, 0.5493])
+    """
 
 @overload
 def atleast_1d(tensor: TensorLike) -> Tensor: ...
@@ -197,7 +282,12 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     1]."""
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+
+    Examples:
+        >>> sg.bincount(sg.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+    """
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
@@ -240,7 +330,12 @@ def block_diag(*tensors: Any) -> Tensor:
     """The matrices along the diagonal of one that is 0 elsewhere."""
 
 def bmm(input: Any, mat2: Any) -> Tensor:
-    """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+    """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
+
+    Examples:
+        >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
+        (5, 2, 4)
+    """
 
 def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
@@ -252,7 +347,13 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The tensors, each repeated to their common shape."""
 
 def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x repeated to `shape` by NumPy's broadcasting, without copying."""
+    """x repeated to `shape` by NumPy's broadcasting, without copying.
+
+    Examples:
+        >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
@@ -261,7 +362,12 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
 def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
-    """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+    """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
+
+    Examples:
+        >>> sg.cat([sg.zeros(2), sg.ones(1)])
+        tensor([0., 0., 1.])
+    """
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
@@ -282,10 +388,20 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
 
 def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-    """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+    """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+    Examples:
+        >>> sg.chunk(sg.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3]))
+    """
 
 def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """PyTorch's name of `clip`."""
+    """PyTorch's name of `clip`.
+
+    Examples:
+        >>> sg.clamp(sg.tensor([-1.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
 
 def clamp_max(input: Any, max: Any) -> Tensor:
     """The smaller of `input` and `max`."""
@@ -343,19 +459,39 @@ def corrcoef(input: Any) -> Tensor:
     """The correlations of variables (rows) over observations (columns)."""
 
 def cos(input: TensorLike, *, out: None = None) -> Tensor:
-    """Cosine."""
+    """Cosine.
+
+    Examples:
+        >>> sg.cos(sg.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.5403])
+    """
 
 def cosh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine.
+
+    Examples:
+        >>> sg.cosh(sg.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.5431])
+    """
 
 def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """How many elements along `dim` (of all for None) are not 0, int64."""
+    """How many elements along `dim` (of all for None) are not 0, int64.
+
+    Examples:
+        >>> sg.count_nonzero(sg.tensor([0, 3, 4]))
+        tensor(2)
+    """
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
 
 def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-    """The cross products along `dim`, the first axis of extent 3 unless given."""
+    """The cross products along `dim`, the first axis of extent 3 unless given.
+
+    Examples:
+        >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]), dim=0)
+        tensor([0., 0., 1.])
+    """
 
 @overload
 def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
@@ -373,7 +509,12 @@ def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') ->
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor: ...
 @overload
 def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
-    """Running products along `dim`; integers in int64."""
+    """Running products along `dim`; integers in int64.
+
+    Examples:
+        >>> sg.cumprod(sg.tensor([1, 2, 3]), dim=0)
+        tensor([1, 2, 6])
+    """
 
 def cumsum(
     x: TensorLike,
@@ -382,7 +523,12 @@ def cumsum(
     dtype: DTypeLike | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """Running sums along `axis` (of the flattened array for None)."""
+    """Running sums along `axis` (of the flattened array for None).
+
+    Examples:
+        >>> sg.cumsum(sg.tensor([1, 2, 3]), dim=0)
+        tensor([1, 3, 6])
+    """
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
     """The running areas of `trapezoid`."""
@@ -391,13 +537,24 @@ def deg2rad(input: Any) -> Tensor:
     """Degrees as radians."""
 
 def det(A: Any) -> Tensor:
-    """The determinant of square matrices."""
+    """The determinant of square matrices.
+
+    Examples:
+        >>> sg.linalg.det(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor(8.)
+    """
 
 def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 def diag(input: Any, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+    Examples:
+        >>> sg.diag(sg.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+    """
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
@@ -424,15 +581,28 @@ def dist(input: Any, other: Any, p: float = 2) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
     """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
     integers to an integer. Raises ArgumentError for another one.
+
+    Examples:
+        >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+        tensor([ 3., -4.])
     """
 
 def dot(x: TensorLike, y: TensorLike) -> Tensor:
-    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
+
+    Examples:
+        >>> sg.dot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+        tensor(11.)
+    """
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
     Raises ArgumentError unless 0 <= p <= 1.
+
+    Examples:
+        >>> sg.dropout(sg.ones(3), 0.5, training=False)
+        tensor([1., 1., 1.])
     """
 
 def dsplit(
@@ -475,10 +645,20 @@ def eq(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x == y elementwise, bool."""
 
 def equal(input: Any, other: Any) -> bool:
-    """Whether both have the same shape and elements, as a Python bool."""
+    """Whether both have the same shape and elements, as a Python bool.
+
+    Examples:
+        >>> sg.equal(sg.tensor([1, 2]), sg.tensor([1, 2]))
+        True
+    """
 
 def erf(input: TensorLike, *, out: None = None) -> Tensor:
-    """The error function."""
+    """The error function.
+
+    Examples:
+        >>> sg.erf(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8427])
+    """
 
 def erfc(input: TensorLike, *, out: None = None) -> Tensor:
     """1 - erf(x), accurate for large x."""
@@ -487,10 +667,20 @@ def erfinv(input: TensorLike, *, out: None = None) -> Tensor:
     """The inverse of `erf`."""
 
 def exp(input: TensorLike, *, out: None = None) -> Tensor:
-    """e**x."""
+    """e**x.
+
+    Examples:
+        >>> sg.exp(sg.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
 def exp2(input: TensorLike, *, out: None = None) -> Tensor:
-    """2**x."""
+    """2**x.
+
+    Examples:
+        >>> sg.exp2(sg.tensor([0.0, 3.0]))
+        tensor([1., 8.])
+    """
 
 def expand(x: Array, *shape: ShapeLike) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
@@ -505,16 +695,31 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """x with new axes of extent 1 at the places `axis` of the result."""
 
 def expm1(input: TensorLike, *, out: None = None) -> Tensor:
-    """exp(x) - 1, accurate for small x."""
+    """exp(x) - 1, accurate for small x.
+
+    Examples:
+        >>> sg.expm1(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
+    """
 
 def fill(input: Any, value: Any) -> Tensor:
     """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
+
+    Examples:
+        >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
+        (2, 12)
+    """
 
 def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
-    """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+    """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+
+    Examples:
+        >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
+        tensor([3, 2, 1])
+    """
 
 def fliplr(input: Any) -> Tensor:
     """`input` in reverse order along axis 1."""
@@ -538,7 +743,12 @@ def fmin(input: Any, other: Any) -> Tensor:
     """`minimum`, of which a NaN is left out."""
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
+
+    Examples:
+        >>> sg.fmod(sg.tensor([7.0, -7.0]), 3)
+        tensor([ 1., -1.])
+    """
 
 def frac(input: Any) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
@@ -556,7 +766,12 @@ def full_like(
     layout: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+    """`fill_value` in the shape of `input`, and in its dtype unless one is given.
+
+    Examples:
+        >>> sg.full_like(sg.zeros(2), 5)
+        tensor([5., 5.])
+    """
 
 @overload
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
@@ -565,6 +780,11 @@ def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> T
     """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
     `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+
+    Examples:
+        >>> sg.gather(sg.tensor([[1, 2], [3, 4]]), 1, sg.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
     """
 
 def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -731,28 +951,60 @@ def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str,
 def index_select(input: Any, dim: int, index: Any) -> Tensor: ...
 @overload
 def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
-    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
+
+    Examples:
+        >>> sg.index_select(sg.tensor([[1, 2], [3, 4]]), 0, sg.tensor([1, 1]))
+        tensor([[3, 4],
+                [3, 4]])
+    """
 
 def inner(input: Any, other: Any) -> Tensor:
     """Sums of products over the last axes of both operands."""
 
 def inverse(A: Any) -> Tensor:
-    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
+
+    Examples:
+        >>> sg.linalg.inv(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+    """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
+
+    Examples:
+        >>> sg.isclose(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.1]))
+        tensor([ True, False])
+    """
 
 def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
-    """Where x is neither NaN nor infinite, bool."""
+    """Where x is neither NaN nor infinite, bool.
+
+    Examples:
+        >>> sg.isfinite(sg.tensor([1.0, float("inf")]))
+        tensor([ True, False])
+    """
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among `test_elements`."""
 
 def isinf(input: Any) -> Tensor:
-    """Where `input` is infinite."""
+    """Where `input` is infinite.
+
+    Examples:
+        >>> sg.isinf(sg.tensor([1.0, float("-inf")]))
+        tensor([False,  True])
+    """
 
 def isnan(input: TensorLike, *, out: None = None) -> Tensor:
-    """Where x is NaN, bool."""
+    """Where x is NaN, bool.
+
+    Examples:
+        >>> sg.isnan(sg.tensor([1.0, float("nan")]))
+        tensor([False,  True])
+    """
 
 def isneginf(input: Any) -> Tensor:
     """Where `input` is minus infinity."""
@@ -820,7 +1072,12 @@ def le(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
-    end."""
+    end.
+
+    Examples:
+        >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
+        tensor([ 0.5000, 15.0000])
+    """
 
 def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
     """log|gamma(x)|."""
@@ -849,19 +1106,44 @@ def lobpcg(
     """
 
 def log(input: TensorLike, *, out: None = None) -> Tensor:
-    """Natural logarithm."""
+    """Natural logarithm.
+
+    Examples:
+        >>> sg.log(sg.tensor([1.0, 2.0]))
+        tensor([0.0000, 0.6931])
+    """
 
 def log10(input: TensorLike, *, out: None = None) -> Tensor:
-    """Logarithm to base 10."""
+    """Logarithm to base 10.
+
+    Examples:
+        >>> sg.log10(sg.tensor([1.0, 100.0]))
+        tensor([0.0000, 2.0000])
+    """
 
 def log1p(input: TensorLike, *, out: None = None) -> Tensor:
-    """log(1 + x), accurate for small x."""
+    """log(1 + x), accurate for small x.
+
+    Examples:
+        >>> sg.log1p(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.6931])
+    """
 
 def log2(input: TensorLike, *, out: None = None) -> Tensor:
-    """Logarithm to base 2."""
+    """Logarithm to base 2.
+
+    Examples:
+        >>> sg.log2(sg.tensor([1.0, 8.0]))
+        tensor([0., 3.])
+    """
 
 def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    """log(softmax(x)) over `axis`, accurate where softmax underflows.
+
+    Examples:
+        >>> sg.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
 
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
@@ -882,7 +1164,12 @@ def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Te
     """numpy.logical_and, bool."""
 
 def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
-    """not x, bool."""
+    """not x, bool.
+
+    Examples:
+        >>> sg.logical_not(sg.tensor([True, False]))
+        tensor([False,  True])
+    """
 
 def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """numpy.logical_or, bool."""
@@ -904,7 +1191,12 @@ def logsumexp(
     out: None = None,
 ) -> Tensor:
     """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
-    bad one."""
+    bad one.
+
+    Examples:
+        >>> sg.logsumexp(sg.tensor([0.0, 0.0]), dim=0)
+        tensor(0.6931)
+    """
 
 def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x < y elementwise, bool."""
@@ -919,18 +1211,32 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
 
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
-    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
+
+    Examples:
+        >>> sg.masked_fill(sg.tensor([1.0, 2.0]), sg.tensor([True, False]), 0.0)
+        tensor([0., 2.])
+    """
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     """`input` with the elements of `source`, in order, where the mask is true."""
 
 def masked_select(input: Any, mask: Any) -> Tensor:
-    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+
+    Examples:
+        >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
+        tensor([1.])
+    """
 
 def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+
+    Examples:
+        >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
+        (2, 4)
     """
 
 def matrix_exp(A: Any) -> Tensor:
@@ -950,10 +1256,21 @@ def max(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False)
 @overload
 def max(input: Any, other: Tensor) -> Tensor:
     """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-    `maximum`. `amax` gives the values alone, over several axes too."""
+    `maximum`. `amax` gives the values alone, over several axes too.
+
+    Examples:
+        >>> values, indices = sg.max(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+        >>> values
+        tensor([3., 3.])
+    """
 
 def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """The larger of each pair; NaN if either is. A tie shares its gradient."""
+    """The larger of each pair; NaN if either is. A tie shares its gradient.
+
+    Examples:
+        >>> sg.maximum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+        tensor([3., 5.])
+    """
 
 def mean(
     input: Any,
@@ -966,7 +1283,12 @@ def mean(
     out: None = None,
 ) -> Tensor:
     """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-    for a bad one."""
+    for a bad one.
+
+    Examples:
+        >>> sg.mean(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+        tensor([1.5000, 3.5000])
+    """
 
 @overload
 def median(
@@ -988,6 +1310,10 @@ def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = Fal
 def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
     """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
     which exchanges the first two axes.
+
+    Examples:
+        >>> [m.tolist() for m in sg.meshgrid(sg.arange(2), sg.arange(2), indexing="ij")]
+        [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
 
 @overload
@@ -1001,13 +1327,29 @@ def min(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False)
 @overload
 def min(input: Any, other: Tensor) -> Tensor:
     """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-    `minimum`. `amin` gives the values alone, over several axes too."""
+    `minimum`. `amin` gives the values alone, over several axes too.
+
+    Examples:
+        >>> values, indices = sg.min(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+        >>> values
+        tensor([3., 3.])
+    """
 
 def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+    """The smaller of each pair; NaN if either is. A tie shares its gradient.
+
+    Examples:
+        >>> sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+        tensor([1., 2.])
+    """
 
 def mm(input: Any, mat2: Any) -> Tensor:
-    """The product of two matrices. Raises ShapeError."""
+    """The product of two matrices. Raises ShapeError.
+
+    Examples:
+        >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+        tensor([[11.]])
+    """
 
 def mode(
     input: Any,
@@ -1020,7 +1362,12 @@ def mode(
     """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
-    """`input` with the axes `source` at the places `destination`; the others keep their order."""
+    """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+    Examples:
+        >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+        (3, 4, 2)
+    """
 
 def msort(input: Any) -> Tensor:
     """`input` sorted along its first axis."""
@@ -1038,7 +1385,12 @@ def multinomial(
     """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
 
 def mv(input: Any, vec: Any) -> Tensor:
-    """The product of a matrix and a vector. Raises ShapeError."""
+    """The product of a matrix and a vector. Raises ShapeError.
+
+    Examples:
+        >>> sg.mv(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 1.0]))
+        tensor([3., 7.])
+    """
 
 def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
@@ -1108,13 +1460,23 @@ def nansum(
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
 @overload
 def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
-    """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+    """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+    Examples:
+        >>> sg.narrow(sg.arange(5), 0, 1, 3)
+        tensor([1, 2, 3])
+    """
 
 def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x != y elementwise, bool."""
 
 def neg(input: TensorLike, *, out: None = None) -> Tensor:
-    """-x."""
+    """-x.
+
+    Examples:
+        >>> sg.neg(sg.tensor([1.0, -2.0]))
+        tensor([-1.,  2.])
+    """
 
 def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The next number towards y."""
@@ -1123,7 +1485,13 @@ def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tens
 def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
 @overload
 def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+
+    Examples:
+        >>> sg.nonzero(sg.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+    """
 
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
@@ -1138,8 +1506,12 @@ def norm(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
-    matrix."""
+    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
+
+    Examples:
+        >>> sg.norm(sg.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
 
 def normal(
     mean: float | Tensor = 0.0,
@@ -1173,7 +1545,12 @@ def ones_like(
     layout: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless one is given."""
+    """Ones of the shape of `input`, and of its dtype unless one is given.
+
+    Examples:
+        >>> sg.ones_like(sg.zeros(2))
+        tensor([1., 1.])
+    """
 
 def orgqr(A: Any, tau: Any) -> Tensor:
     """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
@@ -1182,7 +1559,13 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
 
 def outer(x: TensorLike, y: TensorLike) -> Tensor:
-    """x[i] * y[j] for 1-D operands."""
+    """x[i] * y[j] for 1-D operands.
+
+    Examples:
+        >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+        tensor([[3., 4.],
+                [6., 8.]])
+    """
 
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
@@ -1191,7 +1574,12 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     """
 
 def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """x with its axes in the order `axes` (reversed when none are given)."""
+    """x with its axes in the order `axes` (reversed when none are given).
+
+    Examples:
+        >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
 
 def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
@@ -1215,6 +1603,10 @@ def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
+
+    Examples:
+        >>> sg.pow(sg.tensor([2.0, 3.0]), 2)
+        tensor([4., 9.])
     """
 
 def prod(
@@ -1226,7 +1618,12 @@ def prod(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The product along `dim`, of all elements for None; integers in int64."""
+    """The product along `dim`, of all elements for None; integers in int64.
+
+    Examples:
+        >>> sg.prod(sg.tensor([2.0, 3.0, 4.0]))
+        tensor(24.)
+    """
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """`input` with values at positions of the flattened array; they are added with `accumulate`."""
@@ -1297,10 +1694,20 @@ def real(input: Any) -> Tensor:
     """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
 def reciprocal(x: TensorLike) -> Tensor:
-    """1 / x."""
+    """1 / x.
+
+    Examples:
+        >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
+        tensor([0.5000, 0.2500])
+    """
 
 def relu(input: TensorLike, *, out: None = None) -> Tensor:
-    """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+    """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
+
+    Examples:
+        >>> sg.relu(sg.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
 
 def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
@@ -1325,10 +1732,20 @@ def repeat_interleave(
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
     Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+
+    Examples:
+        >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
     """
 
 def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+
+    Examples:
+        >>> sg.reshape(sg.arange(6), (2, -1))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
 
 def reshape_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`."""
@@ -1337,16 +1754,31 @@ def resolve_conj(input: Any) -> Tensor:
     """`input`: a conjugate is computed when it is written."""
 
 def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+
+    Examples:
+        >>> sg.roll(sg.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
+    """
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
     """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+    """The nearest number with so many decimals, halves to even. Integers stay what they are.
+
+    Examples:
+        >>> sg.round(sg.tensor([0.5, 1.5, -2.6]))
+        tensor([ 0.,  2., -3.])
+    """
 
 def rsqrt(x: TensorLike) -> Tensor:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Examples:
+        >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
+        tensor([0.5000, 0.2500])
+    """
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input."""
@@ -1406,7 +1838,12 @@ def scatter(
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor: ...
 @overload
 def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """`input` with `src` added at positions along `dim`."""
+    """`input` with `src` added at positions along `dim`.
+
+    Examples:
+        >>> sg.scatter_add(sg.zeros(3), 0, sg.tensor([0, 2, 2]), sg.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.])
+    """
 
 @overload
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
@@ -1428,6 +1865,10 @@ def searchsorted(
 ) -> Tensor:
     """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
     (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> sg.searchsorted(sg.tensor([1, 3, 5]), sg.tensor([2, 5]))
+        tensor([1, 2])
     """
 
 @overload
@@ -1449,22 +1890,42 @@ def sgn(input: Any) -> Tensor:
     """x / |x|, 0 for 0; of real numbers `sign`."""
 
 def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Examples:
+        >>> sg.sigmoid(sg.tensor([0.0, 2.0]))
+        tensor([0.5000, 0.8808])
+    """
 
 def sign(input: Any, *, out: None = None) -> Tensor:
-    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
+
+    Examples:
+        >>> sg.sign(sg.tensor([-2.0, 0.0, 3.0]))
+        tensor([-1.,  0.,  1.])
+    """
 
 def signbit(input: Any) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
 
 def sin(input: TensorLike, *, out: None = None) -> Tensor:
-    """Sine."""
+    """Sine.
+
+    Examples:
+        >>> sg.sin(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8415])
+    """
 
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
 
 def sinh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Hyperbolic sine."""
+    """Hyperbolic sine.
+
+    Examples:
+        >>> sg.sinh(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.1752])
+    """
 
 def slice_copy(
     input: Any,
@@ -1493,7 +1954,12 @@ def slogdet(A: Any) -> return_types.slogdet:
     """The named tuple (sign, logabsdet) of square matrices."""
 
 def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    """exp(x) / sum(exp(x)) over `axis`, without overflow.
+
+    Examples:
+        >>> sg.softmax(sg.tensor([0.0, 0.0]), dim=0)
+        tensor([0.5000, 0.5000])
+    """
 
 def softplus(x: TensorLike) -> Tensor:
     """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
@@ -1506,31 +1972,61 @@ def sort(
     stable: bool = False,
     axis: int = -1,
 ) -> return_types.Pair:
-    """The named tuple (values, indices) of `input` sorted along `dim`."""
+    """The named tuple (values, indices) of `input` sorted along `dim`.
+
+    Examples:
+        >>> sg.sort(sg.tensor([3, 1, 2])).values
+        tensor([1, 2, 3])
+    """
 
 def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
+
+    Examples:
+        >>> sg.split(sg.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
 
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
     """Parts of these sizes along `dim`."""
 
 def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
-    """Square root."""
+    """Square root.
+
+    Examples:
+        >>> sg.sqrt(sg.tensor([4.0, 9.0]))
+        tensor([2., 3.])
+    """
 
 def square(input: TensorLike, *, out: None = None) -> Tensor:
-    """x * x; booleans count as integers."""
+    """x * x; booleans count as integers.
+
+    Examples:
+        >>> sg.square(sg.tensor([2.0, -3.0]))
+        tensor([4., 9.])
+    """
 
 def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
-    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
+
+    Examples:
+        >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
+        (2, 3)
+    """
 
 def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
-    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+    """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
+
+    Examples:
+        >>> sg.stack([sg.tensor([1, 2]), sg.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
 
 def std(
     input: TensorLike,
@@ -1542,7 +2038,12 @@ def std(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The square root of `var`; its derivative where it is 0 is 0."""
+    """The square root of `var`; its derivative where it is 0 is 0.
+
+    Examples:
+        >>> sg.std(sg.tensor([1.0, 3.0]))
+        tensor(1.4142)
+    """
 
 def std_mean(
     input: TensorLike,
@@ -1577,10 +2078,21 @@ def stft(
     """
 
 def stop_gradient(x: TensorLike) -> Tensor:
-    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch).
+
+    Examples:
+        >>> w = sg.tensor(3.0, requires_grad=True)
+        >>> sg.grad(w * sg.stop_gradient(w), w)
+        (tensor(3.),)
+    """
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-    """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+    """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+    Examples:
+        >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+        tensor([0., 1.])
+    """
 
 def sum(
     input: Any,
@@ -1593,7 +2105,12 @@ def sum(
     out: None = None,
 ) -> Tensor:
     """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-    for a bad one."""
+    for a bad one.
+
+    Examples:
+        >>> sg.sum(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+        tensor([4., 6.])
+    """
 
 def sum_to_size(input: Any, *size: Any) -> Tensor:
     """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
@@ -1633,13 +2150,29 @@ def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     """
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
+
+    Examples:
+        >>> sg.take_along_dim(sg.tensor([[3, 1], [2, 4]]), sg.tensor([[1], [0]]), dim=1)
+        tensor([[1],
+                [2]])
+    """
 
 def tan(input: TensorLike, *, out: None = None) -> Tensor:
-    """Tangent."""
+    """Tangent.
+
+    Examples:
+        >>> sg.tan(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5574])
+    """
 
 def tanh(input: TensorLike, *, out: None = None) -> Tensor:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Examples:
+        >>> sg.tanh(sg.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
@@ -1652,7 +2185,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> 
 def tile(input: Any, *dims: Any) -> Tensor: ...
 @overload
 def tile(*, input: Any, axis: Any) -> Tensor:
-    """`repeat`, with 1 for the counts that are missing in front."""
+    """`repeat`, with 1 for the counts that are missing in front.
+
+    Examples:
+        >>> sg.tile(sg.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+    """
 
 def topk(
     input: Any,
@@ -1666,13 +2204,27 @@ def topk(
     """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
     Raises ArgumentError for a k out of range.
+
+    Examples:
+        >>> sg.topk(sg.tensor([3, 1, 2]), 2).indices
+        tensor([0, 2])
     """
 
 def trace(input: Any) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    Examples:
+        >>> sg.trace(sg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(5.)
+    """
 
 def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
+
+    Examples:
+        >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
+        (3, 2)
+    """
 
 def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
@@ -1718,10 +2270,20 @@ def triu_indices(
     """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
 def trunc(input: Any) -> Tensor:
-    """The integer next to `input` on the side of 0; integers stay what they are."""
+    """The integer next to `input` on the side of 0; integers stay what they are.
+
+    Examples:
+        >>> sg.trunc(sg.tensor([1.5, -1.5]))
+        tensor([ 1., -1.])
+    """
 
 def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-    """The slices along `dim`, without that axis."""
+    """The slices along `dim`, without that axis.
+
+    Examples:
+        >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+    """
 
 @overload
 def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
@@ -1755,7 +2317,12 @@ def unique(
     *,
     axis: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+    """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
+
+    Examples:
+        >>> sg.unique(sg.tensor([3, 1, 3]))
+        tensor([1, 3])
+    """
 
 @overload
 def unique_consecutive(
@@ -1784,7 +2351,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 def unsqueeze(x: TensorLike, axis: int) -> Tensor: ...
 @overload
 def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
-    """PyTorch's name of `expand_dims`."""
+    """PyTorch's name of `expand_dims`.
+
+    Examples:
+        >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
+        (1, 2, 3)
+    """
 
 def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
@@ -1805,6 +2377,10 @@ def var(
     """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
 
     `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+
+    Examples:
+        >>> sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0])), sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0]), correction=0)
+        (tensor(1.6667), tensor(1.2500))
     """
 
 def var_mean(
@@ -1860,6 +2436,10 @@ def where(condition: TensorLike) -> tuple[Tensor, ...]:
     """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
 
     Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+
+    Examples:
+        >>> sg.where(sg.tensor([True, False]), sg.tensor([1.0, 2.0]), 0.0)
+        tensor([1., 0.])
     """
 
 @overload
@@ -1933,7 +2513,12 @@ def zeros_like(
     layout: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless one is given."""
+    """Zeros of the shape of `input`, and of its dtype unless one is given.
+
+    Examples:
+        >>> sg.zeros_like(sg.ones(2))
+        tensor([0., 0.])
+    """
 
 absolute = abs
 arccos = acos

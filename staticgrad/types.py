@@ -55,7 +55,12 @@ _default_float = float32
 
 
 def get_default_dtype() -> np.dtype:
-    """The floating dtype that Python floats and `int / int` take: float32 unless set."""
+    """The floating dtype that Python floats and `int / int` take: float32 unless set.
+
+    Examples:
+        >>> sg.get_default_dtype()
+        dtype('float32')
+    """
     return _default_float
 
 

@@ -66,7 +66,12 @@ class Probabilities(Distribution):
 
 
 class Bernoulli(Probabilities):
-    """1 with probability probs, else 0."""
+    """1 with probability probs, else 0.
+
+    Examples:
+        >>> sg.distributions.Bernoulli(probs=sg.tensor(0.25)).mean
+        tensor(0.2500)
+    """
 
     support = constraints.boolean
     has_enumerate_support = True
@@ -246,7 +251,12 @@ class Poisson(ExponentialFamily):
 
 
 class Categorical(Probabilities):
-    """Positions 0 ... k - 1 with probabilities in proportion to probs (..., k), or to exp(logits)."""
+    """Positions 0 ... k - 1 with probabilities in proportion to probs (..., k), or to exp(logits).
+
+    Examples:
+        >>> sg.distributions.Categorical(probs=sg.tensor([0.25, 0.75])).entropy()
+        tensor(0.5623)
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

@@ -12,7 +12,12 @@ from .gamma_quantile import gamma_quantile
 
 
 class Gamma(ExponentialFamily):
-    """Density rate^a x^(a - 1) exp(-rate x) / Gamma(a), a = concentration."""
+    """Density rate^a x^(a - 1) exp(-rate x) / Gamma(a), a = concentration.
+
+    Examples:
+        >>> sg.distributions.Gamma(sg.tensor(3.0), sg.tensor(2.0)).mean
+        tensor(1.5000)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -149,7 +154,12 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """Density in proportion to x^(a - 1) (1 - x)^(b - 1), a = concentration1, b = concentration0."""
+    """Density in proportion to x^(a - 1) (1 - x)^(b - 1), a = concentration1, b = concentration0.
+
+    Examples:
+        >>> sg.distributions.Beta(sg.tensor(1.0), sg.tensor(3.0)).mean
+        tensor(0.2500)
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

@@ -14,7 +14,12 @@ from .distribution import EULER, Distribution, ExponentialFamily, constant, tens
 
 
 class Uniform(Distribution):
-    """On [low, high)."""
+    """On [low, high).
+
+    Examples:
+        >>> sg.distributions.Uniform(0.0, 2.0).log_prob(sg.tensor(1.0))
+        tensor(-0.6931)
+    """
 
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
@@ -60,7 +65,12 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """Density rate exp(-rate x)."""
+    """Density rate exp(-rate x).
+
+    Examples:
+        >>> sg.distributions.Exponential(sg.tensor(2.0)).mean
+        tensor(0.5000)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

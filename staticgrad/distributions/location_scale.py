@@ -61,7 +61,12 @@ class _LocScale(Distribution):
 
 
 class Normal(_LocScale):
-    """Mean loc, standard deviation scale."""
+    """Mean loc, standard deviation scale.
+
+    Examples:
+        >>> sg.distributions.Normal(0.0, 1.0).log_prob(sg.tensor(0.0))
+        tensor(-0.9189)
+    """
 
     def _standard(self, shape: Any) -> Any:
         return normal(shape, self.loc.dtype)

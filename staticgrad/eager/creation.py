@@ -104,13 +104,25 @@ def _constant(name: str, value: int, shape: tuple[int, ...], options: Options) -
 
 @factory(Options)
 def zeros(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
-    """Zeros; default float unless `dtype` is given."""
+    """Zeros; default float unless `dtype` is given.
+
+    Examples:
+        >>> sg.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+    """
     return _constant("zeros", 0, _extents(shape, size), options)
 
 
 @factory(Options)
 def ones(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
-    """Ones; default float unless `dtype` is given."""
+    """Ones; default float unless `dtype` is given.
+
+    Examples:
+        >>> sg.ones((2, 2), dtype=sg.int64)
+        tensor([[1, 1],
+                [1, 1]])
+    """
     return _constant("ones", 1, _extents(shape, size), options)
 
 
@@ -157,7 +169,13 @@ def full(
     value: TensorLike | None = None,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names."""
+    """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names.
+
+    Examples:
+        >>> sg.full((2, 2), 7.0)
+        tensor([[7., 7.],
+                [7., 7.]])
+    """
     check_options("full", options, Placement)
     size, fill_value = shape if size is None else size, value if fill_value is None else fill_value
     if isinstance(fill_value, Operators):
@@ -189,7 +207,13 @@ def eye(
     requires_grad: bool = False,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """Ones on the diagonal of an n x m matrix (m = n unless given)."""
+    """Ones on the diagonal of an n x m matrix (m = n unless given).
+
+    Examples:
+        >>> sg.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     check_options("eye", options, Placement)
     n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
@@ -206,7 +230,12 @@ def arange(
     stop: float | AnyTensor | None = None,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float."""
+    """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float.
+
+    Examples:
+        >>> sg.arange(3), sg.arange(1.0, 2.0, 0.5)
+        (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    """
     check_options("arange", options, Placement)
     end = stop if end is None else end
     given = (0, start) if end is None else (0 if start is None else start, end)
@@ -263,7 +292,12 @@ def linspace(
     num: int = 50,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too."""
+    """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too.
+
+    Examples:
+        >>> sg.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     check_options("linspace", options, Placement)
     values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
     return _made(values.astype(_dtype(dtype)), requires_grad)
@@ -277,7 +311,12 @@ def logspace(
     base: float = 10.0,
     **options: Unpack[Options],
 ) -> AnyTensor:
-    """base**start to base**end, with evenly spaced exponents."""
+    """base**start to base**end, with evenly spaced exponents.
+
+    Examples:
+        >>> sg.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
+    """
     check_options("logspace", options, Options)
     with np.errstate(all="ignore"):
         dtype = _dtype(options.get("dtype"))

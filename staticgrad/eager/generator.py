@@ -142,6 +142,10 @@ def rand(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **opt
 
     Inside `with graph.as_default():`, and in `sg.compile`, drawn anew in each run; elsewhere now, an eager tensor, which a
     graph refuses to take for a constant (GraphError).
+
+    Examples:
+        >>> sg.rand(2, 3).shape
+        (2, 3)
     """
     check_options("rand", options, Options)
     drawn = _draw(uniform_op, size, options.get("dtype"), generator)
@@ -150,7 +154,12 @@ def rand(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **opt
 
 @factory(Options)
 def randn(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **options: Unpack[Options]) -> AnyTensor:
-    """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is."""
+    """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is.
+
+    Examples:
+        >>> sg.randn(2, 3).shape
+        (2, 3)
+    """
     check_options("randn", options, Options)
     drawn = _draw(normal_op, size, options.get("dtype"), generator)
     return _with_grad(drawn, options.get("requires_grad", False))
@@ -176,7 +185,12 @@ def randint(
     requires_grad: bool = False,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is."""
+    """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is.
+
+    Examples:
+        >>> sg.randint(0, 10, (2, 3)).dtype
+        dtype('int64')
+    """
     check_options("randint", options, Placement)
     if isinstance(high, (tuple, list)):
         high, size = None, high
@@ -195,7 +209,12 @@ def randperm(
     requires_grad: bool = False,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """A random order of 0 ... n-1, int64; drawn when `rand` is."""
+    """A random order of 0 ... n-1, int64; drawn when `rand` is.
+
+    Examples:
+        >>> sorted(sg.randperm(4).tolist())
+        [0, 1, 2, 3]
+    """
     check_options("randperm", options, Placement)
     keys = _draw(uniform_op, (as_shape((n,)),), np.float64, generator)
     return _with_grad(F.astype(F.argsort(keys, stable=True), np.int64 if dtype is None else dtype), requires_grad)
@@ -348,6 +367,10 @@ def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
     Raises ArgumentError unless 0 <= p <= 1.
+
+    Examples:
+        >>> sg.dropout(sg.ones(3), 0.5, training=False)
+        tensor([1., 1., 1.])
     """
     if not is_number(p) or not 0 <= p <= 1:
         raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")

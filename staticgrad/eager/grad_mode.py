@@ -157,7 +157,13 @@ modes = Modes()
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations in this thread are recorded."""
+    """Whether operations in this thread are recorded.
+
+    Examples:
+        >>> with sg.no_grad():
+        ...     sg.is_grad_enabled()
+        False
+    """
     return modes.now.grad
 
 
@@ -315,7 +321,14 @@ class no_grad(_Switch):
 
 
 class enable_grad(_Switch):
-    """Operations are recorded, inside a `no_grad` too."""
+    """Operations are recorded, inside a `no_grad` too.
+
+    Examples:
+        >>> w = sg.ones(1, requires_grad=True)
+        >>> with sg.no_grad(), sg.enable_grad():
+        ...     (w * 2).requires_grad
+        True
+    """
 
     enabled = True
 
@@ -324,6 +337,12 @@ class inference_mode(_Decorator):
     """As `no_grad`, for code whose results are never trained through: `with sg.inference_mode(): ...`, or as a decorator.
 
     mode=False switches recording on again inside it. Tensors made inside are ordinary tensors that don't require grad.
+
+    Examples:
+        >>> w = sg.ones(1, requires_grad=True)
+        >>> with sg.inference_mode():
+        ...     (w * 2).requires_grad
+        False
     """
 
     def __new__(cls, mode: Any = True) -> Any:

@@ -99,13 +99,23 @@ def _between(x: Tensor, low: float, high: float) -> Tensor:
 
 @in_place
 def relu6(input: TensorLike) -> Tensor:
-    """min(max(input, 0), 6)."""
+    """min(max(input, 0), 6).
+
+    Examples:
+        >>> F.relu6(sg.tensor([-1.0, 3.0, 9.0]))
+        tensor([0., 3., 6.])
+    """
     return _between(operand(input), 0, 6)
 
 
 @in_place
 def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """The input within [min_val, max_val]. Raises ArgumentError for a range that is empty."""
+    """The input within [min_val, max_val]. Raises ArgumentError for a range that is empty.
+
+    Examples:
+        >>> F.hardtanh(sg.tensor([-2.0, 0.5]))
+        tensor([-1.0000,  0.5000])
+    """
     if min_val > max_val:
         raise ArgumentError("min_val cannot be greater than max_val", f"got {min_val} and {max_val}")
     return _between(operand(input), min_val, max_val)
@@ -127,7 +137,12 @@ def hardswish(input: TensorLike) -> Tensor:
 
 @in_place
 def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
-    """The input, times negative_slope below 0."""
+    """The input, times negative_slope below 0.
+
+    Examples:
+        >>> F.leaky_relu(sg.tensor([-1.0, 1.0]))
+        tensor([-0.0100,  1.0000])
+    """
     x = operand(input)
     return F.where(x > 0, x, x * negative_slope)
 
@@ -139,7 +154,12 @@ def _elu(x: Tensor, alpha: float, rate: float = 1) -> Tensor:
 
 @in_place
 def elu(input: TensorLike, alpha: float = 1.0) -> Tensor:
-    """The input, or alpha (exp(input) - 1) below 0."""
+    """The input, or alpha (exp(input) - 1) below 0.
+
+    Examples:
+        >>> F.elu(sg.tensor([-1.0, 1.0]))
+        tensor([-0.6321,  1.0000])
+    """
     return _elu(operand(input), alpha)
 
 
@@ -160,14 +180,24 @@ def celu(input: TensorLike, alpha: float = 1.0) -> Tensor:
 
 @in_place
 def silu(input: TensorLike) -> Tensor:
-    """input sigmoid(input)."""
+    """input sigmoid(input).
+
+    Examples:
+        >>> F.silu(sg.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2689,  0.0000,  0.7311])
+    """
     x = operand(input)
     return x * F.sigmoid(x)
 
 
 @in_place
 def mish(input: TensorLike) -> Tensor:
-    """input tanh(softplus(input)). Source: Misra, "Mish", 2019."""
+    """input tanh(softplus(input)). Source: Misra, "Mish", 2019.
+
+    Examples:
+        >>> F.mish(sg.tensor([-1.0, 1.0]))
+        tensor([-0.3034,  0.8651])
+    """
     x = operand(input)
     return x * F.tanh(F.softplus(x))
 
@@ -209,6 +239,10 @@ def gelu(input: TensorLike, approximate: str = "none") -> Tensor:
 
     Any shape, floating. Raises ArgumentError for another `approximate`.
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+
+    Examples:
+        >>> F.gelu(sg.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
     """
     x = operand(input)
     if approximate == "none":
@@ -242,7 +276,12 @@ def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
 @spelled
 @composite
 def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> Tensor:
-    """log(1 + exp(beta input)) / beta; the input where beta input > threshold."""
+    """log(1 + exp(beta input)) / beta; the input where beta input > threshold.
+
+    Examples:
+        >>> F.softplus(sg.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.3133, 0.6931, 1.3133])
+    """
     x = operand(input)
     scaled = x if beta == 1 else x * beta
     value = F.softplus(F.minimum(scaled, threshold))
@@ -252,7 +291,12 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> Tenso
 @spelled
 @composite
 def logsigmoid(input: TensorLike) -> Tensor:
-    """log(sigmoid(input))."""
+    """log(sigmoid(input)).
+
+    Examples:
+        >>> F.logsigmoid(sg.tensor([0.0, 2.0]))
+        tensor([-0.6931, -0.1269])
+    """
     return -F.softplus(-operand(input))
 
 
@@ -305,7 +349,12 @@ def tanh(input: TensorLike) -> Tensor:
 @spelled
 @composite
 def glu(input: TensorLike, dim: int = -1) -> Tensor:
-    """a sigmoid(b) for the halves a, b of the input along `dim`. Raises ShapeError for an odd extent."""
+    """a sigmoid(b) for the halves a, b of the input along `dim`. Raises ShapeError for an odd extent.
+
+    Examples:
+        >>> F.glu(sg.tensor([1.0, 2.0, 0.0, 0.0]), dim=0)
+        tensor([0.5000, 1.0000])
+    """
     x = operand(input)
     if not x.shape:
         raise ShapeError("glu does not support 0-dimensional tensors")

@@ -127,6 +127,10 @@ def nll_loss(
     Shapes: (N, C), or (C,), or (N, C, d1, ...); target: integers of that shape without C; weight: (C,). Samples whose target
     is `ignore_index` count as 0; the mean is over the sum of the weights of all others. Raises ShapeError, DTypeError,
     IndexRangeError for another target outside [0, C), ArgumentError.
+
+    Examples:
+        >>> F.nll_loss(sg.log(sg.tensor([[0.25, 0.75]])), sg.tensor([1]))
+        tensor(0.2877)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     scores, target = operand(input), operand(target)
@@ -282,6 +286,10 @@ def binary_cross_entropy(
 
     input: floating, any shape; target: the same shape; weight: factors, broadcast. Raises ShapeError, DTypeError,
     ArgumentError. `binary_cross_entropy_with_logits` takes what sigmoid would be applied to, and is exact there.
+
+    Examples:
+        >>> F.binary_cross_entropy(sg.tensor([0.9, 0.2]), sg.tensor([1.0, 0.0]))
+        tensor(0.1643)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     x, t = _targets("binary_cross_entropy", input, target)
@@ -313,6 +321,10 @@ def binary_cross_entropy_with_logits(
     Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t, the second s (1 - s).
     input: floating, any shape; target: floating, the same shape. weight: factors of the elements; pos_weight: of the terms
     with t; both broadcast. Raises ShapeError, DTypeError, ArgumentError.
+
+    Examples:
+        >>> F.binary_cross_entropy_with_logits(sg.tensor([0.0]), sg.tensor([1.0]))
+        tensor(0.6931)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     x, t = _targets("binary_cross_entropy_with_logits", input, target)

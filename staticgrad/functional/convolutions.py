@@ -93,6 +93,10 @@ def conv1d(
     """Cross-correlation along one axis; as `conv2d`.
 
     Shapes: input (n, c, l) or (c, l), weight (o, c / groups, k), bias (o,) -> (n, o, l') or (o, l').
+
+    Examples:
+        >>> F.conv1d(sg.ones(1, 1, 4), sg.ones(1, 1, 3))
+        tensor([[[3., 3.]]])
     """
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
@@ -108,6 +112,10 @@ def conv2d(
     Shapes: input (n, c, h, w) or (c, h, w), weight (o, c / groups, kh, kw), bias (o,) -> (n, o, h', w') with
     h' = (h + 2 padding - dilation (kh - 1) - 1) // stride + 1. `padding`: zeros on each side, or "valid", or "same".
     Raises ShapeError for channels or kernels that don't fit, ArgumentError for settings out of range.
+
+    Examples:
+        >>> F.conv2d(sg.ones(1, 3, 8, 8), sg.ones(6, 3, 3, 3), stride=2, padding=1).shape
+        (1, 6, 4, 4)
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -243,6 +251,10 @@ def conv_transpose2d(
 
     Shapes: input (n, c, h, w) or (c, h, w), weight (c, o / groups, kh, kw), bias (o,) -> (n, o, h', w') with
     h' = (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1. Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> F.conv_transpose2d(sg.ones(1, 6, 4, 4), sg.ones(6, 3, 2, 2), stride=2).shape
+        (1, 3, 8, 8)
     """
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -280,7 +292,12 @@ def _window_settings(kernel_size: Any, dilation: Any, padding: Any, stride: Any)
 def unfold(
     input: TensorLike, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0, stride: ShapeLike = 1
 ) -> Tensor:
-    """The windows of (n, c, h, w) or (c, h, w) as columns: (n, c kh kw, windows). Raises ShapeError, ArgumentError."""
+    """The windows of (n, c, h, w) or (c, h, w) as columns: (n, c kh kw, windows). Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> F.unfold(sg.ones(1, 3, 4, 4), 2).shape
+        (1, 12, 9)
+    """
     kernel, spread, pads, steps = _window_settings(kernel_size, dilation, padding, stride)
     x, lacked = batched("unfold", operand(input), 2)
     if None in x.shape[1:]:

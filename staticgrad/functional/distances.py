@@ -39,7 +39,12 @@ def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float = 2.0, eps: float
 @spelled
 @composite
 def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 x2 / (max(||x1||, eps) max(||x2||, eps)) along `dim`, broadcast. Raises ShapeError."""
+    """x1 x2 / (max(||x1||, eps) max(||x2||, eps)) along `dim`, broadcast. Raises ShapeError.
+
+    Examples:
+        >>> F.cosine_similarity(sg.tensor([[1.0, 0.0]]), sg.tensor([[1.0, 1.0]]))
+        tensor([0.7071])
+    """
     a, b = operand(x1), operand(x2)
     kind = to_float(promoted(a, b))
     a, b = F.astype(a, kind), F.astype(b, kind)
@@ -61,7 +66,12 @@ def _scaled(x: Tensor, axis: int, eps: float) -> Tensor:
 @spelled
 @composite
 def normalize(input: TensorLike, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
-    """input / max(||input||_p, eps), with norms along `dim`, one axis or several."""
+    """input / max(||input||_p, eps), with norms along `dim`, one axis or several.
+
+    Examples:
+        >>> F.normalize(sg.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     x = operand(input)
     size = vector_norm(x, p, dim, True)
     return x / F.clip(size, eps, None)

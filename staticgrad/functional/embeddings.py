@@ -89,6 +89,10 @@ def embedding_bag(
     per_sample_weights: of the input's shape, for mode "sum", multiply the rows. max_norm, norm_type, scale_grad_by_freq and
     sparse: as for `embedding`. Where the mean or sum of (bags, n) is compiled, the rows are added up as they are read. Raises
     DTypeError, IndexRangeError, ShapeError, and ArgumentError for another mode.
+
+    Examples:
+        >>> F.embedding_bag(sg.tensor([[0, 1]]), sg.tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum")
+        tensor([[4., 6.]])
     """
     index, weight = operand(input), operand(weight)
     if mode not in ("sum", "mean", "max"):
@@ -169,6 +173,11 @@ def one_hot(tensor: TensorLike, num_classes: int = -1) -> Tensor:
 
     num_classes: the extent of the axis; -1: one more than the largest index, whose value has to be at hand. Raises
     IndexRangeError for an index outside [0, num_classes), ArgumentError.
+
+    Examples:
+        >>> F.one_hot(sg.tensor([0, 2]), 3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
     """
     index = operand(tensor)
     if num_classes == -1:

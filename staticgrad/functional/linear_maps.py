@@ -16,6 +16,10 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None
     """input @ weight.T + bias, in PyTorch's layout.
 
     Shapes: input (..., in), weight (out, in), bias (out,) -> (..., out); weight (in,), bias () -> (...). Raises ShapeError.
+
+    Examples:
+        >>> F.linear(sg.ones(4, 3), sg.ones(2, 3), sg.zeros(2)).shape
+        (4, 2)
     """
     x, weight = operand(input), operand(weight)
     if len(weight.shape) == 1 and x.shape:

@@ -26,6 +26,10 @@ def layer_norm(
 
     weight, bias: of that shape, or None. The variance is the biased one. Raises ShapeError when the axes don't fit.
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
+
+    Examples:
+        >>> F.layer_norm(sg.tensor([[1.0, 3.0]]), (2,))
+        tensor([[-1.0000,  1.0000]])
     """
     x, extents = operand(input), as_shape(normalized_shape)
     weight = None if weight is None else operand(weight)

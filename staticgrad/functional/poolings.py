@@ -162,6 +162,11 @@ def max_pool2d(
     `stride`: the kernel's size when left out; padding is never the maximum. ceil_mode: divided up instead of down, for a last
     window that reaches out of the input. return_indices: with their places in the flattened plane, int64. Raises ShapeError,
     ArgumentError.
+
+    Examples:
+        >>> F.max_pool2d(sg.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
     """
     pooled: Tensor = _max_pool("max_pool2d", input, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return pooled
@@ -550,6 +555,11 @@ def avg_pool2d(
 
     Zeros of the padding (not the overhang of a `ceil_mode` window) count in the divisor unless `count_include_pad`
     is False. divisor_override: the divisor instead. Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> F.avg_pool2d(sg.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 2.5000,  4.5000],
+                  [10.5000, 12.5000]]]])
     """
     return _avg_pool("avg_pool2d", input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -585,6 +595,10 @@ def adaptive_avg_pool2d(input: TensorLike, output_size: Sizes) -> Tensor:
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Window i spans floor(i h / h') to ceil((i + 1) h / h').
     Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> F.adaptive_avg_pool2d(sg.ones(1, 3, 7, 5), 1).shape
+        (1, 3, 1, 1)
     """
     return _adaptive_avg("adaptive_avg_pool2d", input, 2, output_size)
 

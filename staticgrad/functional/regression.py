@@ -51,6 +51,10 @@ def l1_loss(
     """|input - target|, reduced over all elements; the derivative at 0 is 0. Weights as for `mse_loss`.
 
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+
+    Examples:
+        >>> F.l1_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 4.0]))
+        tensor(1.5000)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = regression_pair("l1_loss", input, target, INEXACT)
@@ -67,6 +71,10 @@ def smooth_l1_loss(
 
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError for a negative beta.
     Source: Girshick, "Fast R-CNN", 2015.
+
+    Examples:
+        >>> F.smooth_l1_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.5, 4.0]))
+        tensor(0.8125)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = regression_pair("smooth_l1_loss", input, target)
@@ -88,6 +96,10 @@ def huber_loss(
 
     weight: of the same shape; factors of the elements. Raises ShapeError, DTypeError, ArgumentError unless delta > 0.
     Source: Huber, "Robust estimation of a location parameter", 1964.
+
+    Examples:
+        >>> F.huber_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.5, 4.0]))
+        tensor(0.8125)
     """
     check_reduction(reduction)
     input, target = regression_pair("huber_loss", input, target)
@@ -116,6 +128,10 @@ def kl_div(
 
     log_target: the target holds log-probabilities too. reduction: "batchmean" is the sum over the first extent, "mean" that
     over all elements. Raises DTypeError, ArgumentError.
+
+    Examples:
+        >>> F.kl_div(sg.log(sg.tensor([0.5, 0.5])), sg.tensor([0.25, 0.75]), reduction="sum")
+        tensor(0.1308)
     """
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     reduction = legacy_reduction(size_average, reduce, "sum" if batchmean else reduction)

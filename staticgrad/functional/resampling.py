@@ -57,6 +57,10 @@ def interpolate(
     one, two, two and three axes. align_corners: the first and last elements stay in place, rather than the borders.
     recompute_scale_factor: positions follow from the extents of the result instead of scale_factor. antialias: for "bilinear"
     and "bicubic", elements of a smaller result are weighted means of all that they cover. Raises ArgumentError, ShapeError.
+
+    Examples:
+        >>> F.interpolate(sg.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
     x = operand(input)
     check_interpolation(mode, align_corners)

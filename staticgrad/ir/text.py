@@ -74,6 +74,12 @@ def to_text(graph: Graph, *, lines: bool = True) -> str:
 
     Attributes follow the operands; `after %7` is a control edge. The text of a source line is shown where it differs
     from the one above. The named results of the graph come last.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [2], name="x")
+        >>> print(sg.to_text(sg.exp(x).graph, lines=False))
+        %0  f32[2]  placeholder "x"
+        %1  f32[2]  exp(%0)
     """
     number = numbering(graph)
     return "\n".join([*_aligned(_rows(number, "", lines)), *_outputs_line(graph, number)])

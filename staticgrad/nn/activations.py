@@ -12,6 +12,7 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import Tensor as AnyTensor
+from ..operators import with_example
 from .layers import made_kind
 from .module import Module
 from .parameter import Parameter
@@ -57,16 +58,40 @@ def _made(name: str, function: Callable[..., Any], doc: str, *required: str, **d
     return type(name, (_Activation,), members)
 
 
-ReLU = _made("ReLU", functional.relu, "max(x, 0).", inplace=False)
-LeakyReLU = _made("LeakyReLU", functional.leaky_relu, "`functional.leaky_relu`.", negative_slope=0.01, inplace=False)
+ReLU = _made(
+    "ReLU", functional.relu, with_example("max(x, 0).", "nn.ReLU()(sg.tensor([-1.0, 2.0])) -> tensor([0., 2.])"), inplace=False
+)
+LeakyReLU = _made(
+    "LeakyReLU",
+    functional.leaky_relu,
+    with_example("`functional.leaky_relu`.", "nn.LeakyReLU()(sg.tensor([-1.0, 1.0])) -> tensor([-0.0100,  1.0000])"),
+    negative_slope=0.01,
+    inplace=False,
+)
 ELU = _made("ELU", functional.elu, "`functional.elu`.", alpha=1.0, inplace=False)
 SELU = _made("SELU", functional.selu, "`functional.selu`.", inplace=False)
 CELU = _made("CELU", functional.celu, "`functional.celu`.", alpha=1.0, inplace=False)
-GELU = _made("GELU", functional.gelu, "`functional.gelu`.", approximate="none")
-SiLU = _made("SiLU", functional.silu, "x * sigmoid(x).", inplace=False)
+GELU = _made(
+    "GELU",
+    functional.gelu,
+    with_example("`functional.gelu`.", "nn.GELU()(sg.tensor([-1.0, 1.0])) -> tensor([-0.1587,  0.8413])"),
+    approximate="none",
+)
+SiLU = _made(
+    "SiLU",
+    functional.silu,
+    with_example("x * sigmoid(x).", "nn.SiLU()(sg.tensor([-1.0, 1.0])) -> tensor([-0.2689,  0.7311])"),
+    inplace=False,
+)
 Mish = _made("Mish", functional.mish, "x tanh(softplus(x)).", inplace=False)
-Sigmoid = _made("Sigmoid", functional.sigmoid, "1 / (1 + exp(-x)).")
-Tanh = _made("Tanh", functional.tanh, "Hyperbolic tangent.")
+Sigmoid = _made(
+    "Sigmoid",
+    functional.sigmoid,
+    with_example("1 / (1 + exp(-x)).", "nn.Sigmoid()(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])"),
+)
+Tanh = _made(
+    "Tanh", functional.tanh, with_example("Hyperbolic tangent.", "nn.Tanh()(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7616])")
+)
 Softsign = _made("Softsign", functional.softsign, "x / (1 + |x|).")
 Tanhshrink = _made("Tanhshrink", functional.tanhshrink, "x - tanh(x).")
 LogSigmoid = _made("LogSigmoid", functional.logsigmoid, "log(sigmoid(x)).")
@@ -79,7 +104,15 @@ Threshold = _made(
     "Threshold", functional.threshold, "x above the threshold, else the value.", "threshold", "value", inplace=False
 )
 GLU = _made("GLU", functional.glu, "a sigmoid(b) for the halves a, b of x along dim.", dim=-1)
-Softmax = _made("Softmax", functional.softmax, "exp(x) / sum(exp(x)) over the axis dim; None as in PyTorch: 0 or 1.", dim=None)
+Softmax = _made(
+    "Softmax",
+    functional.softmax,
+    with_example(
+        "exp(x) / sum(exp(x)) over the axis dim; None as in PyTorch: 0 or 1.",
+        "nn.Softmax(dim=-1)(sg.zeros(1, 2)) -> tensor([[0.5000, 0.5000]])",
+    ),
+    dim=None,
+)
 LogSoftmax = _made("LogSoftmax", functional.log_softmax, "The logarithm of Softmax.", dim=None)
 Softmin = _made("Softmin", functional.softmin, "Softmax of -x.", dim=None)
 

@@ -121,6 +121,10 @@ class TransformerEncoderLayer(Module):
 
     The norm comes after the sum, with norm_first before the sublayer. activation: "relu", "gelu" or a function. Raises
     ArgumentError. Source: Vaswani et al., "Attention is all you need", 2017; norm first: Xiong et al., 2020.
+
+    Examples:
+        >>> nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()(sg.randn(3, 5, 8)).shape
+        (3, 5, 8)
     """
 
     def __init__(

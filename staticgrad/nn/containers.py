@@ -112,7 +112,13 @@ class Sequential(_Chain):
 
 
 class ModuleList(_Chain):
-    """A list whose modules are registered; it has no forward of its own."""
+    """A list whose modules are registered; it has no forward of its own.
+
+    Examples:
+        >>> layers = nn.ModuleList([nn.Linear(2, 3), nn.Linear(3, 1)])
+        >>> len(layers), len(list(layers.parameters()))
+        (2, 4)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -124,7 +130,12 @@ class ModuleList(_Chain):
 
 
 class ModuleDict(Module):
-    """Modules under names of their own, registered; it has no forward of its own."""
+    """Modules under names of their own, registered; it has no forward of its own.
+
+    Examples:
+        >>> nn.ModuleDict({"first": nn.Linear(2, 3)})["first"].weight.shape
+        (3, 2)
+    """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
@@ -181,7 +192,12 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters, registered under "0", "1", ...; plain tensors become parameters, anything else stays as it is."""
+    """A list of parameters, registered under "0", "1", ...; plain tensors become parameters, anything else stays as it is.
+
+    Examples:
+        >>> len(nn.ParameterList([sg.zeros(2), sg.ones(3)]))
+        2
+    """
 
     def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()

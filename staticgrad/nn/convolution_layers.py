@@ -102,6 +102,10 @@ class Conv1d(_Conv):
 
     padding_mode: the contents of the padding, "zeros", "reflect", "replicate" or "circular". Raises ArgumentError for settings
     out of range.
+
+    Examples:
+        >>> nn.Conv1d(3, 6, 5)(sg.randn(2, 3, 9)).shape
+        (2, 6, 5)
     """
 
     axes = 1
@@ -130,6 +134,10 @@ class Conv3d(_Conv):
     """`functional.conv3d` with weight (out_channels, in_channels / groups, kd, kh, kw) and bias (out_channels,).
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
+
+    Examples:
+        >>> nn.Conv3d(1, 2, 3)(sg.randn(1, 1, 4, 4, 4)).shape
+        (1, 2, 2, 2, 2)
     """
 
     axes = 3
@@ -201,6 +209,10 @@ class ConvTranspose2d(_ConvTranspose):
     """`functional.conv_transpose2d` with weight (in_channels, out_channels / groups, kh, kw) and bias (out_channels,).
 
     A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
+
+    Examples:
+        >>> nn.ConvTranspose2d(6, 3, 2, stride=2)(sg.randn(1, 6, 4, 4)).shape
+        (1, 3, 8, 8)
     """
 
     def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:

@@ -82,7 +82,12 @@ class Linear(Module):
 
 
 class Dropout(Module):
-    """While training, zero each element with probability p and scale the rest by 1 / (1 - p). Raises ArgumentError."""
+    """While training, zero each element with probability p and scale the rest by 1 / (1 - p). Raises ArgumentError.
+
+    Examples:
+        >>> nn.Dropout(0.5).eval()(sg.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
@@ -131,7 +136,12 @@ class FeatureAlphaDropout(Dropout):
 
 
 class Identity(Module):
-    """x itself; takes and ignores any arguments, as a stand-in for another layer."""
+    """x itself; takes and ignores any arguments, as a stand-in for another layer.
+
+    Examples:
+        >>> nn.Identity()(sg.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -142,7 +152,12 @@ class Identity(Module):
 
 class Flatten(Module):
     """Join the axes from `start_dim` to `end_dim`: (N, a, b) -> (N, a * b). Raises ShapeError for unknown extents among
-    them."""
+    them.
+
+    Examples:
+        >>> nn.Flatten()(sg.zeros(2, 3, 4)).shape
+        (2, 12)
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -220,7 +235,12 @@ class Bilinear(Module):
 
 
 class LayerNorm(Module):
-    """`functional.layer_norm` over the last axes, with weight (ones) and bias (zeros) of `normalized_shape`."""
+    """`functional.layer_norm` over the last axes, with weight (ones) and bias (zeros) of `normalized_shape`.
+
+    Examples:
+        >>> nn.LayerNorm(4)(sg.randn(2, 4)).shape
+        (2, 4)
+    """
 
     weight: Tensor | None
     bias: Tensor | None
@@ -325,6 +345,10 @@ class EmbeddingBag(Module):
     """`functional.embedding_bag` with a weight (num_embeddings, embedding_dim) that starts standard normal.
 
     padding_idx: the row that starts as zeros and counts in no bag. Raises ArgumentError.
+
+    Examples:
+        >>> nn.EmbeddingBag(10, 4)(sg.tensor([[1, 2], [3, 4]])).shape
+        (2, 4)
     """
 
     weight: Tensor

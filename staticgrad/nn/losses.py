@@ -36,14 +36,24 @@ class _WeightedLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """See `functional.mse_loss`."""
+    """See `functional.mse_loss`.
+
+    Examples:
+        >>> nn.MSELoss()(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 4.0]))
+        tensor(2.5000)
+    """
 
     def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
-    """See `functional.l1_loss`."""
+    """See `functional.l1_loss`.
+
+    Examples:
+        >>> nn.L1Loss()(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 4.0]))
+        tensor(1.5000)
+    """
 
     def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.l1_loss(input, target, reduction=self.reduction)
@@ -90,7 +100,12 @@ class KLDivLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """See `functional.nll_loss`."""
+    """See `functional.nll_loss`.
+
+    Examples:
+        >>> nn.NLLLoss()(sg.log(sg.tensor([[0.25, 0.75]])), sg.tensor([1]))
+        tensor(0.2877)
+    """
 
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
@@ -108,7 +123,12 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """See `functional.cross_entropy`."""
+    """See `functional.cross_entropy`.
+
+    Examples:
+        >>> nn.CrossEntropyLoss()(sg.zeros(2, 4), sg.tensor([0, 3]))
+        tensor(1.3863)
+    """
 
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
@@ -133,7 +153,12 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """See `functional.binary_cross_entropy_with_logits`."""
+    """See `functional.binary_cross_entropy_with_logits`.
+
+    Examples:
+        >>> nn.BCEWithLogitsLoss()(sg.tensor([0.0]), sg.tensor([1.0]))
+        tensor(0.6931)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None

@@ -90,13 +90,23 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """`functional.batch_norm` of (n, c) or (n, c, l)."""
+    """`functional.batch_norm` of (n, c) or (n, c, l).
+
+    Examples:
+        >>> nn.BatchNorm1d(4)(sg.randn(8, 4)).shape
+        (8, 4)
+    """
 
     dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """`functional.batch_norm` of (n, c, h, w)."""
+    """`functional.batch_norm` of (n, c, h, w).
+
+    Examples:
+        >>> nn.BatchNorm2d(3)(sg.randn(2, 3, 5, 5)).shape
+        (2, 3, 5, 5)
+    """
 
     dims = (4,)
 
@@ -174,7 +184,12 @@ class CrossMapLRN2d(LocalResponseNorm):
 
 
 class GroupNorm(Module):
-    """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError."""
+    """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError.
+
+    Examples:
+        >>> nn.GroupNorm(2, 4)(sg.randn(2, 4, 5)).shape
+        (2, 4, 5)
+    """
 
     weight: Tensor | None
     bias: Tensor | None
@@ -202,7 +217,12 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """`functional.rms_norm` over the last axes, with weight (ones) of `normalized_shape`."""
+    """`functional.rms_norm` over the last axes, with weight (ones) of `normalized_shape`.
+
+    Examples:
+        >>> nn.RMSNorm(4)(sg.randn(2, 4)).shape
+        (2, 4)
+    """
 
     weight: Tensor | None
 

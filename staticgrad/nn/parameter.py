@@ -49,6 +49,10 @@ else:
 
         It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it.
         data: numbers, an array or a tensor, floating; nothing is an empty tensor. Raises DTypeError for any other dtype.
+
+        Examples:
+            >>> nn.Parameter(sg.zeros(2)).requires_grad
+            True
         """
 
         def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:

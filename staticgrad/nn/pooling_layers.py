@@ -44,7 +44,12 @@ class MaxPool1d(_MaxPool):
 
 
 class MaxPool2d(_MaxPool):
-    """`functional.max_pool2d`."""
+    """`functional.max_pool2d`.
+
+    Examples:
+        >>> nn.MaxPool2d(2)(sg.zeros(1, 3, 8, 8)).shape
+        (1, 3, 4, 4)
+    """
 
     def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool2d(x, *self._settings())
@@ -137,7 +142,12 @@ class _AvgPool(Module):
 
 
 class AvgPool2d(_AvgPool):
-    """`functional.avg_pool2d`."""
+    """`functional.avg_pool2d`.
+
+    Examples:
+        >>> nn.AvgPool2d(2)(sg.zeros(1, 3, 8, 8)).shape
+        (1, 3, 4, 4)
+    """
 
     def forward(self, x: TensorLike) -> AnyTensor:
         return functional.avg_pool2d(x, *self._settings())
@@ -245,7 +255,12 @@ class AdaptiveAvgPool1d(_Adaptive):
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """`functional.adaptive_avg_pool2d`."""
+    """`functional.adaptive_avg_pool2d`.
+
+    Examples:
+        >>> nn.AdaptiveAvgPool2d(1)(sg.zeros(1, 3, 7, 5)).shape
+        (1, 3, 1, 1)
+    """
 
     def forward(self, x: TensorLike) -> AnyTensor:
         return functional.adaptive_avg_pool2d(x, self.output_size)

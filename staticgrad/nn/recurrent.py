@@ -239,7 +239,13 @@ def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> An
 
 
 class RNN(RNNBase):
-    """h' = tanh(W x + b + U h + c), or relu. Raises ArgumentError for another nonlinearity."""
+    """h' = tanh(W x + b + U h + c), or relu. Raises ArgumentError for another nonlinearity.
+
+    Examples:
+        >>> outputs, last = nn.RNN(3, 5)(sg.randn(7, 2, 3))
+        >>> outputs.shape, last.shape
+        ((7, 2, 5), (1, 2, 5))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
@@ -307,6 +313,11 @@ class GRU(RNNBase):
     """h' = (1 - z) n + z h, with r, z = sigmoid(W x + b + U h + c) and n = tanh(W x + b + r (U h + c)).
 
     Source: Cho et al., 2014, with the reset gate after the product, as PyTorch.
+
+    Examples:
+        >>> outputs, last = nn.GRU(3, 5, batch_first=True)(sg.randn(2, 7, 3))
+        >>> outputs.shape, last.shape
+        ((2, 7, 5), (1, 2, 5))
     """
 
     gates = 3

@@ -87,7 +87,13 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """As `LSTM`, one step: (h', c')."""
+    """As `LSTM`, one step: (h', c').
+
+    Examples:
+        >>> h, c = nn.LSTMCell(3, 5)(sg.randn(2, 3))
+        >>> h.shape, c.shape
+        ((2, 5), (2, 5))
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
@@ -100,7 +106,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """As `GRU`, one step."""
+    """As `GRU`, one step.
+
+    Examples:
+        >>> nn.GRUCell(3, 5)(sg.randn(2, 3)).shape
+        (2, 5)
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)

@@ -9,7 +9,7 @@ from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
-from .spelling import INPLACE, enter_as, respelled, spelled, tensor_method, torch_function
+from .spelling import INPLACE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
 from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
@@ -66,4 +66,5 @@ __all__ = [
     "top_level",
     "torch_function",
     "warn_former",
+    "with_example",
 ]

@@ -128,31 +128,56 @@ class Tensor:
         """Axes reversed."""
 
     def abs(self, *, out: None = None) -> Tensor:
-        """|x|; its derivative at 0 is 0."""
+        """|x|; its derivative at 0 is 0.
+
+        Examples:
+            >>> sg.abs(sg.tensor([-1.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     def abs_(self, *, out: None = None) -> Tensor:
         """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def absolute(self, *, out: None = None) -> Tensor:
-        """|x|; its derivative at 0 is 0."""
+        """|x|; its derivative at 0 is 0.
+
+        Examples:
+            >>> sg.abs(sg.tensor([-1.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     def absolute_(self, *, out: None = None) -> Tensor:
         """`absolute` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def acos(self, *, out: None = None) -> Tensor:
-        """Inverse cosine."""
+        """Inverse cosine.
+
+        Examples:
+            >>> sg.acos(sg.tensor([0.0, 1.0]))
+            tensor([1.5708, 0.0000])
+        """
 
     def acos_(self, *, out: None = None) -> Tensor:
         """`acos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def acosh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine.
+
+        Examples:
+            >>> sg.acosh(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
 
     def acosh_(self, *, out: None = None) -> Tensor:
         """`acosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def add(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input + alpha * other, broadcast. Booleans: logical or."""
+        """input + alpha * other, broadcast. Booleans: logical or.
+
+        Examples:
+            >>> sg.add(sg.tensor([1.0, 2.0]), sg.tensor([10.0, 20.0]), alpha=2)
+            tensor([21., 42.])
+        """
 
     def add_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -170,7 +195,12 @@ class Tensor:
         """`addcdiv` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-        """input + value * tensor1 * tensor2, broadcast."""
+        """input + value * tensor1 * tensor2, broadcast.
+
+        Examples:
+            >>> sg.addcmul(sg.ones(2), sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]), value=0.5)
+            tensor([2.5000, 5.0000])
+        """
 
     def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """`addcmul` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -204,7 +234,12 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+        Examples:
+            >>> sg.all(sg.tensor([True, False]))
+            tensor(False)
+        """
 
     def allclose(
         self,
@@ -213,7 +248,12 @@ class Tensor:
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
     ) -> builtins.bool:
-        """Whether `isclose` holds everywhere, as a Python bool."""
+        """Whether `isclose` holds everywhere, as a Python bool.
+
+        Examples:
+            >>> sg.allclose(sg.tensor([1.0]), sg.tensor([1.0 + 1e-9]))
+            True
+        """
 
     def amax(
         self,
@@ -226,7 +266,12 @@ class Tensor:
         out: None = None,
     ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-        Raises ArgumentError for a bad one."""
+        Raises ArgumentError for a bad one.
+
+        Examples:
+            >>> sg.amax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+            tensor([7., 5.])
+        """
 
     def amin(
         self,
@@ -239,7 +284,12 @@ class Tensor:
         out: None = None,
     ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-        Raises ArgumentError for a bad one."""
+        Raises ArgumentError for a bad one.
+
+        Examples:
+            >>> sg.amin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+            tensor([1., 2.])
+        """
 
     def aminmax(
         self,
@@ -262,37 +312,67 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+        Examples:
+            >>> sg.any(sg.tensor([True, False]))
+            tensor(True)
+        """
 
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Replace each element by the number that a Python function makes of it. Slow, and for tensors without a tape."""
 
     def arccos(self, *, out: None = None) -> Tensor:
-        """Inverse cosine."""
+        """Inverse cosine.
+
+        Examples:
+            >>> sg.acos(sg.tensor([0.0, 1.0]))
+            tensor([1.5708, 0.0000])
+        """
 
     def arccos_(self, *, out: None = None) -> Tensor:
         """`arccos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def arccosh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine.
+
+        Examples:
+            >>> sg.acosh(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
 
     def arccosh_(self, *, out: None = None) -> Tensor:
         """`arccosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def arcsin(self, *, out: None = None) -> Tensor:
-        """Inverse sine."""
+        """Inverse sine.
+
+        Examples:
+            >>> sg.asin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
 
     def arcsin_(self, *, out: None = None) -> Tensor:
         """`arcsin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def arcsinh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine.
+
+        Examples:
+            >>> sg.asinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
 
     def arcsinh_(self, *, out: None = None) -> Tensor:
         """`arcsinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def arctan(self, *, out: None = None) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians.
+
+        Examples:
+            >>> sg.atan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+        """
 
     def arctan2(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The angle of (other, input)."""
@@ -304,7 +384,12 @@ class Tensor:
         """`arctan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def arctanh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent.
+
+        Examples:
+            >>> sg.atanh(sg.tensor([0.0, 0.5]))
+            tensor([0.0000, 0.5493])
+        """
 
     def arctanh_(self, *, out: None = None) -> Tensor:
         """`arctanh` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -317,7 +402,12 @@ class Tensor:
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+        Examples:
+            >>> sg.argmax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+            tensor([1, 0])
+        """
 
     def argmin(
         self,
@@ -327,7 +417,12 @@ class Tensor:
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+        Examples:
+            >>> sg.argmin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+            tensor([0, 1])
+        """
 
     def argsort(
         self,
@@ -337,7 +432,12 @@ class Tensor:
         *,
         axis: builtins.int = -1,
     ) -> Tensor:
-        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
+
+        Examples:
+            >>> sg.argsort(sg.tensor([3, 1, 2]))
+            tensor([1, 2, 0])
+        """
 
     def argwhere(self) -> Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
@@ -355,13 +455,23 @@ class Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
 
     def asin(self, *, out: None = None) -> Tensor:
-        """Inverse sine."""
+        """Inverse sine.
+
+        Examples:
+            >>> sg.asin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
 
     def asin_(self, *, out: None = None) -> Tensor:
         """`asin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def asinh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine.
+
+        Examples:
+            >>> sg.asinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
 
     def asinh_(self, *, out: None = None) -> Tensor:
         """`asinh` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -370,7 +480,12 @@ class Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     def atan(self, *, out: None = None) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians.
+
+        Examples:
+            >>> sg.atan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+        """
 
     def atan2(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The angle of (other, input)."""
@@ -382,7 +497,12 @@ class Tensor:
         """`atan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def atanh(self, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent.
+
+        Examples:
+            >>> sg.atanh(sg.tensor([0.0, 0.5]))
+            tensor([0.0000, 0.5493])
+        """
 
     def atanh_(self, *, out: None = None) -> Tensor:
         """`atanh` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -427,7 +547,12 @@ class Tensor:
         """Raises DTypeError: there is no bfloat16."""
 
     def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Tensor:
-        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+
+        Examples:
+            >>> sg.bincount(sg.tensor([0, 2, 2]))
+            tensor([1, 0, 2])
+        """
 
     def bitwise_and(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x & y, of integers or booleans."""
@@ -466,13 +591,24 @@ class Tensor:
         """`bitwise_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def bmm(self, mat2: Any) -> Tensor:
-        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
+
+        Examples:
+            >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
+            (5, 2, 4)
+        """
 
     def bool(self, memory_format: Any = None) -> Tensor:
         """This tensor in bool."""
 
     def broadcast_to(self, *shape: ShapeLike) -> Tensor:
-        """x repeated to `shape` by NumPy's broadcasting, without copying."""
+        """x repeated to `shape` by NumPy's broadcasting, without copying.
+
+        Examples:
+            >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
+            tensor([[1, 2],
+                    [1, 2]])
+        """
 
     def byte(self, memory_format: Any = None) -> Tensor:
         """This tensor in uint8."""
@@ -507,10 +643,20 @@ class Tensor:
         """X with A X = input, from A's Cholesky factor."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+        Examples:
+            >>> sg.chunk(sg.arange(4), 2)
+            (tensor([0, 1]), tensor([2, 3]))
+        """
 
     def clamp(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-        """PyTorch's name of `clip`."""
+        """PyTorch's name of `clip`.
+
+        Examples:
+            >>> sg.clamp(sg.tensor([-1.0, 0.5, 2.0]), 0, 1)
+            tensor([0.0000, 0.5000, 1.0000])
+        """
 
     def clamp_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -568,19 +714,34 @@ class Tensor:
         """The correlations of variables (rows) over observations (columns)."""
 
     def cos(self, *, out: None = None) -> Tensor:
-        """Cosine."""
+        """Cosine.
+
+        Examples:
+            >>> sg.cos(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 0.5403])
+        """
 
     def cos_(self, *, out: None = None) -> Tensor:
         """`cos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def cosh(self, *, out: None = None) -> Tensor:
-        """Hyperbolic cosine."""
+        """Hyperbolic cosine.
+
+        Examples:
+            >>> sg.cosh(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 1.5431])
+        """
 
     def cosh_(self, *, out: None = None) -> Tensor:
         """`cosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Tensor:
-        """How many elements along `dim` (of all for None) are not 0, int64."""
+        """How many elements along `dim` (of all for None) are not 0, int64.
+
+        Examples:
+            >>> sg.count_nonzero(sg.tensor([0, 3, 4]))
+            tensor(2)
+        """
 
     def cov(self, *, correction: builtins.int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
@@ -593,7 +754,12 @@ class Tensor:
         """The former name of `grad_fn`."""
 
     def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
-        """The cross products along `dim`, the first axis of extent 3 unless given."""
+        """The cross products along `dim`, the first axis of extent 3 unless given.
+
+        Examples:
+            >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]), dim=0)
+            tensor([0., 0., 1.])
+        """
 
     def cuda(self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None) -> Tensor:
         """Raises DeviceError: tensors are in the CPU's memory."""
@@ -614,7 +780,12 @@ class Tensor:
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor: ...
     @overload
     def cumprod(self, *, axis: builtins.int, dtype: Any = None) -> Tensor:
-        """Running products along `dim`; integers in int64."""
+        """Running products along `dim`; integers in int64.
+
+        Examples:
+            >>> sg.cumprod(sg.tensor([1, 2, 3]), dim=0)
+            tensor([1, 2, 6])
+        """
 
     def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """`cumprod` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -626,7 +797,12 @@ class Tensor:
         dtype: DTypeLike | None = None,
         dim: builtins.int | None = None,
     ) -> Tensor:
-        """Running sums along `axis` (of the flattened array for None)."""
+        """Running sums along `axis` (of the flattened array for None).
+
+        Examples:
+            >>> sg.cumsum(sg.tensor([1, 2, 3]), dim=0)
+            tensor([1, 3, 6])
+        """
 
     def cumsum_(self, axis: builtins.int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
         """`cumsum` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -647,7 +823,12 @@ class Tensor:
         """`deg2rad` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def det(self) -> Tensor:
-        """The determinant of square matrices."""
+        """The determinant of square matrices.
+
+        Examples:
+            >>> sg.linalg.det(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+            tensor(8.)
+        """
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""
@@ -659,7 +840,13 @@ class Tensor:
     def device(self) -> Device: ...
 
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
-        """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+        """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+        Examples:
+            >>> sg.diag(sg.tensor([1, 2]))
+            tensor([[1, 0],
+                    [0, 2]])
+        """
 
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
         """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
@@ -709,6 +896,10 @@ class Tensor:
     def div(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     def div_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
@@ -717,13 +908,22 @@ class Tensor:
     def divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def dot(self, y: TensorLike) -> Tensor:
-        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
+
+        Examples:
+            >>> sg.dot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor(11.)
+        """
 
     def double(self, memory_format: Any = None) -> Tensor:
         """This tensor in float64."""
@@ -751,10 +951,20 @@ class Tensor:
         """`eq` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def equal(self, other: Any) -> builtins.bool:
-        """Whether both have the same shape and elements, as a Python bool."""
+        """Whether both have the same shape and elements, as a Python bool.
+
+        Examples:
+            >>> sg.equal(sg.tensor([1, 2]), sg.tensor([1, 2]))
+            True
+        """
 
     def erf(self, *, out: None = None) -> Tensor:
-        """The error function."""
+        """The error function.
+
+        Examples:
+            >>> sg.erf(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8427])
+        """
 
     def erf_(self, *, out: None = None) -> Tensor:
         """`erf` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -775,10 +985,20 @@ class Tensor:
         """Its value in `session`, the default one when left out; see `Session.run`."""
 
     def exp(self, *, out: None = None) -> Tensor:
-        """e**x."""
+        """e**x.
+
+        Examples:
+            >>> sg.exp(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 2.7183])
+        """
 
     def exp2(self, *, out: None = None) -> Tensor:
-        """2**x."""
+        """2**x.
+
+        Examples:
+            >>> sg.exp2(sg.tensor([0.0, 3.0]))
+            tensor([1., 8.])
+        """
 
     def exp2_(self, *, out: None = None) -> Tensor:
         """`exp2` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -796,7 +1016,12 @@ class Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
     def expm1(self, *, out: None = None) -> Tensor:
-        """exp(x) - 1, accurate for small x."""
+        """exp(x) - 1, accurate for small x.
+
+        Examples:
+            >>> sg.expm1(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.7183])
+        """
 
     def expm1_(self, *, out: None = None) -> Tensor:
         """`expm1` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -813,16 +1038,31 @@ class Tensor:
         """Set the diagonal to a number."""
 
     def fix(self) -> Tensor:
-        """The integer next to `input` on the side of 0; integers stay what they are."""
+        """The integer next to `input` on the side of 0; integers stay what they are.
+
+        Examples:
+            >>> sg.trunc(sg.tensor([1.5, -1.5]))
+            tensor([ 1., -1.])
+        """
 
     def fix_(self) -> Tensor:
         """`fix` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
-        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
+
+        Examples:
+            >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
+            (2, 12)
+        """
 
     def flip(self, dims: Any = (), *more: builtins.int, dim: Any = (), axis: Any = ()) -> Tensor:
-        """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+        """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+
+        Examples:
+            >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
+            tensor([3, 2, 1])
+        """
 
     def fliplr(self) -> Tensor:
         """`input` in reverse order along axis 1."""
@@ -858,7 +1098,12 @@ class Tensor:
         """`minimum`, of which a NaN is left out."""
 
     def fmod(self, other: Any) -> Tensor:
-        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
+
+        Examples:
+            >>> sg.fmod(sg.tensor([7.0, -7.0]), 3)
+            tensor([ 1., -1.])
+        """
 
     def fmod_(self, other: Any) -> Tensor:
         """`fmod` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -879,6 +1124,11 @@ class Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+
+        Examples:
+            >>> sg.gather(sg.tensor([[1, 2], [3, 4]]), 1, sg.tensor([[1], [0]]))
+            tensor([[2],
+                    [3]])
         """
 
     def gcd(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -899,7 +1149,13 @@ class Tensor:
         """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
     def ger(self, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands."""
+        """x[i] * y[j] for 1-D operands.
+
+        Examples:
+            >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor([[3., 4.],
+                    [6., 8.]])
+        """
 
     def get_device(self) -> builtins.int:
         """-1, the number of the CPU."""
@@ -1099,7 +1355,13 @@ class Tensor:
     def index_select(self, dim: builtins.int, index: Any) -> Tensor: ...
     @overload
     def index_select(self, *, axis: builtins.int, index: Any) -> Tensor:
-        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
+
+        Examples:
+            >>> sg.index_select(sg.tensor([[1, 2], [3, 4]]), 0, sg.tensor([1, 1]))
+            tensor([[3, 4],
+                    [3, 4]])
+        """
 
     def inner(self, other: Any) -> Tensor:
         """Sums of products over the last axes of both operands."""
@@ -1108,7 +1370,13 @@ class Tensor:
         """This tensor in int32."""
 
     def inverse(self) -> Tensor:
-        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
+
+        Examples:
+            >>> sg.linalg.inv(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+            tensor([[0.5000, 0.0000],
+                    [0.0000, 0.2500]])
+        """
 
     def is_complex(self) -> builtins.bool:
         """Whether the dtype is complex."""
@@ -1192,16 +1460,36 @@ class Tensor:
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
     ) -> Tensor:
-        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
+
+        Examples:
+            >>> sg.isclose(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.1]))
+            tensor([ True, False])
+        """
 
     def isfinite(self, *, out: None = None) -> Tensor:
-        """Where x is neither NaN nor infinite, bool."""
+        """Where x is neither NaN nor infinite, bool.
+
+        Examples:
+            >>> sg.isfinite(sg.tensor([1.0, float("inf")]))
+            tensor([ True, False])
+        """
 
     def isinf(self) -> Tensor:
-        """Where `input` is infinite."""
+        """Where `input` is infinite.
+
+        Examples:
+            >>> sg.isinf(sg.tensor([1.0, float("-inf")]))
+            tensor([False,  True])
+        """
 
     def isnan(self, *, out: None = None) -> Tensor:
-        """Where x is NaN, bool."""
+        """Where x is NaN, bool.
+
+        Examples:
+            >>> sg.isnan(sg.tensor([1.0, float("nan")]))
+            tensor([False,  True])
+        """
 
     def isneginf(self) -> Tensor:
         """Where `input` is minus infinity."""
@@ -1273,7 +1561,12 @@ class Tensor:
 
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
-        end."""
+        end.
+
+        Examples:
+            >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
+            tensor([ 0.5000, 15.0000])
+        """
 
     def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1297,22 +1590,42 @@ class Tensor:
         """`lgamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log(self, *, out: None = None) -> Tensor:
-        """Natural logarithm."""
+        """Natural logarithm.
+
+        Examples:
+            >>> sg.log(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 0.6931])
+        """
 
     def log10(self, *, out: None = None) -> Tensor:
-        """Logarithm to base 10."""
+        """Logarithm to base 10.
+
+        Examples:
+            >>> sg.log10(sg.tensor([1.0, 100.0]))
+            tensor([0.0000, 2.0000])
+        """
 
     def log10_(self, *, out: None = None) -> Tensor:
         """`log10` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log1p(self, *, out: None = None) -> Tensor:
-        """log(1 + x), accurate for small x."""
+        """log(1 + x), accurate for small x.
+
+        Examples:
+            >>> sg.log1p(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.6931])
+        """
 
     def log1p_(self, *, out: None = None) -> Tensor:
         """`log1p` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log2(self, *, out: None = None) -> Tensor:
-        """Logarithm to base 2."""
+        """Logarithm to base 2.
+
+        Examples:
+            >>> sg.log2(sg.tensor([1.0, 8.0]))
+            tensor([0., 3.])
+        """
 
     def log2_(self, *, out: None = None) -> Tensor:
         """`log2` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1323,7 +1636,12 @@ class Tensor:
     def log_normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
     def log_softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-        """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+        """log(softmax(x)) over `axis`, accurate where softmax underflows.
+
+        Examples:
+            >>> sg.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
+            tensor([-0.6931, -0.6931])
+        """
 
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
@@ -1347,7 +1665,12 @@ class Tensor:
         """`logical_and` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def logical_not(self, *, out: None = None) -> Tensor:
-        """not x, bool."""
+        """not x, bool.
+
+        Examples:
+            >>> sg.logical_not(sg.tensor([True, False]))
+            tensor([False,  True])
+        """
 
     def logical_not_(self, *, out: None = None) -> Tensor:
         """`logical_not` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1381,7 +1704,12 @@ class Tensor:
         out: None = None,
     ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
-        bad one."""
+        bad one.
+
+        Examples:
+            >>> sg.logsumexp(sg.tensor([0.0, 0.0]), dim=0)
+            tensor(0.6931)
+        """
 
     def long(self, memory_format: Any = None) -> Tensor:
         """This tensor in int64."""
@@ -1410,7 +1738,12 @@ class Tensor:
         """Replace each element by what a Python function makes of it and that of another tensor of the same shape."""
 
     def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
-        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
+
+        Examples:
+            >>> sg.masked_fill(sg.tensor([1.0, 2.0]), sg.tensor([True, False]), 0.0)
+            tensor([0., 2.])
+        """
 
     def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1422,12 +1755,21 @@ class Tensor:
         """`masked_scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def masked_select(self, mask: Any) -> Tensor:
-        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+
+        Examples:
+            >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
+            tensor([1.])
+        """
 
     def matmul(self, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+
+        Examples:
+            >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
+            (2, 4)
         """
 
     def matrix_exp(self) -> Tensor:
@@ -1460,10 +1802,21 @@ class Tensor:
     @overload
     def max(self, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-        `maximum`. `amax` gives the values alone, over several axes too."""
+        `maximum`. `amax` gives the values alone, over several axes too.
+
+        Examples:
+            >>> values, indices = sg.max(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+            >>> values
+            tensor([3., 3.])
+        """
 
     def maximum(self, other: TensorLike, *, out: None = None) -> Tensor:
-        """The larger of each pair; NaN if either is. A tie shares its gradient."""
+        """The larger of each pair; NaN if either is. A tie shares its gradient.
+
+        Examples:
+            >>> sg.maximum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+            tensor([3., 5.])
+        """
 
     def mean(
         self,
@@ -1476,7 +1829,12 @@ class Tensor:
         out: None = None,
     ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-        for a bad one."""
+        for a bad one.
+
+        Examples:
+            >>> sg.mean(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+            tensor([1.5000, 3.5000])
+        """
 
     @overload
     def median(
@@ -1525,13 +1883,29 @@ class Tensor:
     @overload
     def min(self, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-        `minimum`. `amin` gives the values alone, over several axes too."""
+        `minimum`. `amin` gives the values alone, over several axes too.
+
+        Examples:
+            >>> values, indices = sg.min(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+            >>> values
+            tensor([3., 3.])
+        """
 
     def minimum(self, other: TensorLike, *, out: None = None) -> Tensor:
-        """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+        """The smaller of each pair; NaN if either is. A tie shares its gradient.
+
+        Examples:
+            >>> sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     def mm(self, mat2: Any) -> Tensor:
-        """The product of two matrices. Raises ShapeError."""
+        """The product of two matrices. Raises ShapeError.
+
+        Examples:
+            >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+            tensor([[11.]])
+        """
 
     def mode(
         self,
@@ -1544,10 +1918,20 @@ class Tensor:
         """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
-        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+        """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+        Examples:
+            >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+            (3, 4, 2)
+        """
 
     def movedim(self, source: Any, destination: Any) -> Tensor:
-        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+        """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+        Examples:
+            >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+            (3, 4, 2)
+        """
 
     def msort(self) -> Tensor:
         """`input` sorted along its first axis."""
@@ -1574,7 +1958,12 @@ class Tensor:
         """`multiply` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def mv(self, vec: Any) -> Tensor:
-        """The product of a matrix and a vector. Raises ShapeError."""
+        """The product of a matrix and a vector. Raises ShapeError.
+
+        Examples:
+            >>> sg.mv(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 1.0]))
+            tensor([3., 7.])
+        """
 
     def mvlgamma(self, p: builtins.int) -> Tensor:
         """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
@@ -1663,13 +2052,23 @@ class Tensor:
     def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor: ...
     @overload
     def narrow(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+        Examples:
+            >>> sg.narrow(sg.arange(5), 0, 1, 3)
+            tensor([1, 2, 3])
+        """
 
     @overload
     def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor: ...
     @overload
     def narrow_copy(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+        Examples:
+            >>> sg.narrow(sg.arange(5), 0, 1, 3)
+            tensor([1, 2, 3])
+        """
 
     @property
     def nbytes(self) -> builtins.int: ...
@@ -1687,13 +2086,23 @@ class Tensor:
         """`ne` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def neg(self, *, out: None = None) -> Tensor:
-        """-x."""
+        """-x.
+
+        Examples:
+            >>> sg.neg(sg.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
 
     def neg_(self, *, out: None = None) -> Tensor:
         """`neg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def negative(self, *, out: None = None) -> Tensor:
-        """-x."""
+        """-x.
+
+        Examples:
+            >>> sg.neg(sg.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
 
     def negative_(self, *, out: None = None) -> Tensor:
         """`negative` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1734,7 +2143,13 @@ class Tensor:
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+
+        Examples:
+            >>> sg.nonzero(sg.tensor([0, 3, 4]))
+            tensor([[1],
+                    [2]])
+        """
 
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
         """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
@@ -1749,8 +2164,12 @@ class Tensor:
         axis: Any = None,
         keepdims: builtins.bool = False,
     ) -> Tensor:
-        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
-        matrix."""
+        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
+
+        Examples:
+            >>> sg.norm(sg.tensor([3.0, 4.0]))
+            tensor(5.)
+        """
 
     def normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
@@ -1776,10 +2195,21 @@ class Tensor:
         """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
 
     def outer(self, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands."""
+        """x[i] * y[j] for 1-D operands.
+
+        Examples:
+            >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor([[3., 4.],
+                    [6., 8.]])
+        """
 
     def permute(self, *axes: ShapeLike) -> Tensor:
-        """x with its axes in the order `axes` (reversed when none are given)."""
+        """x with its axes in the order `axes` (reversed when none are given).
+
+        Examples:
+            >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
+            (4, 2, 3)
+        """
 
     def pin_memory(self, device: Any = None) -> Tensor:
         """This tensor: memory is pinned for other devices."""
@@ -1800,6 +2230,10 @@ class Tensor:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
+
+        Examples:
+            >>> sg.pow(sg.tensor([2.0, 3.0]), 2)
+            tensor([4., 9.])
         """
 
     def pow_(self, exponent: TensorLike) -> Tensor:
@@ -1814,7 +2248,12 @@ class Tensor:
         axis: Any = None,
         keepdims: builtins.bool = False,
     ) -> Tensor:
-        """The product along `dim`, of all elements for None; integers in int64."""
+        """The product along `dim`, of all elements for None; integers in int64.
+
+        Examples:
+            >>> sg.prod(sg.tensor([2.0, 3.0, 4.0]))
+            tensor(24.)
+        """
 
     def put(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Tensor:
         """`input` with values at positions of the flattened array; they are added with `accumulate`."""
@@ -1856,7 +2295,12 @@ class Tensor:
         """The real parts; of real numbers, this tensor itself."""
 
     def reciprocal(self) -> Tensor:
-        """1 / x."""
+        """1 / x.
+
+        Examples:
+            >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
+            tensor([0.5000, 0.2500])
+        """
 
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1878,7 +2322,12 @@ class Tensor:
         """
 
     def relu(self, *, out: None = None) -> Tensor:
-        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
+
+        Examples:
+            >>> sg.relu(sg.tensor([-1.0, 2.0]))
+            tensor([0., 2.])
+        """
 
     def relu_(self, *, out: None = None) -> Tensor:
         """`relu` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1912,6 +2361,10 @@ class Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
         Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+
+        Examples:
+            >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
+            tensor([1, 1, 2, 2])
         """
 
     @property
@@ -1923,7 +2376,13 @@ class Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
 
     def reshape(self, *shape: ShapeLike) -> Tensor:
-        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+
+        Examples:
+            >>> sg.reshape(sg.arange(6), (2, -1))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
+        """
 
     def reshape_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`."""
@@ -1947,19 +2406,34 @@ class Tensor:
     def retains_grad(self) -> builtins.bool: ...
 
     def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+
+        Examples:
+            >>> sg.roll(sg.tensor([1, 2, 3]), 1)
+            tensor([3, 1, 2])
+        """
 
     def rot90(self, k: builtins.int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
-        """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+        """The nearest number with so many decimals, halves to even. Integers stay what they are.
+
+        Examples:
+            >>> sg.round(sg.tensor([0.5, 1.5, -2.6]))
+            tensor([ 0.,  2., -3.])
+        """
 
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsqrt(self) -> Tensor:
-        """1 / sqrt(x)."""
+        """1 / sqrt(x).
+
+        Examples:
+            >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
+            tensor([0.5000, 0.2500])
+        """
 
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2007,7 +2481,12 @@ class Tensor:
     def scatter_add(self, dim: builtins.int, index: Any, src: Any) -> Tensor: ...
     @overload
     def scatter_add(self, *, axis: builtins.int, index: Any, src: Any) -> Tensor:
-        """`input` with `src` added at positions along `dim`."""
+        """`input` with `src` added at positions along `dim`.
+
+        Examples:
+            >>> sg.scatter_add(sg.zeros(3), 0, sg.tensor([0, 2, 2]), sg.tensor([1.0, 2.0, 3.0]))
+            tensor([1., 0., 5.])
+        """
 
     def scatter_add_(self, dim: builtins.int, index: Any, src: Any) -> Tensor:
         """`scatter_add` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2080,13 +2559,23 @@ class Tensor:
         """This tensor in int16."""
 
     def sigmoid(self, *, out: None = None) -> Tensor:
-        """1 / (1 + exp(-x))."""
+        """1 / (1 + exp(-x)).
+
+        Examples:
+            >>> sg.sigmoid(sg.tensor([0.0, 2.0]))
+            tensor([0.5000, 0.8808])
+        """
 
     def sigmoid_(self, *, out: None = None) -> Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sign(self, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
+
+        Examples:
+            >>> sg.sign(sg.tensor([-2.0, 0.0, 3.0]))
+            tensor([-1.,  0.,  1.])
+        """
 
     def sign_(self, *, out: None = None) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2095,7 +2584,12 @@ class Tensor:
         """Whether the sign is negative, of -0.0 too."""
 
     def sin(self, *, out: None = None) -> Tensor:
-        """Sine."""
+        """Sine.
+
+        Examples:
+            >>> sg.sin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8415])
+        """
 
     def sin_(self, *, out: None = None) -> Tensor:
         """`sin` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2107,7 +2601,12 @@ class Tensor:
         """`sinc` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sinh(self, *, out: None = None) -> Tensor:
-        """Hyperbolic sine."""
+        """Hyperbolic sine.
+
+        Examples:
+            >>> sg.sinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.1752])
+        """
 
     def sinh_(self, *, out: None = None) -> Tensor:
         """`sinh` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2132,7 +2631,12 @@ class Tensor:
         """The named tuple (sign, logabsdet) of square matrices."""
 
     def softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-        """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+        """exp(x) / sum(exp(x)) over `axis`, without overflow.
+
+        Examples:
+            >>> sg.softmax(sg.tensor([0.0, 0.0]), dim=0)
+            tensor([0.5000, 0.5000])
+        """
 
     def sort(
         self,
@@ -2142,18 +2646,31 @@ class Tensor:
         stable: builtins.bool = False,
         axis: builtins.int = -1,
     ) -> return_types.Pair:
-        """The named tuple (values, indices) of `input` sorted along `dim`."""
+        """The named tuple (values, indices) of `input` sorted along `dim`.
+
+        Examples:
+            >>> sg.sort(sg.tensor([3, 1, 2])).values
+            tensor([1, 2, 3])
+        """
 
     def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     def split_copy(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
@@ -2163,19 +2680,34 @@ class Tensor:
         """Parts of these sizes along `dim`."""
 
     def sqrt(self, *, out: None = None) -> Tensor:
-        """Square root."""
+        """Square root.
+
+        Examples:
+            >>> sg.sqrt(sg.tensor([4.0, 9.0]))
+            tensor([2., 3.])
+        """
 
     def sqrt_(self, *, out: None = None) -> Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def square(self, *, out: None = None) -> Tensor:
-        """x * x; booleans count as integers."""
+        """x * x; booleans count as integers.
+
+        Examples:
+            >>> sg.square(sg.tensor([2.0, -3.0]))
+            tensor([4., 9.])
+        """
 
     def square_(self, *, out: None = None) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
-        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
+
+        Examples:
+            >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
+            (2, 3)
+        """
 
     def squeeze_(self, *args: Any, **named: Any) -> Tensor:
         """Refused: write `x = x.squeeze(dim)`. Raises ArgumentError."""
@@ -2190,7 +2722,12 @@ class Tensor:
         axis: Any = None,
         keepdims: builtins.bool = False,
     ) -> Tensor:
-        """The square root of `var`; its derivative where it is 0 is 0."""
+        """The square root of `var`; its derivative where it is 0 is 0.
+
+        Examples:
+            >>> sg.std(sg.tensor([1.0, 3.0]))
+            tensor(1.4142)
+        """
 
     def stft(
         self,
@@ -2228,13 +2765,23 @@ class Tensor:
         """Elements from one place along each axis, or along `axis`, to the next."""
 
     def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+        """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+        Examples:
+            >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+            tensor([0., 1.])
+        """
 
     def sub_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def subtract(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+        """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+        Examples:
+            >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+            tensor([0., 1.])
+        """
 
     def subtract_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`subtract` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2250,7 +2797,12 @@ class Tensor:
         out: None = None,
     ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-        for a bad one."""
+        for a bad one.
+
+        Examples:
+            >>> sg.sum(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+            tensor([4., 6.])
+        """
 
     def sum_to_size(self, *size: Any) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
@@ -2296,16 +2848,32 @@ class Tensor:
         """
 
     def take_along_dim(self, indices: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
-        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
+
+        Examples:
+            >>> sg.take_along_dim(sg.tensor([[3, 1], [2, 4]]), sg.tensor([[1], [0]]), dim=1)
+            tensor([[1],
+                    [2]])
+        """
 
     def tan(self, *, out: None = None) -> Tensor:
-        """Tangent."""
+        """Tangent.
+
+        Examples:
+            >>> sg.tan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5574])
+        """
 
     def tan_(self, *, out: None = None) -> Tensor:
         """`tan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def tanh(self, *, out: None = None) -> Tensor:
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent.
+
+        Examples:
+            >>> sg.tanh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7616])
+        """
 
     def tanh_(self, *, out: None = None) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2318,7 +2886,12 @@ class Tensor:
     def tile(self, *dims: Any) -> Tensor: ...
     @overload
     def tile(self, *, axis: Any) -> Tensor:
-        """`repeat`, with 1 for the counts that are missing in front."""
+        """`repeat`, with 1 for the counts that are missing in front.
+
+        Examples:
+            >>> sg.tile(sg.tensor([1, 2]), (2,))
+            tensor([1, 2, 1, 2])
+        """
 
     def to(
         self,
@@ -2350,13 +2923,27 @@ class Tensor:
         """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
         Raises ArgumentError for a k out of range.
+
+        Examples:
+            >>> sg.topk(sg.tensor([3, 1, 2]), 2).indices
+            tensor([0, 2])
         """
 
     def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix."""
+        """The sum of the diagonal of a matrix.
+
+        Examples:
+            >>> sg.trace(sg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+            tensor(5.)
+        """
 
     def transpose(self, *axes: ShapeLike) -> Tensor:
-        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
+
+        Examples:
+            >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
+            (3, 2)
+        """
 
     def transpose_(self, *args: Any, **named: Any) -> Tensor:
         """Refused: write `x = x.transpose(dim0, dim1)`. Raises ArgumentError."""
@@ -2385,13 +2972,22 @@ class Tensor:
     def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`true_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def trunc(self) -> Tensor:
-        """The integer next to `input` on the side of 0; integers stay what they are."""
+        """The integer next to `input` on the side of 0; integers stay what they are.
+
+        Examples:
+            >>> sg.trunc(sg.tensor([1.5, -1.5]))
+            tensor([ 1., -1.])
+        """
 
     def trunc_(self) -> Tensor:
         """`trunc` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2406,10 +3002,20 @@ class Tensor:
         """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
 
     def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
-        """The slices along `dim`, without that axis."""
+        """The slices along `dim`, without that axis.
+
+        Examples:
+            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+            (tensor([1, 2]), tensor([3, 4]))
+        """
 
     def unbind_copy(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
-        """The slices along `dim`, without that axis."""
+        """The slices along `dim`, without that axis.
+
+        Examples:
+            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+            (tensor([1, 2]), tensor([3, 4]))
+        """
 
     @overload
     def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor: ...
@@ -2442,7 +3048,12 @@ class Tensor:
         *,
         axis: builtins.int | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
-        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
+
+        Examples:
+            >>> sg.unique(sg.tensor([3, 1, 3]))
+            tensor([1, 3])
+        """
 
     @overload
     def unique_consecutive(
@@ -2465,12 +3076,21 @@ class Tensor:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+        Examples:
+            >>> sg.chunk(sg.arange(4), 2)
+            (tensor([0, 1]), tensor([2, 3]))
+        """
 
     def unsafe_split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     def unsafe_split_with_sizes(
@@ -2486,7 +3106,12 @@ class Tensor:
     def unsqueeze(self, axis: builtins.int) -> Tensor: ...
     @overload
     def unsqueeze(self, *, dim: builtins.int) -> Tensor:
-        """PyTorch's name of `expand_dims`."""
+        """PyTorch's name of `expand_dims`.
+
+        Examples:
+            >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
+            (1, 2, 3)
+        """
 
     def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
         """Refused: write `x = x.unsqueeze(dim)`. Raises ArgumentError."""
@@ -2507,6 +3132,10 @@ class Tensor:
         """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
 
         `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+
+        Examples:
+            >>> sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0])), sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0]), correction=0)
+            (tensor(1.6667), tensor(1.2500))
         """
 
     def vdot(self, other: Any) -> Tensor:
@@ -2550,23 +3179,48 @@ class Functions:
 
     @staticmethod
     def abs(input: TensorLike, *, out: None = None) -> Tensor:
-        """|x|; its derivative at 0 is 0."""
+        """|x|; its derivative at 0 is 0.
+
+        Examples:
+            >>> sg.abs(sg.tensor([-1.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     @staticmethod
     def absolute(input: TensorLike, *, out: None = None) -> Tensor:
-        """|x|; its derivative at 0 is 0."""
+        """|x|; its derivative at 0 is 0.
+
+        Examples:
+            >>> sg.abs(sg.tensor([-1.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     @staticmethod
     def acos(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse cosine."""
+        """Inverse cosine.
+
+        Examples:
+            >>> sg.acos(sg.tensor([0.0, 1.0]))
+            tensor([1.5708, 0.0000])
+        """
 
     @staticmethod
     def acosh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine.
+
+        Examples:
+            >>> sg.acosh(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
 
     @staticmethod
     def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input + alpha * other, broadcast. Booleans: logical or."""
+        """input + alpha * other, broadcast. Booleans: logical or.
+
+        Examples:
+            >>> sg.add(sg.tensor([1.0, 2.0]), sg.tensor([10.0, 20.0]), alpha=2)
+            tensor([21., 42.])
+        """
 
     @staticmethod
     def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -2578,7 +3232,12 @@ class Functions:
 
     @staticmethod
     def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-        """input + value * tensor1 * tensor2, broadcast."""
+        """input + value * tensor1 * tensor2, broadcast.
+
+        Examples:
+            >>> sg.addcmul(sg.ones(2), sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]), value=0.5)
+            tensor([2.5000, 5.0000])
+        """
 
     @staticmethod
     def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -2609,11 +3268,21 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+        Examples:
+            >>> sg.all(sg.tensor([True, False]))
+            tensor(False)
+        """
 
     @staticmethod
     def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-        """Whether `isclose` holds everywhere, as a Python bool."""
+        """Whether `isclose` holds everywhere, as a Python bool.
+
+        Examples:
+            >>> sg.allclose(sg.tensor([1.0]), sg.tensor([1.0 + 1e-9]))
+            True
+        """
 
     @staticmethod
     def amax(
@@ -2627,7 +3296,12 @@ class Functions:
         out: None = None,
     ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-        Raises ArgumentError for a bad one."""
+        Raises ArgumentError for a bad one.
+
+        Examples:
+            >>> sg.amax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+            tensor([7., 5.])
+        """
 
     @staticmethod
     def amin(
@@ -2641,7 +3315,12 @@ class Functions:
         out: None = None,
     ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
-        Raises ArgumentError for a bad one."""
+        Raises ArgumentError for a bad one.
+
+        Examples:
+            >>> sg.amin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0)
+            tensor([1., 2.])
+        """
 
     @staticmethod
     def aminmax(
@@ -2667,27 +3346,57 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+        Examples:
+            >>> sg.any(sg.tensor([True, False]))
+            tensor(True)
+        """
 
     @staticmethod
     def arccos(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse cosine."""
+        """Inverse cosine.
+
+        Examples:
+            >>> sg.acos(sg.tensor([0.0, 1.0]))
+            tensor([1.5708, 0.0000])
+        """
 
     @staticmethod
     def arccosh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic cosine."""
+        """Inverse hyperbolic cosine.
+
+        Examples:
+            >>> sg.acosh(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
 
     @staticmethod
     def arcsin(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse sine."""
+        """Inverse sine.
+
+        Examples:
+            >>> sg.asin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
 
     @staticmethod
     def arcsinh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine.
+
+        Examples:
+            >>> sg.asinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
 
     @staticmethod
     def arctan(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians.
+
+        Examples:
+            >>> sg.atan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+        """
 
     @staticmethod
     def arctan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -2695,7 +3404,12 @@ class Functions:
 
     @staticmethod
     def arctanh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent.
+
+        Examples:
+            >>> sg.atanh(sg.tensor([0.0, 0.5]))
+            tensor([0.0000, 0.5493])
+        """
 
     @staticmethod
     def argmax(
@@ -2706,7 +3420,12 @@ class Functions:
         dim: int | None = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+        Examples:
+            >>> sg.argmax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+            tensor([1, 0])
+        """
 
     @staticmethod
     def argmin(
@@ -2717,11 +3436,21 @@ class Functions:
         dim: int | None = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None).
+
+        Examples:
+            >>> sg.argmin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+            tensor([0, 1])
+        """
 
     @staticmethod
     def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
-        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
+
+        Examples:
+            >>> sg.argsort(sg.tensor([3, 1, 2]))
+            tensor([1, 2, 0])
+        """
 
     @staticmethod
     def argwhere(input: Any) -> Tensor:
@@ -2741,11 +3470,21 @@ class Functions:
 
     @staticmethod
     def asin(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse sine."""
+        """Inverse sine.
+
+        Examples:
+            >>> sg.asin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
 
     @staticmethod
     def asinh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic sine."""
+        """Inverse hyperbolic sine.
+
+        Examples:
+            >>> sg.asinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
 
     @staticmethod
     def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
@@ -2753,7 +3492,12 @@ class Functions:
 
     @staticmethod
     def atan(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse tangent, in radians."""
+        """Inverse tangent, in radians.
+
+        Examples:
+            >>> sg.atan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+        """
 
     @staticmethod
     def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -2761,7 +3505,12 @@ class Functions:
 
     @staticmethod
     def atanh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Inverse hyperbolic tangent."""
+        """Inverse hyperbolic tangent.
+
+        Examples:
+            >>> sg.atanh(sg.tensor([0.0, 0.5]))
+            tensor([0.0000, 0.5493])
+        """
 
     @overload
     @staticmethod
@@ -2812,7 +3561,12 @@ class Functions:
 
     @staticmethod
     def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+
+        Examples:
+            >>> sg.bincount(sg.tensor([0, 2, 2]))
+            tensor([1, 0, 2])
+        """
 
     @staticmethod
     def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -2865,7 +3619,12 @@ class Functions:
 
     @staticmethod
     def bmm(input: Any, mat2: Any) -> Tensor:
-        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
+
+        Examples:
+            >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
+            (5, 2, 4)
+        """
 
     @staticmethod
     def broadcast_like(x: Array, like: Array) -> Tensor:
@@ -2881,7 +3640,13 @@ class Functions:
 
     @staticmethod
     def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-        """x repeated to `shape` by NumPy's broadcasting, without copying."""
+        """x repeated to `shape` by NumPy's broadcasting, without copying.
+
+        Examples:
+            >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
+            tensor([[1, 2],
+                    [1, 2]])
+        """
 
     @staticmethod
     def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -2893,7 +3658,12 @@ class Functions:
 
     @staticmethod
     def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
-        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
+
+        Examples:
+            >>> sg.cat([sg.zeros(2), sg.ones(1)])
+            tensor([0., 0., 1.])
+        """
 
     @staticmethod
     def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
@@ -2921,11 +3691,21 @@ class Functions:
 
     @staticmethod
     def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+        Examples:
+            >>> sg.chunk(sg.arange(4), 2)
+            (tensor([0, 1]), tensor([2, 3]))
+        """
 
     @staticmethod
     def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-        """PyTorch's name of `clip`."""
+        """PyTorch's name of `clip`.
+
+        Examples:
+            >>> sg.clamp(sg.tensor([-1.0, 0.5, 2.0]), 0, 1)
+            tensor([0.0000, 0.5000, 1.0000])
+        """
 
     @staticmethod
     def clamp_max(input: Any, max: Any) -> Tensor:
@@ -2964,7 +3744,12 @@ class Functions:
 
     @staticmethod
     def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
-        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
+
+        Examples:
+            >>> sg.cat([sg.zeros(2), sg.ones(1)])
+            tensor([0., 0., 1.])
+        """
 
     @staticmethod
     def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
@@ -3004,15 +3789,30 @@ class Functions:
 
     @staticmethod
     def cos(input: TensorLike, *, out: None = None) -> Tensor:
-        """Cosine."""
+        """Cosine.
+
+        Examples:
+            >>> sg.cos(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 0.5403])
+        """
 
     @staticmethod
     def cosh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Hyperbolic cosine."""
+        """Hyperbolic cosine.
+
+        Examples:
+            >>> sg.cosh(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 1.5431])
+        """
 
     @staticmethod
     def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-        """How many elements along `dim` (of all for None) are not 0, int64."""
+        """How many elements along `dim` (of all for None) are not 0, int64.
+
+        Examples:
+            >>> sg.count_nonzero(sg.tensor([0, 3, 4]))
+            tensor(2)
+        """
 
     @staticmethod
     def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
@@ -3020,7 +3820,12 @@ class Functions:
 
     @staticmethod
     def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-        """The cross products along `dim`, the first axis of extent 3 unless given."""
+        """The cross products along `dim`, the first axis of extent 3 unless given.
+
+        Examples:
+            >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]), dim=0)
+            tensor([0., 0., 1.])
+        """
 
     @overload
     @staticmethod
@@ -3044,7 +3849,12 @@ class Functions:
     @overload
     @staticmethod
     def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
-        """Running products along `dim`; integers in int64."""
+        """Running products along `dim`; integers in int64.
+
+        Examples:
+            >>> sg.cumprod(sg.tensor([1, 2, 3]), dim=0)
+            tensor([1, 2, 6])
+        """
 
     @staticmethod
     def cumsum(
@@ -3054,7 +3864,12 @@ class Functions:
         dtype: DTypeLike | None = None,
         dim: int | None = None,
     ) -> Tensor:
-        """Running sums along `axis` (of the flattened array for None)."""
+        """Running sums along `axis` (of the flattened array for None).
+
+        Examples:
+            >>> sg.cumsum(sg.tensor([1, 2, 3]), dim=0)
+            tensor([1, 3, 6])
+        """
 
     @staticmethod
     def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
@@ -3066,7 +3881,12 @@ class Functions:
 
     @staticmethod
     def det(A: Any) -> Tensor:
-        """The determinant of square matrices."""
+        """The determinant of square matrices.
+
+        Examples:
+            >>> sg.linalg.det(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+            tensor(8.)
+        """
 
     @staticmethod
     def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
@@ -3074,7 +3894,13 @@ class Functions:
 
     @staticmethod
     def diag(input: Any, diagonal: int = 0) -> Tensor:
-        """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+        """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+        Examples:
+            >>> sg.diag(sg.tensor([1, 2]))
+            tensor([[1, 0],
+                    [0, 2]])
+        """
 
     @staticmethod
     def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -3114,23 +3940,40 @@ class Functions:
     def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     @staticmethod
     def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     @staticmethod
     def dot(x: TensorLike, y: TensorLike) -> Tensor:
-        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
+
+        Examples:
+            >>> sg.dot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor(11.)
+        """
 
     @staticmethod
     def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
         Raises ArgumentError unless 0 <= p <= 1.
+
+        Examples:
+            >>> sg.dropout(sg.ones(3), 0.5, training=False)
+            tensor([1., 1., 1.])
         """
 
     @staticmethod
@@ -3179,11 +4022,21 @@ class Functions:
 
     @staticmethod
     def equal(input: Any, other: Any) -> bool:
-        """Whether both have the same shape and elements, as a Python bool."""
+        """Whether both have the same shape and elements, as a Python bool.
+
+        Examples:
+            >>> sg.equal(sg.tensor([1, 2]), sg.tensor([1, 2]))
+            True
+        """
 
     @staticmethod
     def erf(input: TensorLike, *, out: None = None) -> Tensor:
-        """The error function."""
+        """The error function.
+
+        Examples:
+            >>> sg.erf(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8427])
+        """
 
     @staticmethod
     def erfc(input: TensorLike, *, out: None = None) -> Tensor:
@@ -3195,11 +4048,21 @@ class Functions:
 
     @staticmethod
     def exp(input: TensorLike, *, out: None = None) -> Tensor:
-        """e**x."""
+        """e**x.
+
+        Examples:
+            >>> sg.exp(sg.tensor([0.0, 1.0]))
+            tensor([1.0000, 2.7183])
+        """
 
     @staticmethod
     def exp2(input: TensorLike, *, out: None = None) -> Tensor:
-        """2**x."""
+        """2**x.
+
+        Examples:
+            >>> sg.exp2(sg.tensor([0.0, 3.0]))
+            tensor([1., 8.])
+        """
 
     @staticmethod
     def expand(x: Array, *shape: ShapeLike) -> Tensor:
@@ -3219,7 +4082,12 @@ class Functions:
 
     @staticmethod
     def expm1(input: TensorLike, *, out: None = None) -> Tensor:
-        """exp(x) - 1, accurate for small x."""
+        """exp(x) - 1, accurate for small x.
+
+        Examples:
+            >>> sg.expm1(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.7183])
+        """
 
     @staticmethod
     def fill(input: Any, value: Any) -> Tensor:
@@ -3227,15 +4095,30 @@ class Functions:
 
     @staticmethod
     def fix(input: Any) -> Tensor:
-        """The integer next to `input` on the side of 0; integers stay what they are."""
+        """The integer next to `input` on the side of 0; integers stay what they are.
+
+        Examples:
+            >>> sg.trunc(sg.tensor([1.5, -1.5]))
+            tensor([ 1., -1.])
+        """
 
     @staticmethod
     def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
+
+        Examples:
+            >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
+            (2, 12)
+        """
 
     @staticmethod
     def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
-        """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+        """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+
+        Examples:
+            >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
+            tensor([3, 2, 1])
+        """
 
     @staticmethod
     def fliplr(input: Any) -> Tensor:
@@ -3267,7 +4150,12 @@ class Functions:
 
     @staticmethod
     def fmod(input: Any, other: Any) -> Tensor:
-        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
+
+        Examples:
+            >>> sg.fmod(sg.tensor([7.0, -7.0]), 3)
+            tensor([ 1., -1.])
+        """
 
     @staticmethod
     def frac(input: Any) -> Tensor:
@@ -3288,7 +4176,12 @@ class Functions:
         layout: Any = None,
         memory_format: Any = None,
     ) -> Tensor:
-        """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+        """`fill_value` in the shape of `input`, and in its dtype unless one is given.
+
+        Examples:
+            >>> sg.full_like(sg.zeros(2), 5)
+            tensor([5., 5.])
+        """
 
     @overload
     @staticmethod
@@ -3299,6 +4192,11 @@ class Functions:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+
+        Examples:
+            >>> sg.gather(sg.tensor([[1, 2], [3, 4]]), 1, sg.tensor([[1], [0]]))
+            tensor([[2],
+                    [3]])
         """
 
     @staticmethod
@@ -3315,7 +4213,13 @@ class Functions:
 
     @staticmethod
     def ger(x: TensorLike, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands."""
+        """x[i] * y[j] for 1-D operands.
+
+        Examples:
+            >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor([[3., 4.],
+                    [6., 8.]])
+        """
 
     @staticmethod
     def getitem(x: Array, key: Index) -> Tensor:
@@ -3508,7 +4412,13 @@ class Functions:
     @overload
     @staticmethod
     def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
-        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
+
+        Examples:
+            >>> sg.index_select(sg.tensor([[1, 2], [3, 4]]), 0, sg.tensor([1, 1]))
+            tensor([[3, 4],
+                    [3, 4]])
+        """
 
     @staticmethod
     def inner(input: Any, other: Any) -> Tensor:
@@ -3516,15 +4426,31 @@ class Functions:
 
     @staticmethod
     def inverse(A: Any) -> Tensor:
-        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
+
+        Examples:
+            >>> sg.linalg.inv(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+            tensor([[0.5000, 0.0000],
+                    [0.0000, 0.2500]])
+        """
 
     @staticmethod
     def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
+
+        Examples:
+            >>> sg.isclose(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.1]))
+            tensor([ True, False])
+        """
 
     @staticmethod
     def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
-        """Where x is neither NaN nor infinite, bool."""
+        """Where x is neither NaN nor infinite, bool.
+
+        Examples:
+            >>> sg.isfinite(sg.tensor([1.0, float("inf")]))
+            tensor([ True, False])
+        """
 
     @staticmethod
     def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
@@ -3532,11 +4458,21 @@ class Functions:
 
     @staticmethod
     def isinf(input: Any) -> Tensor:
-        """Where `input` is infinite."""
+        """Where `input` is infinite.
+
+        Examples:
+            >>> sg.isinf(sg.tensor([1.0, float("-inf")]))
+            tensor([False,  True])
+        """
 
     @staticmethod
     def isnan(input: TensorLike, *, out: None = None) -> Tensor:
-        """Where x is NaN, bool."""
+        """Where x is NaN, bool.
+
+        Examples:
+            >>> sg.isnan(sg.tensor([1.0, float("nan")]))
+            tensor([False,  True])
+        """
 
     @staticmethod
     def isneginf(input: Any) -> Tensor:
@@ -3615,7 +4551,12 @@ class Functions:
     @staticmethod
     def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
-        end."""
+        end.
+
+        Examples:
+            >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
+            tensor([ 0.5000, 15.0000])
+        """
 
     @staticmethod
     def less(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3655,23 +4596,48 @@ class Functions:
 
     @staticmethod
     def log(input: TensorLike, *, out: None = None) -> Tensor:
-        """Natural logarithm."""
+        """Natural logarithm.
+
+        Examples:
+            >>> sg.log(sg.tensor([1.0, 2.0]))
+            tensor([0.0000, 0.6931])
+        """
 
     @staticmethod
     def log10(input: TensorLike, *, out: None = None) -> Tensor:
-        """Logarithm to base 10."""
+        """Logarithm to base 10.
+
+        Examples:
+            >>> sg.log10(sg.tensor([1.0, 100.0]))
+            tensor([0.0000, 2.0000])
+        """
 
     @staticmethod
     def log1p(input: TensorLike, *, out: None = None) -> Tensor:
-        """log(1 + x), accurate for small x."""
+        """log(1 + x), accurate for small x.
+
+        Examples:
+            >>> sg.log1p(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.6931])
+        """
 
     @staticmethod
     def log2(input: TensorLike, *, out: None = None) -> Tensor:
-        """Logarithm to base 2."""
+        """Logarithm to base 2.
+
+        Examples:
+            >>> sg.log2(sg.tensor([1.0, 8.0]))
+            tensor([0., 3.])
+        """
 
     @staticmethod
     def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-        """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+        """log(softmax(x)) over `axis`, accurate where softmax underflows.
+
+        Examples:
+            >>> sg.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
+            tensor([-0.6931, -0.6931])
+        """
 
     @staticmethod
     def logaddexp(input: Any, other: Any) -> Tensor:
@@ -3699,7 +4665,12 @@ class Functions:
 
     @staticmethod
     def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
-        """not x, bool."""
+        """not x, bool.
+
+        Examples:
+            >>> sg.logical_not(sg.tensor([True, False]))
+            tensor([False,  True])
+        """
 
     @staticmethod
     def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3725,7 +4696,12 @@ class Functions:
         out: None = None,
     ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
-        bad one."""
+        bad one.
+
+        Examples:
+            >>> sg.logsumexp(sg.tensor([0.0, 0.0]), dim=0)
+            tensor(0.6931)
+        """
 
     @staticmethod
     def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3745,7 +4721,12 @@ class Functions:
 
     @staticmethod
     def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
-        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
+
+        Examples:
+            >>> sg.masked_fill(sg.tensor([1.0, 2.0]), sg.tensor([True, False]), 0.0)
+            tensor([0., 2.])
+        """
 
     @staticmethod
     def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
@@ -3753,13 +4734,22 @@ class Functions:
 
     @staticmethod
     def masked_select(input: Any, mask: Any) -> Tensor:
-        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+
+        Examples:
+            >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
+            tensor([1.])
+        """
 
     @staticmethod
     def matmul(x: TensorLike, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+
+        Examples:
+            >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
+            (2, 4)
         """
 
     @staticmethod
@@ -3786,11 +4776,22 @@ class Functions:
     @staticmethod
     def max(input: Any, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-        `maximum`. `amax` gives the values alone, over several axes too."""
+        `maximum`. `amax` gives the values alone, over several axes too.
+
+        Examples:
+            >>> values, indices = sg.max(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+            >>> values
+            tensor([3., 3.])
+        """
 
     @staticmethod
     def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-        """The larger of each pair; NaN if either is. A tie shares its gradient."""
+        """The larger of each pair; NaN if either is. A tie shares its gradient.
+
+        Examples:
+            >>> sg.maximum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+            tensor([3., 5.])
+        """
 
     @staticmethod
     def mean(
@@ -3804,7 +4805,12 @@ class Functions:
         out: None = None,
     ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-        for a bad one."""
+        for a bad one.
+
+        Examples:
+            >>> sg.mean(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+            tensor([1.5000, 3.5000])
+        """
 
     @overload
     @staticmethod
@@ -3831,6 +4837,10 @@ class Functions:
     def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
         """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
         which exchanges the first two axes.
+
+        Examples:
+            >>> [m.tolist() for m in sg.meshgrid(sg.arange(2), sg.arange(2), indexing="ij")]
+            [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
         """
 
     @overload
@@ -3849,15 +4859,31 @@ class Functions:
     @staticmethod
     def min(input: Any, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
-        `minimum`. `amin` gives the values alone, over several axes too."""
+        `minimum`. `amin` gives the values alone, over several axes too.
+
+        Examples:
+            >>> values, indices = sg.min(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)
+            >>> values
+            tensor([3., 3.])
+        """
 
     @staticmethod
     def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-        """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+        """The smaller of each pair; NaN if either is. A tie shares its gradient.
+
+        Examples:
+            >>> sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0]))
+            tensor([1., 2.])
+        """
 
     @staticmethod
     def mm(input: Any, mat2: Any) -> Tensor:
-        """The product of two matrices. Raises ShapeError."""
+        """The product of two matrices. Raises ShapeError.
+
+        Examples:
+            >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+            tensor([[11.]])
+        """
 
     @staticmethod
     def mode(
@@ -3872,11 +4898,21 @@ class Functions:
 
     @staticmethod
     def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
-        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+        """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+        Examples:
+            >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+            (3, 4, 2)
+        """
 
     @staticmethod
     def movedim(input: Any, source: Any, destination: Any) -> Tensor:
-        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+        """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+        Examples:
+            >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+            (3, 4, 2)
+        """
 
     @staticmethod
     def msort(input: Any) -> Tensor:
@@ -3902,7 +4938,12 @@ class Functions:
 
     @staticmethod
     def mv(input: Any, vec: Any) -> Tensor:
-        """The product of a matrix and a vector. Raises ShapeError."""
+        """The product of a matrix and a vector. Raises ShapeError.
+
+        Examples:
+            >>> sg.mv(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 1.0]))
+            tensor([3., 7.])
+        """
 
     @staticmethod
     def mvlgamma(input: Any, p: int) -> Tensor:
@@ -3983,7 +5024,12 @@ class Functions:
     @overload
     @staticmethod
     def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+        Examples:
+            >>> sg.narrow(sg.arange(5), 0, 1, 3)
+            tensor([1, 2, 3])
+        """
 
     @overload
     @staticmethod
@@ -3991,7 +5037,12 @@ class Functions:
     @overload
     @staticmethod
     def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+        Examples:
+            >>> sg.narrow(sg.arange(5), 0, 1, 3)
+            tensor([1, 2, 3])
+        """
 
     @staticmethod
     def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3999,11 +5050,21 @@ class Functions:
 
     @staticmethod
     def neg(input: TensorLike, *, out: None = None) -> Tensor:
-        """-x."""
+        """-x.
+
+        Examples:
+            >>> sg.neg(sg.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
 
     @staticmethod
     def negative(input: TensorLike, *, out: None = None) -> Tensor:
-        """-x."""
+        """-x.
+
+        Examples:
+            >>> sg.neg(sg.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
 
     @staticmethod
     def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -4015,7 +5076,13 @@ class Functions:
     @overload
     @staticmethod
     def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+
+        Examples:
+            >>> sg.nonzero(sg.tensor([0, 3, 4]))
+            tensor([[1],
+                    [2]])
+        """
 
     @staticmethod
     def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
@@ -4032,8 +5099,12 @@ class Functions:
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
-        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
-        matrix."""
+        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
+
+        Examples:
+            >>> sg.norm(sg.tensor([3.0, 4.0]))
+            tensor(5.)
+        """
 
     @staticmethod
     def normal(
@@ -4074,7 +5145,12 @@ class Functions:
         layout: Any = None,
         memory_format: Any = None,
     ) -> Tensor:
-        """Ones of the shape of `input`, and of its dtype unless one is given."""
+        """Ones of the shape of `input`, and of its dtype unless one is given.
+
+        Examples:
+            >>> sg.ones_like(sg.zeros(2))
+            tensor([1., 1.])
+        """
 
     @staticmethod
     def orgqr(A: Any, tau: Any) -> Tensor:
@@ -4086,7 +5162,13 @@ class Functions:
 
     @staticmethod
     def outer(x: TensorLike, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands."""
+        """x[i] * y[j] for 1-D operands.
+
+        Examples:
+            >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+            tensor([[3., 4.],
+                    [6., 8.]])
+        """
 
     @staticmethod
     def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
@@ -4097,7 +5179,12 @@ class Functions:
 
     @staticmethod
     def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-        """x with its axes in the order `axes` (reversed when none are given)."""
+        """x with its axes in the order `axes` (reversed when none are given).
+
+        Examples:
+            >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
+            (4, 2, 3)
+        """
 
     @staticmethod
     def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
@@ -4128,6 +5215,10 @@ class Functions:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
+
+        Examples:
+            >>> sg.pow(sg.tensor([2.0, 3.0]), 2)
+            tensor([4., 9.])
         """
 
     @staticmethod
@@ -4140,7 +5231,12 @@ class Functions:
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
-        """The product along `dim`, of all elements for None; integers in int64."""
+        """The product along `dim`, of all elements for None; integers in int64.
+
+        Examples:
+            >>> sg.prod(sg.tensor([2.0, 3.0, 4.0]))
+            tensor(24.)
+        """
 
     @staticmethod
     def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
@@ -4221,11 +5317,21 @@ class Functions:
 
     @staticmethod
     def reciprocal(x: TensorLike) -> Tensor:
-        """1 / x."""
+        """1 / x.
+
+        Examples:
+            >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
+            tensor([0.5000, 0.2500])
+        """
 
     @staticmethod
     def relu(input: TensorLike, *, out: None = None) -> Tensor:
-        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
+
+        Examples:
+            >>> sg.relu(sg.tensor([-1.0, 2.0]))
+            tensor([0., 2.])
+        """
 
     @staticmethod
     def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -4255,11 +5361,21 @@ class Functions:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
         Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+
+        Examples:
+            >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
+            tensor([1, 1, 2, 2])
         """
 
     @staticmethod
     def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+
+        Examples:
+            >>> sg.reshape(sg.arange(6), (2, -1))
+            tensor([[0, 1, 2],
+                    [3, 4, 5]])
+        """
 
     @staticmethod
     def reshape_as(input: Any, other: Any) -> Tensor:
@@ -4275,7 +5391,12 @@ class Functions:
 
     @staticmethod
     def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+
+        Examples:
+            >>> sg.roll(sg.tensor([1, 2, 3]), 1)
+            tensor([3, 1, 2])
+        """
 
     @staticmethod
     def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
@@ -4283,7 +5404,12 @@ class Functions:
 
     @staticmethod
     def round(input: Any, *, decimals: int = 0) -> Tensor:
-        """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+        """The nearest number with so many decimals, halves to even. Integers stay what they are.
+
+        Examples:
+            >>> sg.round(sg.tensor([0.5, 1.5, -2.6]))
+            tensor([ 0.,  2., -3.])
+        """
 
     @staticmethod
     def row_stack(*tensors: Any) -> Tensor:
@@ -4291,7 +5417,12 @@ class Functions:
 
     @staticmethod
     def rsqrt(x: TensorLike) -> Tensor:
-        """1 / sqrt(x)."""
+        """1 / sqrt(x).
+
+        Examples:
+            >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
+            tensor([0.5000, 0.2500])
+        """
 
     @staticmethod
     def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -4357,7 +5488,12 @@ class Functions:
     @overload
     @staticmethod
     def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
-        """`input` with `src` added at positions along `dim`."""
+        """`input` with `src` added at positions along `dim`.
+
+        Examples:
+            >>> sg.scatter_add(sg.zeros(3), 0, sg.tensor([0, 2, 2]), sg.tensor([1.0, 2.0, 3.0]))
+            tensor([1., 0., 5.])
+        """
 
     @overload
     @staticmethod
@@ -4382,6 +5518,10 @@ class Functions:
     ) -> Tensor:
         """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
         (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
+
+        Examples:
+            >>> sg.searchsorted(sg.tensor([1, 3, 5]), sg.tensor([2, 5]))
+            tensor([1, 2])
         """
 
     @overload
@@ -4410,11 +5550,21 @@ class Functions:
 
     @staticmethod
     def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
-        """1 / (1 + exp(-x))."""
+        """1 / (1 + exp(-x)).
+
+        Examples:
+            >>> sg.sigmoid(sg.tensor([0.0, 2.0]))
+            tensor([0.5000, 0.8808])
+        """
 
     @staticmethod
     def sign(input: Any, *, out: None = None) -> Tensor:
-        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+        """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
+
+        Examples:
+            >>> sg.sign(sg.tensor([-2.0, 0.0, 3.0]))
+            tensor([-1.,  0.,  1.])
+        """
 
     @staticmethod
     def signbit(input: Any) -> Tensor:
@@ -4422,7 +5572,12 @@ class Functions:
 
     @staticmethod
     def sin(input: TensorLike, *, out: None = None) -> Tensor:
-        """Sine."""
+        """Sine.
+
+        Examples:
+            >>> sg.sin(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8415])
+        """
 
     @staticmethod
     def sinc(input: Any) -> Tensor:
@@ -4430,7 +5585,12 @@ class Functions:
 
     @staticmethod
     def sinh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Hyperbolic sine."""
+        """Hyperbolic sine.
+
+        Examples:
+            >>> sg.sinh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.1752])
+        """
 
     @staticmethod
     def slice_copy(
@@ -4463,7 +5623,12 @@ class Functions:
 
     @staticmethod
     def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-        """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+        """exp(x) / sum(exp(x)) over `axis`, without overflow.
+
+        Examples:
+            >>> sg.softmax(sg.tensor([0.0, 0.0]), dim=0)
+            tensor([0.5000, 0.5000])
+        """
 
     @staticmethod
     def softplus(x: TensorLike) -> Tensor:
@@ -4478,13 +5643,22 @@ class Functions:
         stable: bool = False,
         axis: int = -1,
     ) -> return_types.Pair:
-        """The named tuple (values, indices) of `input` sorted along `dim`."""
+        """The named tuple (values, indices) of `input` sorted along `dim`.
+
+        Examples:
+            >>> sg.sort(sg.tensor([3, 1, 2])).values
+            tensor([1, 2, 3])
+        """
 
     @staticmethod
     def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     @staticmethod
@@ -4492,6 +5666,10 @@ class Functions:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     @staticmethod
@@ -4504,15 +5682,30 @@ class Functions:
 
     @staticmethod
     def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
-        """Square root."""
+        """Square root.
+
+        Examples:
+            >>> sg.sqrt(sg.tensor([4.0, 9.0]))
+            tensor([2., 3.])
+        """
 
     @staticmethod
     def square(input: TensorLike, *, out: None = None) -> Tensor:
-        """x * x; booleans count as integers."""
+        """x * x; booleans count as integers.
+
+        Examples:
+            >>> sg.square(sg.tensor([2.0, -3.0]))
+            tensor([4., 9.])
+        """
 
     @staticmethod
     def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
-        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
+
+        Examples:
+            >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
+            (2, 3)
+        """
 
     @staticmethod
     def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
@@ -4520,7 +5713,13 @@ class Functions:
 
     @staticmethod
     def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
-        """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+        """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
+
+        Examples:
+            >>> sg.stack([sg.tensor([1, 2]), sg.tensor([3, 4])], dim=1)
+            tensor([[1, 3],
+                    [2, 4]])
+        """
 
     @staticmethod
     def std(
@@ -4533,7 +5732,12 @@ class Functions:
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
-        """The square root of `var`; its derivative where it is 0 is 0."""
+        """The square root of `var`; its derivative where it is 0 is 0.
+
+        Examples:
+            >>> sg.std(sg.tensor([1.0, 3.0]))
+            tensor(1.4142)
+        """
 
     @staticmethod
     def std_mean(
@@ -4571,15 +5775,31 @@ class Functions:
 
     @staticmethod
     def stop_gradient(x: TensorLike) -> Tensor:
-        """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+        """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch).
+
+        Examples:
+            >>> w = sg.tensor(3.0, requires_grad=True)
+            >>> sg.grad(w * sg.stop_gradient(w), w)
+            (tensor(3.),)
+        """
 
     @staticmethod
     def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+        """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+        Examples:
+            >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+            tensor([0., 1.])
+        """
 
     @staticmethod
     def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+        """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+        Examples:
+            >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+            tensor([0., 1.])
+        """
 
     @staticmethod
     def sum(
@@ -4593,7 +5813,12 @@ class Functions:
         out: None = None,
     ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
-        for a bad one."""
+        for a bad one.
+
+        Examples:
+            >>> sg.sum(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+            tensor([4., 6.])
+        """
 
     @staticmethod
     def sum_to_size(input: Any, *size: Any) -> Tensor:
@@ -4646,15 +5871,31 @@ class Functions:
 
     @staticmethod
     def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
+
+        Examples:
+            >>> sg.take_along_dim(sg.tensor([[3, 1], [2, 4]]), sg.tensor([[1], [0]]), dim=1)
+            tensor([[1],
+                    [2]])
+        """
 
     @staticmethod
     def tan(input: TensorLike, *, out: None = None) -> Tensor:
-        """Tangent."""
+        """Tangent.
+
+        Examples:
+            >>> sg.tan(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5574])
+        """
 
     @staticmethod
     def tanh(input: TensorLike, *, out: None = None) -> Tensor:
-        """Hyperbolic tangent."""
+        """Hyperbolic tangent.
+
+        Examples:
+            >>> sg.tanh(sg.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7616])
+        """
 
     @staticmethod
     def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
@@ -4671,7 +5912,12 @@ class Functions:
     @overload
     @staticmethod
     def tile(*, input: Any, axis: Any) -> Tensor:
-        """`repeat`, with 1 for the counts that are missing in front."""
+        """`repeat`, with 1 for the counts that are missing in front.
+
+        Examples:
+            >>> sg.tile(sg.tensor([1, 2]), (2,))
+            tensor([1, 2, 1, 2])
+        """
 
     @staticmethod
     def topk(
@@ -4686,15 +5932,29 @@ class Functions:
         """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
         Raises ArgumentError for a k out of range.
+
+        Examples:
+            >>> sg.topk(sg.tensor([3, 1, 2]), 2).indices
+            tensor([0, 2])
         """
 
     @staticmethod
     def trace(input: Any) -> Tensor:
-        """The sum of the diagonal of a matrix."""
+        """The sum of the diagonal of a matrix.
+
+        Examples:
+            >>> sg.trace(sg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+            tensor(5.)
+        """
 
     @staticmethod
     def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
-        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
+
+        Examples:
+            >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
+            (3, 2)
+        """
 
     @staticmethod
     def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
@@ -4754,19 +6014,38 @@ class Functions:
     def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
+
+        Examples:
+            >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+            tensor([ 3., -4.])
         """
 
     @staticmethod
     def trunc(input: Any) -> Tensor:
-        """The integer next to `input` on the side of 0; integers stay what they are."""
+        """The integer next to `input` on the side of 0; integers stay what they are.
+
+        Examples:
+            >>> sg.trunc(sg.tensor([1.5, -1.5]))
+            tensor([ 1., -1.])
+        """
 
     @staticmethod
     def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-        """The slices along `dim`, without that axis."""
+        """The slices along `dim`, without that axis.
+
+        Examples:
+            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+            (tensor([1, 2]), tensor([3, 4]))
+        """
 
     @staticmethod
     def unbind_copy(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-        """The slices along `dim`, without that axis."""
+        """The slices along `dim`, without that axis.
+
+        Examples:
+            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+            (tensor([1, 2]), tensor([3, 4]))
+        """
 
     @overload
     @staticmethod
@@ -4806,7 +6085,12 @@ class Functions:
         *,
         axis: int | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
-        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
+
+        Examples:
+            >>> sg.unique(sg.tensor([3, 1, 3]))
+            tensor([1, 3])
+        """
 
     @overload
     @staticmethod
@@ -4836,13 +6120,22 @@ class Functions:
 
     @staticmethod
     def unsafe_chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+        Examples:
+            >>> sg.chunk(sg.arange(4), 2)
+            (tensor([0, 1]), tensor([2, 3]))
+        """
 
     @staticmethod
     def unsafe_split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
+
+        Examples:
+            >>> sg.split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     @staticmethod
@@ -4855,7 +6148,12 @@ class Functions:
     @overload
     @staticmethod
     def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
-        """PyTorch's name of `expand_dims`."""
+        """PyTorch's name of `expand_dims`.
+
+        Examples:
+            >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
+            (1, 2, 3)
+        """
 
     @staticmethod
     def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
@@ -4879,6 +6177,10 @@ class Functions:
         """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
 
         `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+
+        Examples:
+            >>> sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0])), sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0]), correction=0)
+            (tensor(1.6667), tensor(1.2500))
         """
 
     @staticmethod
@@ -4946,6 +6248,10 @@ class Functions:
         """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
 
         Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+
+        Examples:
+            >>> sg.where(sg.tensor([True, False]), sg.tensor([1.0, 2.0]), 0.0)
+            tensor([1., 0.])
         """
 
     @overload
@@ -5026,4 +6332,9 @@ class Functions:
         layout: Any = None,
         memory_format: Any = None,
     ) -> Tensor:
-        """Zeros of the shape of `input`, and of its dtype unless one is given."""
+        """Zeros of the shape of `input`, and of its dtype unless one is given.
+
+        Examples:
+            >>> sg.zeros_like(sg.ones(2))
+            tensor([0., 0.])
+        """

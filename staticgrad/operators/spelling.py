@@ -30,6 +30,12 @@ INPLACE: list[str] = []
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def with_example(doc: str, example: str) -> str:
+    """A docstring with an example: "call -> the result as it is printed"."""
+    call, _, result = example.partition(" -> ")
+    return f"{doc}\n\nExamples:\n    >>> {call}\n    {result}"
+
+
 def meant(
     function: str, words: tuple[str, ...], synonyms: dict[str, str], args: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:

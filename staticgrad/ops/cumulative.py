@@ -82,7 +82,12 @@ cumsum_op = define(
 @numpy_twin(np.cumsum)
 @spelled
 def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
-    """Running sums along `axis` (of the flattened array for None)."""
+    """Running sums along `axis` (of the flattened array for None).
+
+    Examples:
+        >>> sg.cumsum(sg.tensor([1, 2, 3]), dim=0)
+        tensor([1, 3, 6])
+    """
     if dtype is not None:
         x = F.astype(x, dtype)
     if axis_of_scalar(x, axis):
@@ -229,7 +234,12 @@ cumprod_op: OpDef = define(
 
 @torch_function(np.cumprod, inplace=True)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running products along `dim`; integers in int64."""
+    """Running products along `dim`; integers in int64.
+
+    Examples:
+        >>> sg.cumprod(sg.tensor([1, 2, 3]), dim=0)
+        tensor([1, 2, 6])
+    """
     x, axis, scalar = with_axis(input if dtype is None else F.astype(input, dtype), dim)
     result: Tensor = without_axis(apply(cumprod_op, x, axis=axis), scalar)
     return result
@@ -259,7 +269,12 @@ prod_op = define(
 
 @torch_function(np.prod)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product along `dim`, of all elements for None; integers in int64."""
+    """The product along `dim`, of all elements for None; integers in int64.
+
+    Examples:
+        >>> sg.prod(sg.tensor([2.0, 3.0, 4.0]))
+        tensor(24.)
+    """
     x = input if dtype is None else F.astype(input, dtype)
     n = ndim_of(x)
     if dtype is not None and dtype_of(x) == bool_:

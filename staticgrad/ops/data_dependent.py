@@ -57,7 +57,13 @@ def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 
 @torch_function()
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+
+    Examples:
+        >>> sg.nonzero(sg.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+    """
     (x,) = known("nonzero", input)
     if as_tuple:
         return tuple(made(i) for i in np.nonzero(x if x.ndim else x.reshape(1)))
@@ -100,7 +106,12 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
 
 @torch_function()
 def masked_select(input: Any, mask: Any) -> Tensor:
-    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+
+    Examples:
+        >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
+        tensor([1.])
+    """
     (m,) = known("masked_select", mask)
     if m.dtype != bool_:
         raise DTypeError(f"masked_select: expected BoolTensor or ByteTensor for mask, got {m.dtype}")
@@ -129,7 +140,12 @@ def unique(
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+    """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
+
+    Examples:
+        >>> sg.unique(sg.tensor([3, 1, 3]))
+        tensor([1, 3])
+    """
     (x,) = known("unique", input)
     values, inverse, counts = np.unique(
         x.reshape(-1) if dim is None else x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
@@ -176,7 +192,12 @@ def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_co
 
 @torch_function()
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+
+    Examples:
+        >>> sg.bincount(sg.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+    """
     (x,) = known("bincount", input)
     if x.dtype.kind not in "iu" or x.ndim != 1:
         raise DTypeError(f"bincount only supports 1-d non-negative integral inputs, got {x.dtype} {shape_text(x.shape)}")

@@ -60,7 +60,13 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 @torch_function(np.diag)
 def diag(input: Any, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+    Examples:
+        >>> sg.diag(sg.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+    """
     n = ndim_of(input)
     if n == 1:
         return diag_embed(input, diagonal)

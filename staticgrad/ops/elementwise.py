@@ -33,7 +33,12 @@ def _weighted(name: str, x: Any, other: Any, alpha: Any) -> Any:
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-    """input + alpha * other, broadcast. Booleans: logical or."""
+    """input + alpha * other, broadcast. Booleans: logical or.
+
+    Examples:
+        >>> sg.add(sg.tensor([1.0, 2.0]), sg.tensor([10.0, 20.0]), alpha=2)
+        tensor([21., 42.])
+    """
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("add", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
     result: Tensor = _apply_add(input, other, out=out)
@@ -41,7 +46,12 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-    """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+    """input - alpha * other, broadcast. Raises DTypeError for booleans.
+
+    Examples:
+        >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
+        tensor([0., 1.])
+    """
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("sub", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
     result: Tensor = _apply_sub(input, other, out=out)
@@ -50,7 +60,12 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
     """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
-    integers to an integer. Raises ArgumentError for another one."""
+    integers to an integer. Raises ArgumentError for another one.
+
+    Examples:
+        >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+        tensor([ 3., -4.])
+    """
     if rounding_mode is None:
         result: Tensor = _apply_div(input, other, out=out)
         return result
@@ -80,7 +95,12 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 @torch_function(inplace=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2, broadcast."""
+    """input + value * tensor1 * tensor2, broadcast.
+
+    Examples:
+        >>> sg.addcmul(sg.ones(2), sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]), value=0.5)
+        tensor([2.5000, 5.0000])
+    """
     result: Tensor = input + _times(tensor1 * tensor2, value)
     return result
 
@@ -100,7 +120,12 @@ def _times(x: Any, value: Any) -> Any:
 
 @torch_function(inplace=True)
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
-    """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end."""
+    """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end.
+
+    Examples:
+        >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
+        tensor([ 0.5000, 15.0000])
+    """
     difference = end - input
     if is_scalar(weight):
         near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
@@ -160,7 +185,12 @@ def rad2deg(input: Any) -> Tensor:
 
 @torch_function(np.trunc, inplace=True, names=("fix",))
 def trunc(input: Any) -> Tensor:
-    """The integer next to `input` on the side of 0; integers stay what they are."""
+    """The integer next to `input` on the side of 0; integers stay what they are.
+
+    Examples:
+        >>> sg.trunc(sg.tensor([1.5, -1.5]))
+        tensor([ 1., -1.])
+    """
     if dtype_of(input).kind in "biu":
         return F.clone(input)
     return F.where(input < 0, F.ceil(input), F.floor(input))
@@ -180,13 +210,23 @@ _sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
 
 @torch_function(np.sign, inplace=True)
 def sign(input: Any, *, out: None = None) -> Tensor:
-    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are."""
+    """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
+
+    Examples:
+        >>> sg.sign(sg.tensor([-2.0, 0.0, 3.0]))
+        tensor([-1.,  0.,  1.])
+    """
     return F.clone(input) if dtype_of(input) == bool_ else _sign(input, out=out)
 
 
 @spelled
 def round_(input: Any, *, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+    """The nearest number with so many decimals, halves to even. Integers stay what they are.
+
+    Examples:
+        >>> sg.round(sg.tensor([0.5, 1.5, -2.6]))
+        tensor([ 0.,  2., -3.])
+    """
     decimals = integer("round", "decimals", decimals)
     if decimals == 0:
         return _round(input)
@@ -284,7 +324,12 @@ def sinc(input: Any) -> Tensor:
 
 @torch_function(np.isinf)
 def isinf(input: Any) -> Tensor:
-    """Where `input` is infinite."""
+    """Where `input` is infinite.
+
+    Examples:
+        >>> sg.isinf(sg.tensor([1.0, float("-inf")]))
+        tensor([False,  True])
+    """
     if dtype_of(input).kind not in INEXACT:
         return F.zeros_like(input, dtype=bool_)
     return F.eq(F.abs(input), math.inf)
@@ -310,7 +355,12 @@ def isneginf(input: Any) -> Tensor:
 
 @torch_function(np.isclose)
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+    """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
+
+    Examples:
+        >>> sg.isclose(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.1]))
+        tensor([ True, False])
+    """
     for word, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise ArgumentError(f"{word} must be greater than or equal to zero, but got {value}")
@@ -327,13 +377,23 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 @torch_function()
 def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds everywhere, as a Python bool."""
+    """Whether `isclose` holds everywhere, as a Python bool.
+
+    Examples:
+        >>> sg.allclose(sg.tensor([1.0]), sg.tensor([1.0 + 1e-9]))
+        True
+    """
     return bool(F.all(isclose(input, other, rtol, atol, equal_nan)))
 
 
 @torch_function()
 def equal(input: Any, other: Any) -> bool:
-    """Whether both have the same shape and elements, as a Python bool."""
+    """Whether both have the same shape and elements, as a Python bool.
+
+    Examples:
+        >>> sg.equal(sg.tensor([1, 2]), sg.tensor([1, 2]))
+        True
+    """
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 

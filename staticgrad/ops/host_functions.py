@@ -22,7 +22,12 @@ from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroa
 
 @torch_function(np.fmod, inplace=True)
 def fmod(input: Any, other: Any) -> Tensor:
-    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
+
+    Examples:
+        >>> sg.fmod(sg.tensor([7.0, -7.0]), 3)
+        tensor([ 1., -1.])
+    """
     if category(promoted(input, other)) < 2:
         F.remainder(1, other)  # raises for a zero
         size = F.remainder(F.abs(input), F.abs(other))
@@ -79,9 +84,11 @@ def _acosh(op: Any, x: Any) -> Any:
 
 
 elementwise_op("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), scalar=_asinh, cost=40, error=(1.85, 1.8),
-               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.", complex=HOLOMORPHIC)  # fmt: skip
+               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.",
+               example="sg.asinh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8814])", complex=HOLOMORPHIC)  # fmt: skip
 elementwise_op("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), scalar=_acosh, cost=40, error=(1.89, 1.87),
                names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.",
+               example="sg.acosh(sg.tensor([1.0, 2.0])) -> tensor([0.0000, 1.3170])",
                complex=OverComplex("holomorphic", vjp=lambda g, node, out, x: g * F.rsqrt(x - 1) * F.rsqrt(x + 1)))  # fmt: skip
 
 
@@ -95,7 +102,8 @@ def _atanh(op: Any, x: Any) -> Any:
 
 
 elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40, error=(1.92, 1.88),
-               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.", complex=HOLOMORPHIC)  # fmt: skip
+               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.",
+               example="sg.atanh(sg.tensor([0.0, 0.5])) -> tensor([0.0000, 0.5493])", complex=HOLOMORPHIC)  # fmt: skip
 host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
 host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),

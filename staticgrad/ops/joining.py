@@ -169,6 +169,12 @@ def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
 @numpy_twin(np.stack)
 @spelled
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
-    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+    """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
+
+    Examples:
+        >>> sg.stack([sg.tensor([1, 2]), sg.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     xs = _several("stack", xs)
     return concatenate([F.expand_dims(x, axis) for x in xs], axis)

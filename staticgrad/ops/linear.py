@@ -82,6 +82,10 @@ def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+
+    Examples:
+        >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
+        (2, 4)
     """
     a, b = ndim_of(x), ndim_of(y)
     if a >= 2 and b >= 2:
@@ -101,7 +105,12 @@ def matmul(x: TensorLike, y: TensorLike) -> Tensor:
 @tensor_method()
 @numpy_twin(np.dot)
 def dot(x: TensorLike, y: TensorLike) -> Tensor:
-    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
+
+    Examples:
+        >>> sg.dot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+        tensor(11.)
+    """
     if ndim_of(x) > 2 or ndim_of(y) > 2:
         raise ShapeError("dot: operands have at most two axes", "use matmul for batches")
     return matmul(x, y)
@@ -110,7 +119,13 @@ def dot(x: TensorLike, y: TensorLike) -> Tensor:
 @tensor_method()
 @numpy_twin(np.outer)
 def outer(x: TensorLike, y: TensorLike) -> Tensor:
-    """x[i] * y[j] for 1-D operands."""
+    """x[i] * y[j] for 1-D operands.
+
+    Examples:
+        >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+        tensor([[3., 4.],
+                [6., 8.]])
+    """
     if ndim_of(x) != 1 or ndim_of(y) != 1:
         raise ShapeError("outer: operands have one axis")
     return F.expand_dims(x, 1) * F.expand_dims(y, 0)

@@ -65,7 +65,12 @@ def without_axis(value: Any, scalar: bool) -> Any:
 
 @torch_function(np.argsort)
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+    """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
+
+    Examples:
+        >>> sg.argsort(sg.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+    """
     x, axis, scalar = with_axis(input, dim)
     result: Tensor = without_axis(apply(argsort_op, x, axis=axis, descending=bool(descending)), scalar)
     return result
@@ -73,7 +78,12 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
 
 @torch_function()
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> return_types.Pair:
-    """The named tuple (values, indices) of `input` sorted along `dim`."""
+    """The named tuple (values, indices) of `input` sorted along `dim`.
+
+    Examples:
+        >>> sg.sort(sg.tensor([3, 1, 2])).values
+        tensor([1, 2, 3])
+    """
     x, axis, scalar = with_axis(input, dim)
     order = apply(argsort_op, x, axis=axis, descending=bool(descending))
     return return_types.sort(without_axis(along(x, order, axis), scalar), without_axis(order, scalar))
@@ -95,6 +105,10 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
     Raises ArgumentError for a k out of range.
+
+    Examples:
+        >>> sg.topk(sg.tensor([3, 1, 2]), 2).indices
+        tensor([0, 2])
     """
     x, axis, scalar = with_axis(input, dim)
     k, extent = integer("topk", "k", k), x.shape[axis]
@@ -246,7 +260,8 @@ def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
     respelled(function, name)
     function.__doc__ = (
         f"The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors "
-        f"`{elementwise}`. `{whole}` gives the values alone, over several axes too."
+        f"`{elementwise}`. `{whole}` gives the values alone, over several axes too.\n\nExamples:\n"
+        f"    >>> values, indices = sg.{name}(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)\n    >>> values\n    tensor([3., 3.])"
     )
     enter_as(name, spelled(function))
 
@@ -379,7 +394,12 @@ def searchsorted(
     sorter: Any = None,
 ) -> Tensor:  # fmt: skip
     """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
-    (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError."""
+    (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
+
+    Examples:
+        >>> sg.searchsorted(sg.tensor([1, 3, 5]), sg.tensor([2, 5]))
+        tensor([1, 2])
+    """
     if side is not None:
         if side not in ("left", "right") or (side == "left" and right):
             raise ArgumentError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")

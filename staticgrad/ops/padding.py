@@ -23,6 +23,10 @@ def pad(input: TensorLike, pad: Sequence[int], mode: str = "constant", value: fl
     pad: (before, after) of the last axis, then of the one before it, and so on. mode: "constant" puts `value` there (0 when
     left out; a negative number of elements is cut off), "reflect" the elements beside the border, mirrored at it,
     "replicate" the one at the border, "circular" those of the other end. Raises ArgumentError, ShapeError.
+
+    Examples:
+        >>> F.pad(sg.tensor([1, 2]), (1, 0))
+        tensor([0, 1, 2])
     """
     if not isinstance(pad, Iterable):
         raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")

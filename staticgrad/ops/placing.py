@@ -46,7 +46,13 @@ def _fitted(x: Any, index: Any, axis: int) -> Any:
 @torch_function()
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of `input`,
-    and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError."""
+    and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+
+    Examples:
+        >>> sg.gather(sg.tensor([[1, 2], [3, 4]]), 1, sg.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+    """
     x, scalar = _rows(input)
     places, flat = _rows(as_index(index))
     axis = normalize_axis(dim, ndim_of(x))
@@ -61,7 +67,13 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Te
 
 @torch_function()
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Tensor:
-    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
+
+    Examples:
+        >>> sg.take_along_dim(sg.tensor([[3, 1], [2, 4]]), sg.tensor([[1], [0]]), dim=1)
+        tensor([[1],
+                [2]])
+    """
     if dim is None:
         return F.take_along_axis(F.reshape(input, (-1,)), F.reshape(indices, (-1,)), 0)
     return F.take_along_axis(input, indices, dim)
@@ -69,7 +81,13 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Tensor:
 
 @torch_function()
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
-    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
+
+    Examples:
+        >>> sg.index_select(sg.tensor([[1, 2], [3, 4]]), 0, sg.tensor([1, 1]))
+        tensor([[3, 4],
+                [3, 4]])
+    """
     x, scalar = _rows(input)
     places, _ = _rows(as_index(index))
     if ndim_of(places) != 1:
@@ -211,7 +229,12 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | 
 
 @torch_function(inplace=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """`input` with `src` added at positions along `dim`."""
+    """`input` with `src` added at positions along `dim`.
+
+    Examples:
+        >>> sg.scatter_add(sg.zeros(3), 0, sg.tensor([0, 2, 2]), sg.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.])
+    """
     result: Tensor = _scattered("scatter_add", input, dim, index, src, "sum")
     return result
 

@@ -146,9 +146,12 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
 
 
 neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
+                     example="sg.neg(sg.tensor([1.0, -2.0])) -> tensor([-1.,  2.])",
                      linear=(-1,), names=("neg", "negative"))  # fmt: skip
 absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
-                          doc="|x|; its derivative at 0 is 0.", names=("abs", "absolute"), complex=OverComplex(
+                          doc="|x|; its derivative at 0 is 0.",
+                          example="sg.abs(sg.tensor([-1.0, 2.0])) -> tensor([1., 2.])", names=("abs", "absolute"),
+                          complex=OverComplex(
     "linear",
     infer=lambda x: x.with_dtype(part_dtype(x.dtype)),
     vjp=lambda g, node, out, x: g * F.sgn(x),
@@ -157,33 +160,113 @@ absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), 
 sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
                       doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", names=())  # fmt: skip
 sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.",
+                      example="sg.sqrt(sg.tensor([4.0, 9.0])) -> tensor([2., 3.])",
                       complex=HOLOMORPHIC)  # fmt: skip
 square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=counted,
                         doc="x * x; booleans count as integers.",
+                        example="sg.square(sg.tensor([2.0, -3.0])) -> tensor([4., 9.])",
                         backward="PowBackward0", complex=HOLOMORPHIC)  # fmt: skip
 elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL, complex=HOLOMORPHIC)
-exp = elementary("exp", np.exp, lambda g, node, out, x: g * out, error=(1.01, 0.98), doc="e**x.")
-log = elementary("log", np.log, lambda g, node, out, x: g / x, error=(0.85, 0.85), doc="Natural logarithm.")
+exp = elementary(
+    "exp",
+    np.exp,
+    lambda g, node, out, x: g * out,
+    error=(1.01, 0.98),
+    doc="e**x.",
+    example="sg.exp(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 2.7183])",
+)
+log = elementary(
+    "log",
+    np.log,
+    lambda g, node, out, x: g / x,
+    error=(0.85, 0.85),
+    doc="Natural logarithm.",
+    example="sg.log(sg.tensor([1.0, 2.0])) -> tensor([0.0000, 0.6931])",
+)
 log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
-                   error=(1.48, 1.42), doc="log(1 + x), accurate for small x.", names=("log1p", "special.log1p"))  # fmt: skip
+                   error=(1.48, 1.42), doc="log(1 + x), accurate for small x.",
+                   example="sg.log1p(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.6931])",
+                   names=("log1p", "special.log1p"))  # fmt: skip
 expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
-                   error=(1.4, 1.45), doc="exp(x) - 1, accurate for small x.", names=("expm1", "special.expm1"))  # fmt: skip
-sin = elementary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), error=(0.57, 0.85), doc="Sine.")
-cos = elementary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), error=(0.57, 0.85), doc="Cosine.")
+                   error=(1.4, 1.45), doc="exp(x) - 1, accurate for small x.",
+                   example="sg.expm1(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.7183])",
+                   names=("expm1", "special.expm1"))  # fmt: skip
+sin = elementary(
+    "sin",
+    np.sin,
+    lambda g, node, out, x: g * F.cos(x),
+    error=(0.57, 0.85),
+    doc="Sine.",
+    example="sg.sin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8415])",
+)
+cos = elementary(
+    "cos",
+    np.cos,
+    lambda g, node, out, x: -g * F.sin(x),
+    error=(0.57, 0.85),
+    doc="Cosine.",
+    example="sg.cos(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 0.5403])",
+)
 exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
-                  error=(1.03, 1.04), doc="2**x.", names=("exp2", "special.exp2"))  # fmt: skip
-log2 = elementary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), error=(1.72, 1.72), doc="Logarithm to base 2.")
+                  error=(1.03, 1.04), doc="2**x.",
+                  example="sg.exp2(sg.tensor([0.0, 3.0])) -> tensor([1., 8.])", names=("exp2", "special.exp2"))  # fmt: skip
+log2 = elementary(
+    "log2",
+    np.log2,
+    lambda g, node, out, x: g / (x * LN2),
+    error=(1.72, 1.72),
+    doc="Logarithm to base 2.",
+    example="sg.log2(sg.tensor([1.0, 8.0])) -> tensor([0., 3.])",
+)
 atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
-                  error=(1.41, 1.4), doc="Inverse tangent, in radians.", names=("atan", "arctan"))  # fmt: skip
-elementary("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), error=(0.57, 1.4), doc="Tangent.")
+                  error=(1.41, 1.4), doc="Inverse tangent, in radians.",
+                  example="sg.atan(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7854])", names=("atan", "arctan"))  # fmt: skip
+elementary(
+    "tan",
+    np.tan,
+    lambda g, node, out, x: g * (1 + out * out),
+    error=(0.57, 1.4),
+    doc="Tangent.",
+    example="sg.tan(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.5574])",
+)
 elementary("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x),
-           error=(0.64, 0.65), doc="Inverse sine.", names=("asin", "arcsin"))  # fmt: skip
+           error=(0.64, 0.65), doc="Inverse sine.",
+           example="sg.asin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.5708])", names=("asin", "arcsin"))  # fmt: skip
 elementary("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x),
-           error=(0.63, 0.64), doc="Inverse cosine.", names=("acos", "arccos"))  # fmt: skip
-elementary("log10", np.log10, lambda g, node, out, x: g / (x * LN10), error=(0.95, 0.92), doc="Logarithm to base 10.")
-sinh = elementary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), error=(1.54, 1.74), doc="Hyperbolic sine.")
-cosh = elementary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), error=(1.28, 1.3), doc="Hyperbolic cosine.")
-tanh = elementary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), error=(1.93, 1.5), doc="Hyperbolic tangent.")
+           error=(0.63, 0.64), doc="Inverse cosine.",
+           example="sg.acos(sg.tensor([0.0, 1.0])) -> tensor([1.5708, 0.0000])", names=("acos", "arccos"))  # fmt: skip
+elementary(
+    "log10",
+    np.log10,
+    lambda g, node, out, x: g / (x * LN10),
+    error=(0.95, 0.92),
+    doc="Logarithm to base 10.",
+    example="sg.log10(sg.tensor([1.0, 100.0])) -> tensor([0.0000, 2.0000])",
+)
+sinh = elementary(
+    "sinh",
+    np.sinh,
+    lambda g, node, out, x: g * F.cosh(x),
+    error=(1.54, 1.74),
+    doc="Hyperbolic sine.",
+    example="sg.sinh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.1752])",
+)
+cosh = elementary(
+    "cosh",
+    np.cosh,
+    lambda g, node, out, x: g * F.sinh(x),
+    error=(1.28, 1.3),
+    doc="Hyperbolic cosine.",
+    example="sg.cosh(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 1.5431])",
+)
+tanh = elementary(
+    "tanh",
+    np.tanh,
+    lambda g, node, out, x: g * (1 - out * out),
+    error=(1.93, 1.5),
+    doc="Hyperbolic tangent.",
+    example="sg.tanh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7616])",
+)
 
 
 ZERO = {dtype: np.zeros((), dtype) for dtype in DTYPES}
@@ -205,13 +288,18 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 
 sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"),
+                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).",
+                     example="sg.sigmoid(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])",
+                     names=("sigmoid", "special.expit"),
                      complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
 relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
-                      doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
+                      doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
+                      example="sg.relu(sg.tensor([-1.0, 2.0])) -> tensor([0., 2.])")  # fmt: skip
 erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
-                 error=(1.06, 1.03), doc="The error function.", names=("erf", "special.erf"), complex=None)  # fmt: skip
+                 error=(1.06, 1.03), doc="The error function.",
+                 example="sg.erf(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8427])", names=("erf", "special.erf"),
+                 complex=None)  # fmt: skip
 
 
 def _rounding(name: str, numpy: Callable[..., Any], doc: str, names: tuple[str, ...]) -> OpDef:
@@ -302,9 +390,11 @@ def _share(less: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 maximum = elementwise_op("maximum", np.maximum, _share("lt"), promote=arithmetic, inplace=False,
-                         doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+                         doc="The larger of each pair; NaN if either is. A tie shares its gradient.",
+                         example="sg.maximum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0])) -> tensor([3., 5.])")  # fmt: skip
 minimum = elementwise_op("minimum", np.minimum, _share("gt"), promote=arithmetic, inplace=False,
-                         doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+                         doc="The smaller of each pair; NaN if either is. A tie shares its gradient.",
+                         example="sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0])) -> tensor([1., 2.])")  # fmt: skip
 
 for _names, _ufunc, _sign in (
     (("eq",), np.equal, "=="), (("ne", "not_equal"), np.not_equal, "!="), (("lt", "less"), np.less, "<"),
@@ -325,10 +415,26 @@ for _bitwise, _operator in (
     numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
 numpy_twin(np.invert)(operator.invert)
 
-logical_not = elementwise_op("logical_not", np.logical_not, promote=boolean, doc="not x, bool.")
-isnan = elementwise_op("isnan", np.isnan, infer=compared, inplace=False, doc="Where x is NaN, bool.", complex=LINEAR)
+logical_not = elementwise_op(
+    "logical_not",
+    np.logical_not,
+    promote=boolean,
+    doc="not x, bool.",
+    example="sg.logical_not(sg.tensor([True, False])) -> tensor([False,  True])",
+)
+isnan = elementwise_op(
+    "isnan",
+    np.isnan,
+    infer=compared,
+    inplace=False,
+    doc="Where x is NaN, bool.",
+    example='sg.isnan(sg.tensor([1.0, float("nan")])) -> tensor([False,  True])',
+    complex=LINEAR,
+)
 isfinite = elementwise_op("isfinite", np.isfinite, infer=compared, inplace=False,
-                          doc="Where x is neither NaN nor infinite, bool.", complex=LINEAR)  # fmt: skip
+                          doc="Where x is neither NaN nor infinite, bool.",
+                          example='sg.isfinite(sg.tensor([1.0, float("inf")])) -> tensor([ True, False])',
+                          complex=LINEAR)  # fmt: skip
 
 
 def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
@@ -441,6 +547,10 @@ def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
+
+    Examples:
+        >>> sg.pow(sg.tensor([2.0, 3.0]), 2)
+        tensor([4., 9.])
     """
     if is_scalar(exponent) and not is_scalar(x):
         keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(x))  # 2.0 makes a float of an integer
@@ -494,7 +604,13 @@ def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
 
 @public
 def stop_gradient(x: TensorLike) -> Tensor:
-    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch).
+
+    Examples:
+        >>> w = sg.tensor(3.0, requires_grad=True)
+        >>> sg.grad(w * sg.stop_gradient(w), w)
+        (tensor(3.),)
+    """
     if isinstance(x, (Symbol, frontends.tensor_class)):
         return apply(stop_gradient_op, x)
     return x  # type: ignore[return-value]  # an array or number, which has no gradient
@@ -503,11 +619,21 @@ def stop_gradient(x: TensorLike) -> Tensor:
 @tensor_method(inplace=True)
 @numpy_twin(np.reciprocal)
 def reciprocal(x: TensorLike) -> Tensor:
-    """1 / x."""
+    """1 / x.
+
+    Examples:
+        >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
+        tensor([0.5000, 0.2500])
+    """
     return F.div(1, x)
 
 
 @tensor_method(inplace=True)
 def rsqrt(x: TensorLike) -> Tensor:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Examples:
+        >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
+        tensor([0.5000, 0.2500])
+    """
     return F.div(1, F.sqrt(x))

@@ -19,7 +19,12 @@ from .slicing import cut
 
 @torch_function(np.moveaxis, names=("moveaxis",))
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
-    """`input` with the axes `source` at the places `destination`; the others keep their order."""
+    """`input` with the axes `source` at the places `destination`; the others keep their order.
+
+    Examples:
+        >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+        (3, 4, 2)
+    """
     n = ndim_of(input)
     old = [normalize_axis(a, n) for a in (source if isinstance(source, (tuple, list)) else (source,))]
     new = [normalize_axis(a, n) for a in (destination if isinstance(destination, (tuple, list)) else (destination,))]
@@ -90,7 +95,12 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 @torch_function()
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+
+    Examples:
+        >>> sg.roll(sg.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
+    """
     if dims is None or dims == ():
         return F.reshape(roll(F.reshape(input, (-1,)), shifts, 0), input.shape)
     steps = list(shifts) if isinstance(shifts, (tuple, list)) else [shifts]

@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Reduction, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, with_example
 from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, part_dtype, promote, type_of
 from . import attributes as at
 from .batching import same_for_all
@@ -265,8 +265,8 @@ def kept(name: str, keepdims: Any, keepdim: Any) -> bool:
     return bool(keepdims or keepdim)
 
 
-def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> None:
-    """Make the op a public function in `F`, which these functions of NumPy reach too."""
+def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", example: str = "") -> None:
+    """Make the op a public function in `F`, which these functions of NumPy reach too. example: "call -> result"."""
     name = name or op.name
 
     def function(
@@ -288,15 +288,28 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> 
         return apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc + " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
+    doc += " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
+    function.__doc__ = with_example(doc, example) if example else doc
     enter_as(name, function)
     numpy_twin(*twins)(function)
 
 
-reducer(sum_op, "The sum; integers and booleans in int64.", np.sum)
-reducer(mean_op, "The mean, floating; NaN over no elements.", np.mean)
-reducer(max_op, "The largest element (NaN if any is); ties share the gradient.", np.max, name="amax")
-reducer(min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin")
+reducer(
+    sum_op, "The sum; integers and booleans in int64.", np.sum,
+    example="sg.sum(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0) -> tensor([4., 6.])",
+)  # fmt: skip
+reducer(
+    mean_op, "The mean, floating; NaN over no elements.", np.mean,
+    example="sg.mean(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1) -> tensor([1.5000, 3.5000])",
+)  # fmt: skip
+reducer(
+    max_op, "The largest element (NaN if any is); ties share the gradient.", np.max, name="amax",
+    example="sg.amax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0) -> tensor([7., 5.])",
+)  # fmt: skip
+reducer(
+    min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin",
+    example="sg.amin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0) -> tensor([1., 2.])",
+)  # fmt: skip
 
 
 def axis_of_scalar(x: Any, axis: Any) -> bool:
@@ -304,7 +317,7 @@ def axis_of_scalar(x: Any, axis: Any) -> bool:
     return ndim_of(x) == 0 and axis.__class__ is int and axis in (0, -1)
 
 
-def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
+def _arg_function(op: OpDef, twin: Callable[..., Any], example: str) -> None:
     def function(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
         if axis is None or axis_of_scalar(x, axis):
             kept_shape = (1,) * ndim_of(x) if keepdims else ()
@@ -312,14 +325,15 @@ def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
+    doc = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
+    function.__doc__ = with_example(doc, example)
     function = spelled(function)
     enter_as(op.name, function)
     numpy_twin(twin)(function)
 
 
-_arg_function(argmax_op, np.argmax)
-_arg_function(argmin_op, np.argmin)
+_arg_function(argmax_op, np.argmax, "sg.argmax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1) -> tensor([1, 0])")
+_arg_function(argmin_op, np.argmin, "sg.argmin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1) -> tensor([0, 1])")
 
 
 def axes_of(dim: Any) -> Any:
@@ -330,7 +344,12 @@ def axes_of(dim: Any) -> Any:
 @numpy_twin(np.all)
 @spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+    Examples:
+        >>> sg.all(sg.tensor([True, False]))
+        tensor(False)
+    """
     return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
@@ -338,7 +357,12 @@ def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @numpy_twin(np.any)
 @spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+
+    Examples:
+        >>> sg.any(sg.tensor([True, False]))
+        tensor(True)
+    """
     return apply(any_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 

@@ -36,7 +36,12 @@ def repeat(input: Any, *repeats: Any) -> Tensor:
 
 @torch_function(np.tile)
 def tile(input: Any, *dims: Any) -> Tensor:
-    """`repeat`, with 1 for the counts that are missing in front."""
+    """`repeat`, with 1 for the counts that are missing in front.
+
+    Examples:
+        >>> sg.tile(sg.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+    """
     counts = as_shape(dims[0] if len(dims) == 1 else dims)
     return repeat(input, (1,) * (ndim_of(input) - len(counts)) + counts)
 
@@ -46,6 +51,10 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
     Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+
+    Examples:
+        >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
     """
     if repeats is None:
         (counts,) = _counts(input)
@@ -78,7 +87,12 @@ def _numpy_repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 @torch_function(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
-    which exchanges the first two axes."""
+    which exchanges the first two axes.
+
+    Examples:
+        >>> [m.tolist() for m in sg.meshgrid(sg.arange(2), sg.arange(2), indexing="ij")]
+        [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
     given = [F.reshape(operand(x), (-1,)) for x in several("meshgrid", tensors)]
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')

@@ -10,7 +10,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, OverComplex, Pointwise, Range, define
-from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin
+from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, with_example
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
 Rule = Callable[..., Any]
@@ -117,7 +117,7 @@ def elementwise_op(
     infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
     twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
-    batch: Callable[..., Any] | None = None, complex: OverComplex | None = None,
+    batch: Callable[..., Any] | None = None, complex: OverComplex | None = None, example: str = "",
 ) -> OpDef:  # fmt: skip
     """The record of an elementwise op, and everything public that follows from it.
 
@@ -127,8 +127,10 @@ def elementwise_op(
     ("special.erf": in `staticgrad.special` alone), by default the op's. method, inplace: it is a method of tensors, also with
     "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
-    complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`.
+    complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`. example: "call ->
+    result", for the docstring.
     """
+    doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp
     emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
     op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch, complex=complex))

@@ -66,6 +66,10 @@ def where(condition: TensorLike, input: TensorLike | None = None, other: TensorL
     """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
 
     Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+
+    Examples:
+        >>> sg.where(sg.tensor([True, False]), sg.tensor([1.0, 2.0]), 0.0)
+        tensor([1., 0.])
     """
     if input is None and other is None:
         return F.nonzero(condition, as_tuple=True)
@@ -115,14 +119,24 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
 @tensor_method(inplace=True)
 @spelled
 def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """PyTorch's name of `clip`."""
+    """PyTorch's name of `clip`.
+
+    Examples:
+        >>> sg.clamp(sg.tensor([-1.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
     return clip(x, min, max)
 
 
 @tensor_method(inplace=True)
 @spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
-    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
+
+    Examples:
+        >>> sg.masked_fill(sg.tensor([1.0, 2.0]), sg.tensor([True, False]), 0.0)
+        tensor([0., 2.])
+    """
     shape = getattr(value, "shape", ())
     if shape:
         text = f"masked_fill only supports a 0-dimensional value tensor, but got {shape_text(shape)}"

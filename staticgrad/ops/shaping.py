@@ -240,7 +240,12 @@ def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, opti
 def zeros_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless one is given."""
+    """Zeros of the shape of `input`, and of its dtype unless one is given.
+
+    Examples:
+        >>> sg.zeros_like(sg.ones(2))
+        tensor([0., 0.])
+    """
     result: Tensor = _filled("zeros_like", input, 0, dtype, requires_grad, options)
     return result
 
@@ -251,7 +256,12 @@ def zeros_like(
 def ones_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless one is given."""
+    """Ones of the shape of `input`, and of its dtype unless one is given.
+
+    Examples:
+        >>> sg.ones_like(sg.zeros(2))
+        tensor([1., 1.])
+    """
     result: Tensor = _filled("ones_like", input, 1, dtype, requires_grad, options)
     return result
 
@@ -275,7 +285,12 @@ def full_like(
     requires_grad: bool = False,
     **options: Unpack[LikePlacement],
 ) -> Tensor:
-    """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+    """`fill_value` in the shape of `input`, and in its dtype unless one is given.
+
+    Examples:
+        >>> sg.full_like(sg.zeros(2), 5)
+        tensor([5., 5.])
+    """
     result: Tensor = _filled("full_like", input, fill_value, dtype, requires_grad, options)
     return result
 
@@ -283,7 +298,13 @@ def full_like(
 @tensor_method()
 @numpy_twin(np.reshape)
 def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+
+    Examples:
+        >>> sg.reshape(sg.arange(6), (2, -1))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
     if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
         shape = shape[0]  # type: ignore[assignment]
     try:
@@ -302,7 +323,12 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
 @numpy_twin(np.ravel)
 @spelled
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
+
+    Examples:
+        >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
+        (2, 12)
+    """
     ndim = max(ndim_of(x), 1)  # a 0-d tensor becomes one with an axis
     start, end = normalize_axis(start_dim, ndim), normalize_axis(end_dim, ndim)
     if start == 0 and end == ndim - 1:
@@ -329,7 +355,12 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
 @tensor_method()
 @spelled
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
-    """PyTorch's name of `expand_dims`."""
+    """PyTorch's name of `expand_dims`.
+
+    Examples:
+        >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
+        (1, 2, 3)
+    """
     return expand_dims(x, axis)
 
 
@@ -344,7 +375,12 @@ def drop_axes(x: TensorLike, axis: Axis = None) -> Tensor:
 @tensor_method()
 @spelled
 def squeeze(x: Any, axis: Axis = None) -> Tensor:
-    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
+
+    Examples:
+        >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
+        (2, 3)
+    """
     if axis is None:
         if None in x.shape:
             raise ShapeError(f"squeeze: name the axes, extents of {shape_text(x.shape)} are unknown", "x.squeeze(axis)")
@@ -355,7 +391,12 @@ def squeeze(x: Any, axis: Axis = None) -> Tensor:
 @tensor_method()
 @numpy_twin(np.transpose)
 def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """x with its axes in the order `axes` (reversed when none are given)."""
+    """x with its axes in the order `axes` (reversed when none are given).
+
+    Examples:
+        >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
     n = ndim_of(x)
     if not order:
@@ -382,7 +423,12 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
 
 @tensor_method()
 def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
+
+    Examples:
+        >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
+        (3, 2)
+    """
     if len(axes) == 2:
         return swapaxes(x, *axes)  # type: ignore[arg-type]  # two ints
     return permute(x, *axes)
@@ -391,7 +437,13 @@ def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
 @tensor_method()
 @numpy_twin(np.broadcast_to)
 def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x repeated to `shape` by NumPy's broadcasting, without copying."""
+    """x repeated to `shape` by NumPy's broadcasting, without copying.
+
+    Examples:
+        >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     if hasattr(x, "shape") and x.shape == extents:
         return x  # type: ignore[return-value]  # an array of that shape comes back itself
@@ -416,7 +468,12 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
 
 @torch_function()
 def flip(input: Any, dims: Any = (), *more: int) -> Tensor:
-    """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+    """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+
+    Examples:
+        >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
+        tensor([3, 2, 1])
+    """
     axes = normalize_axes((dims, *more) if isinstance(dims, (int, np.integer)) else dims, ndim_of(input))
     if not axes:
         return F.clone(input)

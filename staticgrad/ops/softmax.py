@@ -126,14 +126,22 @@ log_softmax_op = define(
 
 # public functions ------------------------------------------------------------------------------------------------
 
-reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
+reducer(
+    logsumexp_op, "log(sum(exp(x))) without overflow.",
+    example="sg.logsumexp(sg.tensor([0.0, 0.0]), dim=0) -> tensor(0.6931)",
+)  # fmt: skip
 enter_as("special.logsumexp", F.logsumexp)
 
 
 @tensor_method(names=("special.softmax",))
 @spelled
 def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    """exp(x) / sum(exp(x)) over `axis`, without overflow.
+
+    Examples:
+        >>> sg.softmax(sg.tensor([0.0, 0.0]), dim=0)
+        tensor([0.5000, 0.5000])
+    """
     x = x if dtype is None else F.astype(x, dtype)
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
@@ -141,6 +149,11 @@ def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> T
 @tensor_method(names=("special.log_softmax",))
 @spelled
 def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    """log(softmax(x)) over `axis`, accurate where softmax underflows.
+
+    Examples:
+        >>> sg.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
     x = x if dtype is None else F.astype(x, dtype)
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))

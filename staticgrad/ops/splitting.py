@@ -20,6 +20,10 @@ def split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
+
+    Examples:
+        >>> sg.split(sg.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     axis = normalize_axis(dim, ndim_of(tensor))
     whole = extent("split", tensor, axis)
@@ -54,7 +58,12 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, .
 
 @torch_function(names=("unsafe_chunk",))
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+    """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+
+    Examples:
+        >>> sg.chunk(sg.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3]))
+    """
     axis = normalize_axis(dim, ndim_of(input))
     chunks = integer("chunk", "chunks", chunks)
     if chunks < 1:
@@ -121,7 +130,12 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
 
 @torch_function(names=("unbind_copy",))
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
-    """The slices along `dim`, without that axis."""
+    """The slices along `dim`, without that axis.
+
+    Examples:
+        >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+    """
     axis = normalize_axis(dim, ndim_of(input))
     return tuple(select(input, axis, i) for i in range(extent("unbind", input, axis)))
 
@@ -142,7 +156,12 @@ def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | No
 
 @torch_function(names=("narrow_copy",))
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
-    """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+    """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
+
+    Examples:
+        >>> sg.narrow(sg.arange(5), 0, 1, 3)
+        tensor([1, 2, 3])
+    """
     axis = normalize_axis(dim, ndim_of(input))
     start, length, whole = integer("narrow", "start", start), integer("narrow", "length", length), input.shape[axis]
     if whole is not None:

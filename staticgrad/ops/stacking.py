@@ -14,7 +14,12 @@ from .operands import dtype_of, extent, operand, several
 
 @torch_function(method=False, names=("concat",))
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+    """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
+
+    Examples:
+        >>> sg.cat([sg.zeros(2), sg.ones(1)])
+        tensor([0., 0., 1.])
+    """
     given: list[Any] = [t if isinstance(t, Operators) else as_array(t) for t in tensors]
     most = max((len(t.shape) for t in given), default=0)
     wanted = [t for t in given if tuple(t.shape) != (0,) or most <= 1]

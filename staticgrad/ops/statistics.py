@@ -50,6 +50,10 @@ def var(
     """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
 
     `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+
+    Examples:
+        >>> sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0])), sg.var(sg.tensor([1.0, 2.0, 3.0, 4.0]), correction=0)
+        (tensor(1.6667), tensor(1.2500))
     """
     dim, correction = _corrected("var", dim, unbiased, correction)
     return variance(input, dim, keepdim, correction)
@@ -59,7 +63,12 @@ def var(
 def std(
     input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
-    """The square root of `var`; its derivative where it is 0 is 0."""
+    """The square root of `var`; its derivative where it is 0 is 0.
+
+    Examples:
+        >>> sg.std(sg.tensor([1.0, 3.0]))
+        tensor(1.4142)
+    """
     dim, correction = _corrected("std", dim, unbiased, correction)
     return root(variance(input, dim, keepdim, correction))
 
@@ -107,7 +116,12 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 @torch_function(np.count_nonzero)
 def count_nonzero(input: Any, dim: Any = None) -> Tensor:
-    """How many elements along `dim` (of all for None) are not 0, int64."""
+    """How many elements along `dim` (of all for None) are not 0, int64.
+
+    Examples:
+        >>> sg.count_nonzero(sg.tensor([0, 3, 4]))
+        tensor(2)
+    """
     return F.sum(F.ne(input, 0) if dtype_of(input) != bool_ else input, dim)
 
 

@@ -118,6 +118,14 @@ class AdamW(Adam):
 
     Raises ArgumentError as Adam does. Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR
     2019, algorithm 2, with PyTorch's scaling by lr.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.AdamW([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0.8990])
     """
 
     @hyperparameters(decoupled_weight_decay=True)
@@ -143,6 +151,14 @@ class NAdam(_Moments):
 
     p - lr ((1 - mu_t) / (1 - M_t) g + mu_{t+1} / (1 - M_t mu_{t+1}) m) / (sqrt(v / c2) + eps), M_t = mu_1 ... mu_t.
     Raises ArgumentError as Adam does. Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.NAdam([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.item() < 1
+        True
     """
 
     scalar_slots = frozenset({"mu_product"})
@@ -205,6 +221,14 @@ class RAdam(_Moments):
     p - lr r (m / c1) sqrt(c2) / (sqrt(v) + eps) with
     r^2 = (rho - 4) (rho - 2) rho_inf / ((rho_inf - 4) (rho_inf - 2) rho). Raises ArgumentError as Adam does.
     Source: Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020, algorithm 2.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.RAdam([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.item() < 1
+        True
     """
 
     @hyperparameters()

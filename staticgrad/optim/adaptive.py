@@ -15,6 +15,14 @@ class Adagrad(Optimizer):
     """s = s + g^2;  p - lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps), where s starts as initial_accumulator_value.
 
     Raises ArgumentError for negative numbers. Source: Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.Adagrad([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0.9000])
     """
 
     @hyperparameters()
@@ -62,6 +70,14 @@ class Adadelta(Optimizer):
     """v = rho v + (1 - rho) g^2;  d = sqrt(u + eps) / sqrt(v + eps) g;  u = rho u + (1 - rho) d^2;  p - lr d.
 
     Raises ArgumentError for negative numbers and rho above 1. Source: Zeiler, "ADADELTA", 2012, algorithm 1.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.Adadelta([w])
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.item() < 1
+        True
     """
 
     @hyperparameters()
@@ -109,6 +125,14 @@ class RMSprop(Optimizer):
 
     centered: v less the square of the running mean of g. Raises ArgumentError for negative numbers.
     Source: Hinton, lecture 6 of "Neural networks for machine learning", 2012; centered: Graves, 2013.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.RMSprop([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.item() < 1
+        True
     """
 
     @hyperparameters()

@@ -40,6 +40,18 @@ class LBFGS(Optimizer):
     lr, "strong_wolfe" searches. Eager only: how many evaluations a step takes depends on values. Raises ArgumentError for
     several parameter groups, TraceError in a compiled function, GraphError for graphs.
     Source: Nocedal and Wright, "Numerical optimization", 2006, algorithms 7.4, 7.5 and 3.5; constants as in minFunc.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.LBFGS([w])
+        >>> def closure():
+        ...     opt.zero_grad()
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> _ = opt.step(closure)
+        >>> abs(w.item()) < 0.1
+        True
     """
 
     def __init__(

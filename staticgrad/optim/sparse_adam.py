@@ -30,6 +30,15 @@ class SparseAdam(Optimizer):
     `embedding_bag` and indexing along axis 0, sums of such, times numbers. In eager code, `.grad` has to be what backward()
     left. Raises GradientError for other gradients, before anything is changed, and ArgumentError for numbers that are not
     positive and betas outside [0, 1). Source: PyTorch's SparseAdam.
+
+    Examples:
+        >>> table = sg.ones(4, 2, requires_grad=True)
+        >>> opt = optim.SparseAdam([table], lr=0.1)
+        >>> F.embedding(sg.tensor([1]), table).sum().backward()
+        >>> opt.step()
+        >>> table.detach()[:2]
+        tensor([[1.0000, 1.0000],
+                [0.9000, 0.9000]])
     """
 
     @hyperparameters()

@@ -114,7 +114,13 @@ def using(graph: ir.Graph) -> Iterator[None]:
 
 
 def get_default_graph() -> Graph:
-    """The graph of the innermost `as_default` of this thread, else the one that all threads share."""
+    """The graph of the innermost `as_default` of this thread, else the one that all threads share.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [])
+        >>> x.graph is sg.get_default_graph()
+        True
+    """
     graph = dispatch.default_graph()
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} was not made by sg.Graph(): nothing can be added to it")

@@ -166,7 +166,15 @@ def assign(ref: AnyTensor, value: TensorLike, name: str | None = None) -> Symbol
 
 
 def assign_add(ref: AnyTensor, delta: TensorLike, name: str | None = None) -> Symbol:
-    """Add to a variable; the result is its new value. Several of these in one run add up. Raises as `assign` does."""
+    """Add to a variable; the result is its new value. Several of these in one run add up. Raises as `assign` does.
+
+    Examples:
+        >>> v = sg.Variable(1.0)
+        >>> with sg.Session() as sess:
+        ...     sess.run(v.initializer)
+        ...     sess.run(sg.assign_add(v, 2.0))
+        np.float32(3.0)
+    """
     return updated(ref, "add", (delta,), name=name)
 
 
@@ -242,12 +250,26 @@ def global_variables() -> list[Variable]:
 
 
 def trainable_variables() -> list[Variable]:
-    """Those variables of the default graph that optimizers update."""
+    """Those variables of the default graph that optimizers update.
+
+    Examples:
+        >>> v = sg.Variable(1.0, name="v")
+        >>> [v.name for v in sg.trainable_variables()]
+        ['v']
+    """
     return [v for v in get_default_graph().variables if v.trainable]
 
 
 def global_variables_initializer() -> Operation:
-    """Initializes all variables that the default graph has now."""
+    """Initializes all variables that the default graph has now.
+
+    Examples:
+        >>> v = sg.Variable(1.0)
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.global_variables_initializer())
+        ...     sess.run(v)
+        np.float32(1.0)
+    """
     return variables_initializer(global_variables())
 
 

@@ -106,17 +106,20 @@ def draw(
     figure = _figure(graph, groups)
     if path is None or suffix is None:
         return figure
+    with replacing(path) as file:
+        file.write(_picture(figure, suffix[1:]))
+    return None
+
+
+def _picture(figure: Figure, format: str) -> bytes:
+    """The bytes of a file. The same graph gives the same file; text in SVG stays text."""
     import matplotlib
 
-    area = figure.get_figwidth() * figure.get_figheight()
-    dpi = min(DPI, math.sqrt(PIXELS / area))
+    dpi = min(DPI, math.sqrt(PIXELS / (figure.get_figwidth() * figure.get_figheight())))
     picture = io.BytesIO()
-    # the same graph gives the same file; text stays text
     with matplotlib.rc_context({"svg.hashsalt": "staticgrad", "svg.fonttype": "none"}):
-        figure.savefig(picture, format=suffix[1:], dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
-    with replacing(path) as file:
-        file.write(picture.getvalue())
-    return None
+        figure.savefig(picture, format=format, dpi=dpi, metadata={"Date": None} if format == "svg" else None)
+    return picture.getvalue()
 
 
 def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[Group]:
@@ -167,6 +170,7 @@ def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:
     _check_inches(right + MARGIN, low + HEAD + MARGIN)
     figure = Figure(figsize=(right + MARGIN, low + HEAD + MARGIN))
     FigureCanvasAgg(figure)
+    vars(figure)["_repr_svg_"] = lambda: _picture(figure, "svg").decode()  # notebooks ask for it
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(-MARGIN, right), ylim=(low, -HEAD - MARGIN))
     axes.set_axis_off()
     results = set(outputs_of(graph).values())

@@ -26,7 +26,9 @@ from staticgrad.ir import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```(?P<kind>text|console)\n(?P<output>.*?)```\n)?", re.DOTALL)
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```(?P<kind>text|console)\n(?P<output>.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
 PICTURE = re.compile(r"!\[[^\]]*\]\(images/(?P<name>[^)]+)\)")
 PAGES = {page.stem: page for page in sorted(DOCS.glob("*.md")) if BLOCK.search(page.read_text(encoding="utf-8"))}
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))

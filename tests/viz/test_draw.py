@@ -93,6 +93,7 @@ def test_the_same_graph_gives_the_same_file(tmp_path):
     for name in ("a.svg", "b.svg"):
         sg.draw(graph, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert sg.draw(graph)._repr_svg_() == (tmp_path / "a.svg").read_text(encoding="utf-8")  # in a notebook
 
 
 @pytest.mark.parametrize("path", ["g.gif", "g", "png"])

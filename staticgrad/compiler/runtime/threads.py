@@ -21,14 +21,23 @@ _count: int | None = None
 
 
 def get_num_threads() -> int:
-    """Threads that a plan may use: the CPUs this process may run on, unless set."""
+    """Threads that a plan may use: the CPUs this process may run on, unless set.
+
+    Examples:
+        >>> sg.get_num_threads() >= 1
+        True
+    """
     if _count is not None:
         return _count
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads for plans made from now on; 1 is the serial driver. Raises ArgumentError below 1."""
+    """Set the number of threads for plans made from now on; 1 is the serial driver. Raises ArgumentError below 1.
+
+    Examples:
+        >>> sg.set_num_threads(sg.get_num_threads())
+    """
     global _count
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ArgumentError(f"the number of threads is an integer >= 1, got {n!r}")

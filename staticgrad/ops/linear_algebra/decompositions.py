@@ -145,7 +145,12 @@ def eigvals(A: Any) -> Any:
 
 @linalg(twin=np.linalg.eigvalsh)
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of symmetric matrices, ascending."""
+    """The eigenvalues of symmetric matrices, ascending.
+
+    Examples:
+        >>> sg.linalg.eigvalsh(sg.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor([2., 3.])
+    """
     return eigh(A, UPLO).eigenvalues
 
 
@@ -204,7 +209,12 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.
 
 @linalg()
 def svdvals(A: Any, *, driver: str | None = None) -> Any:
-    """The singular values, descending."""
+    """The singular values, descending.
+
+    Examples:
+        >>> sg.linalg.svdvals(sg.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor([4., 3.])
+    """
     return svd_packed(A, full=False)[1]
 
 
@@ -240,7 +250,13 @@ qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_r
 
 @linalg(name="qr", twin=np.linalg.qr)
 def _linalg_qr(A: Any, mode: str = "reduced") -> Any:
-    """The named tuple (Q, R) with A = Q R: Q orthonormal, R upper triangular. mode: "reduced", "complete", or "r"."""
+    """The named tuple (Q, R) with A = Q R: Q orthonormal, R upper triangular. mode: "reduced", "complete", or "r".
+
+    Examples:
+        >>> q, r = sg.linalg.qr(sg.tensor([[3.0, 1.0], [4.0, 1.0]]))
+        >>> sg.allclose(q @ r, sg.tensor([[3.0, 1.0], [4.0, 1.0]]), atol=1e-5)
+        True
+    """
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"

@@ -81,7 +81,12 @@ signdet_op = host_record(
 
 @linalg(public=True, twin=np.linalg.det)
 def det(A: Any) -> Tensor:
-    """The determinant of square matrices."""
+    """The determinant of square matrices.
+
+    Examples:
+        >>> sg.linalg.det(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor(8.)
+    """
     check_square("det", A)
     return apply(det_op, A)
 

@@ -69,7 +69,12 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 
 @linalg(name="norm")
 def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """`vector_norm` along one axis, or of all elements; `matrix_norm` along two, or of a matrix where `ord` is given."""
+    """`vector_norm` along one axis, or of all elements; `matrix_norm` along two, or of a matrix where `ord` is given.
+
+    Examples:
+        >>> sg.linalg.norm(sg.tensor([[3.0, 4.0]]))
+        tensor(5.)
+    """
     if dim is not None:
         axes = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
         if len(axes) == 2 and ord is not None:
@@ -89,7 +94,12 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 @torch_function()
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix."""
+    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
+
+    Examples:
+        >>> sg.norm(sg.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     if p == "nuc":
         if dim is None:
             result: Tensor = matrix_norm(input, "nuc", (-2, -1), keepdim, dtype=dtype)

@@ -24,21 +24,36 @@ def _of_axes(name: str, *operands: tuple[Any, int]) -> None:
 
 @torch_function()
 def mm(input: Any, mat2: Any) -> Tensor:
-    """The product of two matrices. Raises ShapeError."""
+    """The product of two matrices. Raises ShapeError.
+
+    Examples:
+        >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+        tensor([[11.]])
+    """
     _of_axes("mm", (input, 2), (mat2, 2))
     return F.matmul(input, mat2)
 
 
 @torch_function()
 def bmm(input: Any, mat2: Any) -> Tensor:
-    """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+    """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
+
+    Examples:
+        >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
+        (5, 2, 4)
+    """
     _of_axes("bmm", (input, 3), (mat2, 3))
     return F.matmul(input, mat2)
 
 
 @torch_function()
 def mv(input: Any, vec: Any) -> Tensor:
-    """The product of a matrix and a vector. Raises ShapeError."""
+    """The product of a matrix and a vector. Raises ShapeError.
+
+    Examples:
+        >>> sg.mv(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 1.0]))
+        tensor([3., 7.])
+    """
     _of_axes("mv", (input, 2), (vec, 1))
     return F.matmul(input, vec)
 
@@ -192,7 +207,12 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
 
 @torch_function()
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
-    """The cross products along `dim`, the first axis of extent 3 unless given."""
+    """The cross products along `dim`, the first axis of extent 3 unless given.
+
+    Examples:
+        >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]), dim=0)
+        tensor([0., 0., 1.])
+    """
     if dim is None:
         found = [i for i, d in enumerate(input.shape) if d == 3]
         if not found:
@@ -204,7 +224,12 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 @torch_function(np.trace)
 def trace(input: Any) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    Examples:
+        >>> sg.trace(sg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(5.)
+    """
     _of_axes("trace", (input, 2))
     return F.sum(F.diagonal(input))
 

@@ -26,7 +26,13 @@ inv_op = host_record(
 
 @linalg(twin=np.linalg.inv)
 def inv(A: Any) -> Tensor:
-    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
+
+    Examples:
+        >>> sg.linalg.inv(sg.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
     check_square("inv", A)
     return apply(inv_op, A)
 
@@ -61,7 +67,12 @@ solve_op: OpDef = host_record(
 
 @linalg(twin=np.linalg.solve)
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
-    """X with A X = B, or X A = B for left=False. B: matrices, or vectors. Raises ShapeError, LinAlgError."""
+    """X with A X = B, or X A = B for left=False. B: matrices, or vectors. Raises ShapeError, LinAlgError.
+
+    Examples:
+        >>> sg.linalg.solve(sg.tensor([[2.0, 0.0], [0.0, 4.0]]), sg.tensor([2.0, 4.0]))
+        tensor([1., 1.])
+    """
     check_square("solve", A)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B

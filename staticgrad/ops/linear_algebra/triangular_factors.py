@@ -41,7 +41,13 @@ cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
 def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:
-    """L with A = L L.H, of symmetric positive definite matrices; L.H for upper=True. Raises LinAlgError."""
+    """L with A = L L.H, of symmetric positive definite matrices; L.H for upper=True. Raises LinAlgError.
+
+    Examples:
+        >>> sg.linalg.cholesky(sg.tensor([[4.0, 0.0], [0.0, 9.0]]))
+        tensor([[2., 0.],
+                [0., 3.]])
+    """
     check_square("cholesky", A)
     lower = apply(cholesky_op, A)
     return F.adjoint(lower) if upper else lower

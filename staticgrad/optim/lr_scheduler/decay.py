@@ -48,7 +48,17 @@ class MultiplicativeLR(_Functions):
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every `step_size` epochs."""
+    """The rate times gamma every `step_size` epochs.
+
+    Examples:
+        >>> opt = optim.SGD([sg.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.1)
+        >>> for _ in range(2):
+        ...     opt.step()
+        ...     schedule.step()
+        >>> opt.param_groups[0]["lr"]
+        0.1
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = number_of_epochs("StepLR: step_size", step_size), finite("StepLR: gamma", gamma)
