@@ -263,7 +263,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
-            places = [] if self.latest is None else moved(self.latest.guards.reads)
+            places = [] if self.latest is None else self.state.new(moved(self.latest.guards.reads))
             if places:
                 self.state.add(places)
                 return self._find(self._with_state(call.args[: call.own], call.kwargs))

@@ -132,6 +132,11 @@ class StateInputs:
         ]
         return found
 
+    def new(self, places: Iterable[Place]) -> list[Place]:
+        """Those places that are not known yet."""
+        known = {place.identity for place in self.places}
+        return [place for place in places if place.identity not in known]
+
     def add(self, places: Iterable[Place]) -> None:
         self.places = [*{place.identity: place for place in (*places, *self.places)}.values()]
         self.structures.clear()
