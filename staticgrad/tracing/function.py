@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from ..compiler.memory_budget import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -71,12 +72,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         passes: Sequence[Pass] = (),
         on_break: str | None = "error",
         wait: bool = False,
+        memory_budget: int | float | None = None,
     ):
         self.fn: Callable[..., Output] = fn
         self.wait = wait
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
-        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait)
+        self.memory_budget = check_budget(memory_budget)
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait, memory_budget)
         self._on_break = on_break
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
@@ -420,8 +423,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 raise StateReached(places)
             observer.conditions = self.state.guards()
             specialization = Specialization(
-                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
-            )
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves,
+                self.memory_budget,
+            )  # fmt: skip
         except BaseException:
             observer.rewind()
             raise

@@ -108,6 +108,7 @@ class Specialization:
         templates: Templates | None = None,
         wait: bool = False,
         saves: bool = False,
+        budget: int | float | None = None,
     ):
         """saves: a plan whose results can be differentiated returns the values that their backward pass reads."""
         self.key = call.key
@@ -155,7 +156,7 @@ class Specialization:
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
-            templates=templates, wait=wait,
+            templates=templates, wait=wait, budget=budget,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))

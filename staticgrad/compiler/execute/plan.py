@@ -30,6 +30,7 @@ from .outputs import Results
 from .tiers import Interpreted, wait
 
 if TYPE_CHECKING:
+    from ..memory_budget import MemoryReport
     import networkx as nx
 
 Result = TypeVar("Result")
@@ -81,6 +82,8 @@ class Plan:
     """Notes of the user's passes."""
     stages: Any = None
     """Gives the graph after any stage of the pipeline."""
+    budget: MemoryReport | None = None
+    """How the plan keeps to the budget of memory that was given, if any."""
     times: dict[int, float] = field(default_factory=dict)
     """Microseconds of instructions, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
