@@ -13,6 +13,9 @@ from .lower.memory import ALIGN
 from .passes.rematerialize import Joint, Rematerialized, nbytes, policies
 from .schedule.order import Schedule
 
+WORSE = 2
+"""Policies of a series that are tried after the best one."""
+
 Arranged = tuple[Any, Schedule]
 """A program before its schedule (`Decided`), and the schedule."""
 
@@ -115,18 +118,23 @@ def within(
             step.setdefault(node, i)  # several kernels may compute a cheap value
     joint = Joint(graph, results, step, found.unit, strict)
     seen: set[frozenset[Node]] = set()
-    for policy in policies():
-        again = joint.again(policy)
-        if not again or frozenset(again) in seen:
-            continue
-        seen.add(frozenset(again))
-        made: Rematerialized = joint.rewritten(policy, again)
-        arranged = arrange(made.graph, made.results, made.waits)
-        peak = usage(arranged[1], arranged[0].layouts, arranged[0].fetches).peak
-        report.tried.append((str(policy), peak))
-        if peak <= limit:
-            report.predicted, report.policy, report.paid, report.repeated = peak, str(policy), made.paid, made.again
-            return arranged, report
+    for series in policies():
+        lowest, worse = found.peak, 0
+        for policy in series:
+            again = joint.again(policy)
+            if not again or frozenset(again) in seen:
+                continue
+            seen.add(frozenset(again))
+            made: Rematerialized = joint.rewritten(policy, again)
+            arranged = arrange(made.graph, made.results, made.waits)
+            peak = usage(arranged[1], arranged[0].layouts, arranged[0].fetches).peak
+            report.tried.append((str(policy), peak))
+            if peak <= limit:
+                report.predicted, report.policy, report.paid, report.repeated = peak, str(policy), made.paid, made.again
+                return arranged, report
+            lowest, worse = (peak, 0) if peak < lowest else (lowest, worse + 1)
+            if worse == WORSE:
+                break
     least = min([found.peak, *[peak for _, peak in report.tried]])
     raise OutOfMemoryError(
         f"the memory budget of {limit:,d} bytes can't be met: the plan takes {found.peak:,d} bytes, and at least {least:,d} when "

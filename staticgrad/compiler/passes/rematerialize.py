@@ -48,10 +48,10 @@ class Policy(NamedTuple):
         return f"{WORDS[self.level]}{part}, in {self.segments} segment{'s'[: self.segments > 1]}"
 
 
-def policies() -> list[Policy]:
-    """From those that compute least again to those that keep least."""
-    found = [Policy(CHEAP), Policy(MODERATE)]
-    return found + [Policy(ALL, share, n) for share in SHARES for n in SEGMENTS]
+def policies() -> list[list[Policy]]:
+    """Series of policies, from those that compute least again to those that keep least. In a series, the peak falls with the
+    number of segments, and rises where the checkpoints take more than a segment."""
+    return [[Policy(CHEAP)], [Policy(MODERATE)], *[[Policy(ALL, share, n) for n in SEGMENTS] for share in SHARES]]
 
 
 class Rematerialized(NamedTuple):
