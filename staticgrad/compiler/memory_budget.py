@@ -42,8 +42,9 @@ class MemoryReport:
     def line(self) -> str:
         """What `explain()` says."""
         return (
-            f"memory budget of {self.budget:,d} bytes: {self.arena:,d} instead of {self.without:,d} (predicted {self.predicted:,d}); "
-            f"computed again: {self.policy}, {len(self.repeated)} operations, {self.paid:.0%} more arithmetic"
+            f"memory budget of {self.budget:,d} bytes: {self.arena:,d} instead of {self.without:,d} "
+            f"(predicted {self.predicted:,d}); computed again: {self.policy}, "
+            f"{len(self.repeated)} operations, {self.paid:.0%} more arithmetic"
         )
 
 
@@ -102,7 +103,8 @@ def within(
     strict: bool,
     arrange: Callable[[Graph, Sequence[Node], dict[Node, Node]], Arranged],
 ) -> tuple[Arranged, MemoryReport]:
-    """The first policy whose predicted peak is within the budget. arrange(graph, results, waits): the passes up to the schedule.
+    """The first policy whose predicted peak is within the budget. arrange(graph, results, waits): the passes up to the
+    schedule.
 
     Raises OutOfMemoryError where there is none, with the smallest peak that was found.
     """
@@ -137,7 +139,7 @@ def within(
                 break
     least = min([found.peak, *[peak for _, peak in report.tried]])
     raise OutOfMemoryError(
-        f"the memory budget of {limit:,d} bytes can't be met: the plan takes {found.peak:,d} bytes, and at least {least:,d} when "
-        "values are computed again",
+        f"the memory budget of {limit:,d} bytes can't be met: the plan takes {found.peak:,d} bytes, and at least {least:,d} "
+        "when values are computed again",
         f"allow {least:,d} bytes (memory_budget={least / found.peak + 0.005:.2f}), or use smaller batches",
     )

@@ -43,8 +43,8 @@ class Program:
         wait: bool = False,
         budget: int | float | None = None,
     ):
-        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run. budget:
-        of memory, see `memory_budget.py`."""
+        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run.
+        budget: of memory, see `memory_budget.py`."""
         self.wait, self.budget = wait, budget
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"

@@ -390,7 +390,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 if self.state.without_numbers():
                     raise StateReached([]) from None  # code that takes no such numbers
                 if tracer.numbers and not isinstance(error, StaticgradError):
-                    raise TraceError(f"code needs a number that the compiled function has not computed yet ({error})") from error
+                    raise TraceError(
+                        f"code needs a number that the compiled function has not computed yet ({error})"
+                    ) from error
                 raise
             del work
             tracer.close()

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..ops.leaves import Source, argument
 from ..operators import F, Symbol, append, state
+from ..ops.leaves import Source, argument
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -101,7 +101,9 @@ class RunNumber(TracedNumber):
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
-        if symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*"):  # Python's integers are longer, and x / 0 raises
+        if (
+            symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*")
+        ):  # Python's integers are longer, and x / 0 raises
             return self.needed()
         dtype = np.dtype(np.float64 if kind is float else np.int64)
         grad, modes.now.grad = modes.now.grad, False

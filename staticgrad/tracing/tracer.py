@@ -321,9 +321,7 @@ class Tracer:
 
     def _with_numbers(self, op: OpDef, operands: Sequence[Any]) -> list[Any]:
         """The operands, with numbers as tensors of the dtypes that Python's numbers would be cast to."""
-        kinds = [
-            x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands
-        ]
+        kinds = [x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands]
         targets = promotion(op, kinds)
         return [
             F.astype(x.tensor(), dtype) if isinstance(x, TracedNumber) else x

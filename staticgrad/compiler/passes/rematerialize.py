@@ -34,8 +34,8 @@ SEGMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 class Policy(NamedTuple):
-    """level: what may run again in the first `share` of the forward pass, which has so many segments; after it, only elementwise
-    operations do."""
+    """level: what may run again in the first `share` of the forward pass, which has so many segments; after it, only
+    elementwise operations do."""
 
     level: int
     share: float = 1.0
@@ -55,8 +55,8 @@ def policies() -> list[list[Policy]]:
 
 
 class Rematerialized(NamedTuple):
-    """A graph with operations that run again. waits: for each of its `later` nodes, the node that is computed before; again: the
-    repeated nodes; paid: their arithmetic, as a share of the program's."""
+    """A graph with operations that run again. waits: for each of its `later` nodes, the node that is computed before; again:
+    the repeated nodes; paid: their arithmetic, as a share of the program's."""
 
     graph: Graph
     results: list[Node]
