@@ -215,8 +215,10 @@ class Joint:
                     stack.pop()
                     if top not in clones:
                         inputs = tuple([clones[i] if i in again else i if i.op.leaf else late(i) for i in top.inputs])
-                        if inputs == top.inputs:
-                            inputs = (*[late(i) if p == 0 else i for p, i in enumerate(inputs)],)
+                        if inputs == top.inputs and inputs:
+                            largest = max(inputs, key=nbytes)
+                            guard = largest.op.leaf != "constant"  # numbers are part of the kernels that read them
+                            inputs = tuple([late(i) if guard and i is largest else i for i in inputs])
                         clones[top] = new.append(Node(top.op, inputs, top.attrs, top.type, "", top.where))
                 else:
                     stack += todo
