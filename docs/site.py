@@ -23,7 +23,13 @@ MENU = [
     {"Architecture": "architecture.md"},
     {"Glossary": "glossary.md"},
     {"Numerics": "numerics.md"},
-    {"Measured": [{"Performance": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
+    {
+        "Measured": [
+            {"Performance": "performance.md"},
+            {"Programs": "programs.md"},
+            {"A step, microsecond by microsecond": "digits.md"},
+        ]
+    },
     {"Development": [{"Contributing": "contributing.md"}, {"Changelog": "changelog.md"}]},
 ]
 
