@@ -18,7 +18,7 @@ HEAD = """# Public training programs
 `python -m benchmarks.programs --write docs/programs.md` writes this page. Each program is a training step in PyTorch's dialect
 (`benchmarks/programs/`), one text for both libraries: the import is the only line that differs.
 
-- *differs*: the largest relative difference between losses of compiled and of eager steps, over ten steps of which the last five
+- *differs*: the largest relative difference between losses of compiled and of eager steps, over ten steps; the last five
   follow a change of a hyperparameter, a flag or a setting between two calls.
 - *from PyTorch*: the same for our eager steps and PyTorch's; a dash where the program draws random numbers.
 - *cuts*: places where Python needs a value, so that the step runs as several plans.

@@ -88,12 +88,13 @@ class TracedNumber:
 
 
 class RunNumber(TracedNumber):
-    """The value of a traced tensor of one element, of 64 bits."""
+    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from."""
 
-    __slots__ = ("value",)
+    __slots__ = ("source", "value")
 
-    def __init__(self, value: Any, kind: type):
+    def __init__(self, value: Any, kind: type, source: Any = None):
         self.value, self.kind = value, kind
+        self.source = value if source is None else source
 
     def tensor(self) -> Any:
         return self.value
@@ -111,18 +112,18 @@ class RunNumber(TracedNumber):
             mine = F.astype(self.value, dtype)
             theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else kind(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
-            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind)
+            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind, self.source)
         finally:
             modes.now.grad = grad
 
     def needed(self, *args: Any) -> Any:
         """Python needs the value: cuts the trace."""
-        return float(self.value)
+        return float(self.source)
 
-    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed  # type: ignore[assignment]
+    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
     __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed  # type: ignore[assignment]
-    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed
 
 
 class StateNumber(TracedNumber):

@@ -10,7 +10,7 @@ from staticgrad.ir.interpret import interpret
 
 
 def chain(depth):
-    """y = exp(sin(... x w ...)) and a second part that reads all of it in the opposite order: graph, results, end of the first."""
+    """Layers sin(x w), and a part that reads their values in the opposite order: the graph, result, end of the layers."""
     graph = sg.Graph()
     with graph.as_default():
         x, w = sg.placeholder(sg.float64, [8, 4], name="x"), sg.placeholder(sg.float64, [4, 4], name="w")
