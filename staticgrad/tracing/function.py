@@ -47,6 +47,8 @@ MOVING = 16
 """Traces after which it warns that it reads state which it changes itself."""
 RECENT = 4
 """Specializations whose fast path is tried."""
+STATE = "the state that it replaces"
+"""The label of state among the arguments."""
 MOST = 256
 """Specializations that a function keeps; the oldest is dropped."""
 
@@ -102,6 +104,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         """Tensors that were passed as arguments and that the function also captures, by id."""
         self.state = StateInputs()
         """State that is read as further arguments, because calls replace it."""
+        self.replaced = ""
+        """The change of the state that made it an argument, in words."""
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
@@ -222,7 +226,8 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """A call with these arguments, and the state that the function replaces."""
         more = self.state.read() if self.state.places else ()
-        return Call(self._names, (*args, *more), kwargs, self.bound, len(args))
+        names = self._names if not more else lambda: [*self._names()[: len(args)], *[STATE] * len(more)]
+        return Call(names, (*args, *more), kwargs, self.bound, len(args))
 
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
@@ -268,6 +273,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is None:
             places = [] if self.latest is None else self.state.new(moved(self.latest.guards.reads))
             if places:
+                assert self.latest is not None
+                self.replaced = "same arguments, but " + specialization_difference(self.latest, call.given)
                 self.state.add(places)
                 return self._find(self._with_state(call.args[: call.own], call.kwargs))
             try:
@@ -453,6 +460,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         """The difference from the nearest earlier trace."""
         if not self.specializations:
             return "first call"
+        if self.replaced:
+            replaced, self.replaced = self.replaced, ""
+            return replaced
         known = self.specializations.get(call.key)
         if known:
             nearest = self.latest if self.latest in known else known[0]

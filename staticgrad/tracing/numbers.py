@@ -239,6 +239,18 @@ def _literal(value: Any) -> str:
     return repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
 
 
+class Condition:
+    """An expression over the numbers of the state, as a function."""
+
+    __slots__ = ("function", "numbers")
+
+    def __init__(self, numbers: StateNumbers, function: Callable[[list[Any]], Any]):
+        self.numbers, self.function = numbers, function
+
+    def __call__(self) -> Any:
+        return self.function(self.numbers.values)
+
+
 class StateNumbers:
     """The values of the numbers that a function keeps, in the present call; `self[text]` evaluates an expression over them.
 
@@ -258,10 +270,9 @@ class StateNumbers:
             found = self._functions[text] = eval(f"lambda s: {text}", self.space)
         return found
 
-    def condition(self, text: str) -> Callable[[], Any]:
+    def condition(self, text: str) -> Condition:
         """A function that evaluates an expression."""
-        function = self.function(text)
-        return lambda: function(self.values)
+        return Condition(self, self.function(text))
 
     def __getitem__(self, text: str) -> Any:
         return self.function(text)(self.values)

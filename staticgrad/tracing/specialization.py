@@ -26,6 +26,7 @@ from ..operators import Symbol, append
 from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
+from .numbers import Condition
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .result_tape import ResultTape, result_tape
@@ -476,7 +477,9 @@ class Specialization:
 
     def moves(self, read: Any) -> bool:
         """Whether a run itself changes the state of a guard."""
-        return read is not None and any(effect.holder is read.holder for effect in self.effects)
+        return read is not None and (
+            isinstance(read.holder, Condition) or any(effect.holder is read.holder for effect in self.effects)
+        )
 
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
         """Perform the function's effects on Python's state."""
