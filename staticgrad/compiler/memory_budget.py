@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, OutOfMemoryError
+from ..errors import OutOfMemoryError
 from ..ir import Graph, Node
 from .fusion.layout import Layouts
 from .lower.memory import ALIGN
@@ -46,19 +46,6 @@ class MemoryReport:
             f"(predicted {self.predicted:,d}); computed again: {self.policy}, "
             f"{len(self.repeated)} operations, {self.paid:.0%} more arithmetic"
         )
-
-
-def check_budget(budget: Any) -> int | float | None:
-    """Raises ArgumentError unless it is None, a positive number of bytes, or a fraction between 0 and 1."""
-    if budget is None:
-        return None
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget > 0:
-        raise ArgumentError(f"memory_budget is a number of bytes, or a fraction between 0 and 1, got {budget!r}")
-    if isinstance(budget, float) and budget >= 1:
-        if budget != int(budget):
-            raise ArgumentError(f"memory_budget is a whole number of bytes, or a fraction between 0 and 1, got {budget!r}")
-        return int(budget)
-    return budget
 
 
 class Usage(NamedTuple):

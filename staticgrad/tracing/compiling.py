@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ..compiler.memory_budget import check_budget
+from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import TraceError

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
-from ..compiler.memory_budget import check_budget
+from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from ...errors import ArgumentError
 from ...ir import REGISTRY, Graph, Native, Node, OpDef, Pointwise, Region, Result, View
 from ...ir.walks import minimum_cut, ordered
 from ...signals import module
@@ -31,6 +32,19 @@ VIEWS, CHEAP, MODERATE, ALL = range(4)
 WORDS = ("views", "elementwise operations", "elementwise operations and reductions", "all operations")
 SHARES = (0.25, 0.5, 0.75, 1.0)
 SEGMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+
+
+def check_budget(budget: Any) -> int | float | None:
+    """Raises ArgumentError unless it is None, a positive number of bytes, or a fraction between 0 and 1."""
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget > 0:
+        raise ArgumentError(f"memory_budget is a number of bytes, or a fraction between 0 and 1, got {budget!r}")
+    if isinstance(budget, float) and budget >= 1:
+        if budget != int(budget):
+            raise ArgumentError(f"memory_budget is a whole number of bytes, or a fraction between 0 and 1, got {budget!r}")
+        return int(budget)
+    return budget
 
 
 class Policy(NamedTuple):
