@@ -44,7 +44,13 @@ MENU = [
             {"ONNX's cases": "onnx_cases.md"},
         ]
     },
-    {"Benchmarks": [{"Steps and peers": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
+    {
+        "Benchmarks": [
+            {"Steps and peers": "performance.md"},
+            {"Programs": "programs.md"},
+            {"A step, microsecond by microsecond": "digits.md"},
+        ]
+    },
     {
         "Development": [
             {"Contributing": "contributing.md"},

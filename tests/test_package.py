@@ -183,6 +183,7 @@ COMPILER_ORDER = [
     "codegen",
     "passes",
     "lower",
+    "memory_budget",
     "execute",
     "rebinding",
     "templates",

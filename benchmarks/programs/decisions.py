@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 
-from .registry import Library, Training, batches, program, slower
+from .registry import Library, Training, batches, program
 
 
 def _network(nn, *widths, out=None):

@@ -28,6 +28,7 @@ from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
+from . import memory_budget
 from .backend.machine_code import tiers as tiers
 from .execute.plan import Plan
 from .fusion.concat_elision import ConcatElision
@@ -46,7 +47,7 @@ from .passes.symbolic_program import SymbolicProgram
 from .passes.user_passes import Pass, UserPasses
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
-from .schedule.order import schedule
+from .schedule.order import Schedule, schedule
 from .templates import VAIN, Templates
 
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
@@ -59,12 +60,42 @@ def compile_plan(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     later: bool = False,
+    budget: int | float | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. later: kernels that have to be
-    compiled are compiled in the background, and until then NumPy runs the plan; see `execute/tiers.py`."""
+    compiled are compiled in the background, and until then NumPy runs the plan; see `execute/tiers.py`. budget: of memory, see
+    `memory_budget.py`."""
+    if budget is not None:
+        return _within_budget(budget, prepared, known, inspect, strict, passes, later)
     decided = _decided(prepared, known, inspect, strict, passes)
     return _scheduled(decided, prepared, known, strict, passes, later=later)
+
+
+def _within_budget(
+    budget: int | float,
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    inspect: Inspect,
+    strict: bool,
+    passes: Sequence[Pass],
+    later: bool,
+) -> Plan:
+    """The plan whose buffers are within a budget."""
+    rewrites: list[tuple[str, str]] = []
+    user = UserPasses(passes, len(prepared.results))
+    given = [f for f in prepared.feeds if f in prepared.graph]
+    wanted = [*prepared.results, *given]
+    graph, found = reduced(prepared.graph, wanted, known, rewrites, inspect, strict, user=user)
+
+    def arrange(graph: Graph, results: Sequence[Node], waits: dict[Node, Node]) -> tuple[Decided, Schedule]:
+        decided = _grouped(graph, results, prepared, given, rewrites, user)
+        return decided, _order(decided, waits)
+
+    (decided, order), report = memory_budget.within(budget, graph, found, strict, arrange)
+    plan = _scheduled(decided, prepared, known, strict, passes, later=later, order=order)
+    plan.budget, report.arena = report, plan.memory.arena
+    return plan
 
 
 def specialized_plan(
@@ -75,13 +106,16 @@ def specialized_plan(
     passes: Sequence[Pass] = (),
     origin: SymbolicProgram | None = None,
     later: bool = False,
+    budget: int | float | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in.
     later: see `compile_plan`."""
-    if strict or passes or prepared.deferred:
+    if strict or passes or prepared.deferred or budget is not None:
         why = "numerics are strict" if strict else "passes of the user decide for themselves" if passes else ""
-        return compile_plan(prepared, known, None, strict, passes, later), _anew(why or "sizes are known in the run", origin)
+        why = "memory has a budget" if budget is not None else why
+        plan = compile_plan(prepared, known, None, strict, passes, later, budget)
+        return plan, _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
     reason, other, axes = "", templates.error, leading(prepared, known)
     for template in templates.kept:
@@ -142,8 +176,20 @@ def _decided(
     graph, found = reduced(
         prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized
     )
+    return _grouped(graph, found, prepared, given, rewrites, user)
+
+
+def _grouped(
+    graph: Graph,
+    found: Sequence[Node],
+    prepared: FunctionalGraph,
+    given: Sequence[Node],
+    rewrites: list[tuple[str, str]],
+    user: UserPasses,
+) -> Decided:
+    """From layouts to concatenations. found: the results, and the feeds that are in the graph."""
     graph.finish()
-    results = found[: len(prepared.results)]
+    results = list(found[: len(prepared.results)])
     moved = dict(zip(given, found[len(results) :], strict=True))
     feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]
@@ -166,11 +212,11 @@ def _scheduled(
     passes: Sequence[Pass] = (),
     write: Writer = written,
     later: bool = False,
+    order: Schedule | None = None,
 ) -> Plan:
-    """The schedule, and the plan."""
+    """The schedule, unless it is given, and the plan."""
     graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
-    order = schedule(graph, decided.groups, decided.sums, layouts, fetches, decided.assigns)
-    donate_buffers(order, layouts, fetches)
+    order = _order(decided, {}) if order is None else order
     builder = Builder(graph, layouts, order, decided.feeds, fetches, write, later and not strict).build()
     stream = builder.stream
     return Plan(
@@ -178,6 +224,14 @@ def _scheduled(
         decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
+
+
+def _order(decided: Decided, waits: dict[Node, Node]) -> Schedule:
+    """The schedule, with buffers that are donated."""
+    layouts, fetches = decided.layouts, decided.fetches
+    order = schedule(decided.graph, decided.groups, decided.sums, layouts, fetches, decided.assigns, waits)
+    donate_buffers(order, layouts, fetches)
+    return order
 
 
 def reduced(

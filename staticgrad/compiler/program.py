@@ -42,9 +42,11 @@ class Program:
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
         wait: bool = False,
+        budget: int | float | None = None,
     ):
-        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run."""
-        self.wait = wait
+        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run.
+        budget: of memory, see `memory_budget.py`."""
+        self.wait, self.budget = wait, budget
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
@@ -104,7 +106,7 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 self.plans[key], self.outcome = pipeline.specialized_plan(
-                    ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers()
+                    ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
                 )
                 logs.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager import Tensor, no_grad
-from ..eager.inplace import replace
+from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
 from ..nn.state_dict import snapshot
@@ -25,6 +25,10 @@ STEP = "step"
 def save(optimizer: Optimizer) -> dict[str, Any]:
     """See `Optimizer.state_dict`."""
     parameters = optimizer.parameters()
+    trace = tracer()
+    if trace is not None:  # hyperparameters would be those of the time of tracing
+        for p in parameters:
+            trace.no_value(p, "a copy")
     position = {id(p): i for i, p in enumerate(parameters)}
     return {
         "state": {i: snapshot(optimizer.state[p]) for i, p in enumerate(parameters) if optimizer.state.get(p)},

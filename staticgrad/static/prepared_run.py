@@ -80,11 +80,12 @@ class Runner:
         feeds: Sequence[Node],
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
+        budget: int | float | None = None,
     ):
         fed = set(feeds)
         own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
-        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes)
+        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes, budget=budget)
         prepared = program.prepared
         if prepared.needs:
             raise _unfed(prepared.needs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import ArgumentError, FeedError, GraphError
@@ -34,7 +35,8 @@ class Session:
     Each session has its own values; several may run one graph, and several threads one session (they take turns).
     `with Session() as sess:` makes it the default for `tensor.eval()` and its graph the default graph, and closes it
     at the end. numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about
-    its speed. passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names.
+    its speed. passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names. memory_budget: of each
+    plan, as for `sg.compile`.
 
     Raises ArgumentError when `graph` is no graph, and for another `numerics`.
 
@@ -46,11 +48,19 @@ class Session:
         {'y': array([1., 1.], dtype=float32), 'total': np.float32(2.0)}
     """
 
-    def __init__(self, graph: Graph | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()):
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+        memory_budget: int | float | None = None,
+    ):
         if graph is not None and not isinstance(graph, Graph):
             raise ArgumentError(f"a session needs a graph, got {type(graph).__name__}", "sg.Session(graph=g)")
         self.graph = default_graph() if graph is None else graph
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
+        self.memory_budget = check_budget(memory_budget)
         self._values = Values()
         self._steps: dict[Hashable, Step] = {}
         self._runners: dict[tuple[tuple[Node, ...], tuple[Node, ...]], Runner] = {}
@@ -195,7 +205,9 @@ class Session:
         nodes = tuple(dict.fromkeys(wanted))
         runner = self._runners.get((nodes, fed))
         if runner is None:
-            runner = self._runners[nodes, fed] = Runner(self._values, self.graph, nodes, fed, self.numerics, self.passes)
+            runner = self._runners[nodes, fed] = Runner(
+                self._values, self.graph, nodes, fed, self.numerics, self.passes, self.memory_budget
+            )
         return Step(runner, nodes, wanted, structure)
 
     def _fetched(self, fetch: Any) -> Node:

@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 from ..operators import frontends, state
 from .effects import Effect
 
-
 Step = TypeVar("Step", bound=Callable[..., None])
 
 
 def at_end_of_run(step: Step) -> Step:
-    """A scheduler's step, which a compiled function takes at the end of each run. Code of the function that reads the optimizer's
-    settings after it cuts the trace."""
+    """A scheduler's step, which a compiled function takes at the end of each run. Code of the function that reads the
+    optimizer's settings after it cuts the trace."""
 
     @functools.wraps(step)
     def put_off(scheduler: Any, *args: Any, **kwargs: Any) -> None:

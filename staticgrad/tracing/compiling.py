@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
+from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import TraceError
@@ -28,6 +29,7 @@ def compile(
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
     wait: bool = False,
+    memory_budget: int | float | None = None,
 ) -> CompiledFunction[Arguments, Output]: ...
 @overload
 def compile(
@@ -43,6 +45,7 @@ def compile(
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
     wait: bool = False,
+    memory_budget: int | float | None = None,
 ) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
 def compile(
     fn: Callable[..., Any] | None = None,
@@ -57,6 +60,7 @@ def compile(
     numerics: str = "fast",
     passes: Sequence[Pass] = (),
     wait: bool = False,
+    memory_budget: int | float | None = None,
 ) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
@@ -80,6 +84,9 @@ def compile(
     runs in every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
+    memory_budget: bytes for the plan's own buffers, or a fraction (0 < f < 1) of what they would take. Values of the forward
+    pass are computed again in the backward pass until the plan is within it; `plan.budget` and `explain()` say how, and what it
+    costs. OutOfMemoryError names the smallest budget that can be met. Segments of a split function have none.
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
     A call raises what the operations raise. Where a trace raises, nothing is changed; in segments, what eager mode would have
@@ -104,11 +111,12 @@ def compile(
     """
     check_numerics(numerics)
     check_passes(passes)
+    check_budget(memory_budget)
     kept = check_settings(backend, mode, options, on_break, fullgraph)
     if fn is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable,
-            on_break=on_break, numerics=numerics, passes=passes, wait=wait,
+            on_break=on_break, numerics=numerics, passes=passes, wait=wait, memory_budget=memory_budget,
         )  # fmt: skip
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
@@ -118,6 +126,6 @@ def compile(
         )
     if disable or backend == "eager":
         return fn
-    made = CompiledFunction(fn, numerics, passes, kept, wait)
+    made = CompiledFunction(fn, numerics, passes, kept, wait, memory_budget)
     stand_in = getattr(type(fn), "_under_compile", None)  # of a module
     return made if stand_in is None else stand_in(fn, made)

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from .. import logs
+from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -50,6 +51,8 @@ MOVING = 16
 """Traces after which it warns that it reads state which it changes itself."""
 RECENT = 4
 """Specializations whose fast path is tried."""
+STATE = "the state that it replaces"
+"""The label of state among the arguments."""
 MOST = 256
 """Specializations that a function keeps; the oldest is dropped."""
 
@@ -75,12 +78,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         passes: Sequence[Pass] = (),
         on_break: str | None = "error",
         wait: bool = False,
+        memory_budget: int | float | None = None,
     ):
         self.fn: Callable[..., Output] = fn
         self.wait = wait
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
-        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait)
+        self.memory_budget = check_budget(memory_budget)
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait, memory_budget)
         self._on_break = on_break
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
@@ -103,6 +108,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         """Tensors that were passed as arguments and that the function also captures, by id."""
         self.state = StateInputs()
         """State that is read as further arguments, because calls replace it."""
+        self.replaced = ""
+        """The change of the state that made it an argument, in words."""
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
@@ -235,7 +242,8 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """A call with these arguments, and the state that the function replaces."""
         more = self.state.read() if self.state.places else ()
-        return Call(self._names, (*args, *more), kwargs, self.bound, len(args))
+        names = self._names if not more else lambda: [*self._names()[: len(args)], *[STATE] * len(more)]
+        return Call(names, (*args, *more), kwargs, self.bound, len(args))
 
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
@@ -279,8 +287,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
-            places = [] if self.latest is None else moved(self.latest.guards.reads)
+            places = [] if self.latest is None else self.state.new(moved(self.latest.guards.reads))
             if places:
+                assert self.latest is not None
+                self.replaced = "same arguments, but " + specialization_difference(self.latest, call.given)
                 self.state.add(places)
                 return self._find(self._with_state(call.args[: call.own], call.kwargs))
             try:
@@ -403,7 +413,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 if self.state.without_numbers():
                     raise StateReached([]) from None  # code that takes no such numbers
                 if tracer.numbers and not isinstance(error, StaticgradError):
-                    raise TraceError(f"code needs a number that the compiled function has not computed yet ({error})") from error
+                    raise TraceError(
+                        f"code needs a number that the compiled function has not computed yet ({error})"
+                    ) from error
                 raise
             del work
             tracer.close()
@@ -436,8 +448,9 @@ class CompiledFunction(Generic[Arguments, Output]):
                 raise StateReached(places)
             observer.conditions = self.state.guards()
             specialization = Specialization(
-                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves
-            )
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves,
+                self.memory_budget,
+            )  # fmt: skip
         except BaseException:
             observer.rewind()
             raise
@@ -463,6 +476,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         """The difference from the nearest earlier trace."""
         if not self.specializations:
             return "first call"
+        if self.replaced:
+            replaced, self.replaced = self.replaced, ""
+            return replaced
         known = self.specializations.get(call.key)
         if known:
             nearest = self.latest if self.latest in known else known[0]

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
-from ..ops.leaves import Source, argument
 from ..operators import F, Symbol, append, state
+from ..ops.leaves import Source, argument
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -88,12 +88,13 @@ class TracedNumber:
 
 
 class RunNumber(TracedNumber):
-    """The value of a traced tensor of one element, of 64 bits."""
+    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from."""
 
-    __slots__ = ("value",)
+    __slots__ = ("source", "value")
 
-    def __init__(self, value: Any, kind: type):
+    def __init__(self, value: Any, kind: type, source: Any = None):
         self.value, self.kind = value, kind
+        self.source = value if source is None else source
 
     def tensor(self) -> Any:
         return self.value
@@ -101,7 +102,9 @@ class RunNumber(TracedNumber):
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
-        if symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*"):  # Python's integers are longer, and x / 0 raises
+        if (
+            symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*")
+        ):  # Python's integers are longer, and x / 0 raises
             return self.needed()
         dtype = np.dtype(np.float64 if kind is float else np.int64)
         grad, modes.now.grad = modes.now.grad, False
@@ -109,18 +112,18 @@ class RunNumber(TracedNumber):
             mine = F.astype(self.value, dtype)
             theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else kind(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
-            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind)
+            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind, self.source)
         finally:
             modes.now.grad = grad
 
     def needed(self, *args: Any) -> Any:
         """Python needs the value: cuts the trace."""
-        return float(self.value)
+        return float(self.source)
 
-    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed  # type: ignore[assignment]
+    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
     __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed  # type: ignore[assignment]
-    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed
 
 
 class StateNumber(TracedNumber):
@@ -236,6 +239,18 @@ def _literal(value: Any) -> str:
     return repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
 
 
+class Condition:
+    """An expression over the numbers of the state, as a function."""
+
+    __slots__ = ("function", "numbers")
+
+    def __init__(self, numbers: StateNumbers, function: Callable[[list[Any]], Any]):
+        self.numbers, self.function = numbers, function
+
+    def __call__(self) -> Any:
+        return self.function(self.numbers.values)
+
+
 class StateNumbers:
     """The values of the numbers that a function keeps, in the present call; `self[text]` evaluates an expression over them.
 
@@ -255,10 +270,9 @@ class StateNumbers:
             found = self._functions[text] = eval(f"lambda s: {text}", self.space)
         return found
 
-    def condition(self, text: str) -> Callable[[], Any]:
+    def condition(self, text: str) -> Condition:
         """A function that evaluates an expression."""
-        function = self.function(text)
-        return lambda: function(self.values)
+        return Condition(self, self.function(text))
 
     def __getitem__(self, text: str) -> Any:
         return self.function(text)(self.values)

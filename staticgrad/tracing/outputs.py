@@ -51,7 +51,9 @@ class Results:
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
-        if all(not isinstance(x, (Symbol, TracedNumber)) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
+        if all(
+            not isinstance(x, (Symbol, TracedNumber)) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args
+        ):
             if any(type(x) is tuple and _holds_extent(x) for x in args):
                 raise Unfollowed("an extent outlives the trace")
             return None
@@ -65,7 +67,12 @@ class Results:
 
     def _walk(self, part: Any) -> Build:
         extent = type(part) is SymbolicExtent
-        if self._old is not None and not extent and not isinstance(part, (Symbol, TracedNumber, tuple)) and (_plain(part) or self._old(part)):
+        if (
+            self._old is not None
+            and not extent
+            and not isinstance(part, (Symbol, TracedNumber, tuple))
+            and (_plain(part) or self._old(part))
+        ):
             return lambda tensors, given: part
         if isinstance(part, StateNumber):
             return lambda tensors, given: part.compute()

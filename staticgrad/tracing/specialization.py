@@ -26,6 +26,7 @@ from ..operators import Symbol, append
 from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
+from .numbers import Condition
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .result_tape import ResultTape, result_tape
@@ -108,6 +109,7 @@ class Specialization:
         templates: Templates | None = None,
         wait: bool = False,
         saves: bool = False,
+        budget: int | float | None = None,
     ):
         """saves: a plan whose results can be differentiated returns the values that their backward pass reads."""
         self.key = call.key
@@ -157,7 +159,7 @@ class Specialization:
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
-            templates=templates, wait=wait,
+            templates=templates, wait=wait, budget=budget,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
@@ -477,7 +479,9 @@ class Specialization:
 
     def moves(self, read: Any) -> bool:
         """Whether a run itself changes the state of a guard."""
-        return read is not None and any(effect.holder is read.holder for effect in self.effects)
+        return read is not None and (
+            isinstance(read.holder, Condition) or any(effect.holder is read.holder for effect in self.effects)
+        )
 
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
         """Perform the function's effects on Python's state."""

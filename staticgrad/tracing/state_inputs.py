@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -70,6 +71,9 @@ class Structure:
     def __init__(self, builds: Sequence[Callable[[Sequence[Any]], Any]], count: int):
         self.builds, self.count = builds, count
 
+    def __repr__(self) -> str:
+        return f"a structure of {self.count} tensors"
+
 
 class StateInputs:
     """The places of one function."""
@@ -83,10 +87,6 @@ class StateInputs:
 
     def __bool__(self) -> bool:
         return bool(self.places)
-
-    @property
-    def labels(self) -> list[str]:
-        return [place.label for place in self.places]
 
     def read(self) -> tuple[Any, ...]:
         """The tensors in the places, and the structure of their values."""
@@ -126,11 +126,20 @@ class StateInputs:
 
     def guards(self) -> list[Read]:
         """The conditions on numbers that the trace relies on."""
-        found = [
-            Read("call", self.numbers.condition(text), (), value, f"{text} of {', '.join(self.labels)}")
+        labels = [place.label for place in self.places if place.number]
+
+        def worded(text: str) -> str:
+            return re.sub(r"s\[(\d+)\]", lambda found: labels[int(found[1])], text)
+
+        return [
+            Read("call", self.numbers.condition(text), (), value, worded(text))
             for text, value in self.numbers.conditions.items()
         ]
-        return found
+
+    def new(self, places: Iterable[Place]) -> list[Place]:
+        """Those places that are not known yet."""
+        known = {place.identity for place in self.places}
+        return [place for place in places if place.identity not in known]
 
     def add(self, places: Iterable[Place]) -> None:
         self.places = [*{place.identity: place for place in (*places, *self.places)}.values()]

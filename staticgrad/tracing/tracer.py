@@ -311,7 +311,7 @@ class Tracer:
         grad, mode.grad = mode.grad, False
         try:
             whole = F.stop_gradient(F.reshape(x, ()))
-            return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind)
+            return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind, x)
         finally:
             mode.grad = grad
 
@@ -321,12 +321,10 @@ class Tracer:
 
     def _with_numbers(self, op: OpDef, operands: Sequence[Any]) -> list[Any]:
         """The operands, with numbers as tensors of the dtypes that Python's numbers would be cast to."""
-        kinds = [
-            x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands
-        ]
+        kinds = [x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands]
         targets = promotion(op, kinds)
         return [
-            F.astype(x.tensor(), dtype) if isinstance(x, TracedNumber) else x
+            F.astype(x.tensor(), dtype) if isinstance(x, TracedNumber) and dtype is not None else x
             for x, dtype in zip(operands, targets, strict=True)
         ]
 

@@ -226,7 +226,7 @@ def test_a_closure_that_is_not_there_yet():
 
 
 def test_counters_of_the_user_are_not_frozen():
-    """What Python changes while tracing is another state at the next call: it traces again, as eager code runs again."""
+    """A number that the step itself changes is an argument."""
     calls = {"n": 0}
 
     @sg.compile
@@ -235,7 +235,7 @@ def test_counters_of_the_user_are_not_frozen():
         return x * calls["n"]
 
     assert [fn(X).numpy()[0, 0] / X[0, 0] for _ in range(3)] == [1, 2, 3]
-    assert fn.recompiles[1:] == [f"same arguments, but calls['n'] is {i} instead of {i - 1}" for i in (1, 2)]
+    assert len(fn.recompiles) == 1
 
 
 # kinds of functions -----------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def use_int(x, loss):
 
 
 def use_item(x, loss):
-    loss.item()  # the line
+    return loss.item() > 1  # the line
 
 
 def use_tolist(x, loss):

@@ -135,10 +135,12 @@ def summary(plan: Plan) -> str:
     buffers = arena_buffers(plan)
     unshared = sum(buffer.nbytes for buffer in buffers)
     native = sum(instruction.kind != "host" for instruction in plan.instructions)
+    budget = "" if plan.budget is None else f"\n{plan.budget.line()}"
     return (
         f"{len(plan.instructions)} instructions: {native} native ({plan.kernels} generated kernels), "
         f"{plan.host_calls} on the host; "
         f"{len(buffers)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse, {bound:,d} live at once)"
+        f"{budget}"
     )
 
 

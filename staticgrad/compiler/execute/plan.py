@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from ...errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
-from ...ir import Cell, Graph, Node
+from ...ir import Cell, Graph, Node, View
 from ...locks import rlock
 from ...ops.random import generator
 from ...types import StackType, TupleType
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from ..memory_budget import MemoryReport
     from .explanation import Explanation
     from .plan_difference import PlanDifference
     from .profile import Profile
@@ -87,6 +88,10 @@ class Plan:
     """Notes of the user's passes."""
     stages: Any = None
     """Gives the graph after any stage of the pipeline."""
+    budget: MemoryReport | None = None
+    """How the plan keeps to the budget of memory that was given, if any."""
+    last_read: dict[Node, list[Node]] | None = None
+    """See `_last_read`."""
     times: dict[int, float] = field(default_factory=dict)
     """Microseconds of instructions, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
@@ -459,7 +464,8 @@ class Plan:
         node = instruction.node
         assert node is not None
         operands_of, kept = self.builder if instruction.operands is None else instruction.operands, self.kept
-        operands = [kept[i] if i in kept else operands_of.array(i, arrays) for i in node.inputs]
+        given = map(_same, node.inputs) if self.strict else node.inputs
+        operands = [kept[i] if i in kept else operands_of.array(i, arrays) for i in given]
         try:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
@@ -475,6 +481,20 @@ class Plan:
         operands_of.array(node, arrays)[...] = value
         if self.strict:
             kept[node] = np.asarray(value)
+            for i in self._last_read().get(node, ()):
+                kept.pop(i, None)
+
+    def _last_read(self) -> dict[Node, list[Node]]:
+        """For each host call of a strict plan, the values that no later one reads."""
+        if self.last_read is None:
+            self.last_read, seen = {}, set[Node]()
+            for instruction in reversed(self.instructions):
+                node = instruction.node
+                if node is not None and instruction.kind == "host":
+                    reads = {*map(_same, node.inputs), node} - seen
+                    self.last_read[node] = [*reads]
+                    seen |= reads
+        return self.last_read
 
     def fail(self, number: int) -> NoReturn:
         """Raises the error that an instruction reported."""
@@ -602,3 +622,10 @@ class Plan:
         from .profile import profile
 
         return profile(self, repeats)
+
+
+def _same(node: Node) -> Node:
+    """The value that a view is of, which in a strict plan has the view's layout."""
+    while isinstance(node.op.emit, View) and not node.op.leaf:
+        node = node.inputs[0]
+    return node

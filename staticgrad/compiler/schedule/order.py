@@ -7,8 +7,9 @@ computed element by element is written in place after the last read of the old v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from ...ir.walks import ordered
@@ -72,8 +73,9 @@ def schedule(
     layouts: Layouts,
     fetches: Sequence[Node],
     assigns: Sequence[tuple[Cell, Node]],
+    waits: Mapping[Node, Node] = MappingProxyType({}),
 ) -> Schedule:
-    """Order the work for `fetches` and `assigns`."""
+    """Order the work for `fetches` and `assigns`. waits: views that are read after another node was computed."""
     position = {node: i for i, node in enumerate(graph.nodes)}
     units, constants = _units(graph, groups, sums, layouts, position)
     maker = {node: unit for unit in units for node in unit.makes}
@@ -85,10 +87,31 @@ def schedule(
             elif not base.op.leaf and base not in known:
                 raise AssertionError(f"no unit computes {base.op.name} {base.type}, which {unit} reads")
         unit.after.discard(unit)
+    if waits:
+        _wait(units, maker, layouts, waits)
     place: dict[Node, Node] = {}
     notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
     saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)
     return Schedule(_ordered(units), place, constants, saved, notes)
+
+
+def _wait(
+    units: Sequence[ScheduleNode], maker: Mapping[Node, ScheduleNode], layouts: Layouts, waits: Mapping[Node, Node]
+) -> None:
+    """Let readers of such views come after the nodes for which these wait."""
+    awaited: dict[Node, set[ScheduleNode]] = {}
+    for node in layouts.base:
+        before = {maker[base] for base in [layouts.base[waits[node]]] if base in maker} if node in waits else set()
+        for operand in node.inputs:
+            if operand in awaited and (layouts.base[node] is not node or node not in maker):
+                before |= awaited[operand]
+        if before:
+            awaited[node] = before
+    for unit in units:
+        members = unit.group.members if unit.group is not None else unit.makes
+        for node in members:
+            for operand in node.inputs:
+                unit.after |= {other for other in awaited.get(operand, ()) if other is not unit}
 
 
 def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:

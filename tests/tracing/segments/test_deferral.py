@@ -45,7 +45,7 @@ def log_of_losses():
     def step(x, y):
         loss = F.cross_entropy(model(x), y)
         update(optimizer, loss)
-        state.losses.append(loss.item())
+        state.losses.append(float(loss))
         return sum(state.losses)
 
     return step, model
@@ -57,7 +57,7 @@ def cut_before_backward():
     def step(x, y):
         loss = F.cross_entropy(model(x), y)
         if loss < state.best:
-            state.best = loss.item()
+            state.best = float(loss)
         update(optimizer, loss)
         return state.best
 
@@ -76,7 +76,7 @@ def clipped_gradients():
             for p in model.parameters():
                 p.grad.mul_(1 / norm)
         optimizer.step()
-        return norm.item(), state.count
+        return float(norm), state.count
 
     return step, model
 
@@ -88,7 +88,7 @@ def accumulated_gradients():
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         state.count += 1
-        if loss.item() > 0 and state.count % 2 == 0:
+        if float(loss) > 0 and state.count % 2 == 0:
             optimizer.step()
             optimizer.zero_grad()
         return loss
@@ -102,7 +102,7 @@ def sampled_actions():
     def step(x, y):
         policy = sg.distributions.Categorical(F.softmax(model(x[0]), -1))
         action = policy.sample()
-        reward = 1.0 if action.item() == 1 else -0.5
+        reward = 1.0 if float(action) == 1 else -0.5
         update(optimizer, -policy.log_prob(action) * reward)
         return reward
 
@@ -117,7 +117,7 @@ def hidden_state():
         state.hidden = sg.tanh(model(x) + hidden)
         loss = (state.hidden**2).sum()
         update(optimizer, loss)
-        return loss.item(), state.hidden.sum()
+        return float(loss), state.hidden.sum()
 
     return step, model
 
@@ -142,7 +142,7 @@ def printed():
         loss = F.cross_entropy(model(x), y)
         print(loss)
         update(optimizer, loss)
-        print(f"{loss.item():.3f}", model.bias)
+        print(f"{float(loss):.3f}", model.bias)
 
     return step, model
 
@@ -159,7 +159,7 @@ def target_network():
         state.count += 1
         if state.count % 3 == 0:
             target.load_state_dict(model.state_dict())
-        return loss.item()
+        return float(loss)
 
     return step, target
 
@@ -173,7 +173,7 @@ def other_data():
         loss.backward()
         for p in model.parameters():
             p.data = p.data - 0.1 * p.grad
-        return loss.item()
+        return float(loss)
 
     return step, model
 
@@ -193,7 +193,7 @@ def changed_views():
         with sg.no_grad():
             model.weight.sub_(0.1 * model.weight.grad)
             model.weight[0] = model.weight[0] * 0.9
-        return loss.item(), view
+        return float(loss), view
 
     return step, model
 
@@ -227,7 +227,7 @@ def second_order():
     def step(x, y):
         (g,) = sg.grad(((x * w) ** 3).sum(), [w], create_graph=True)
         z = (g * g).sum()
-        h = sg.grad(z, [w])[0] if z.item() > 1 else g.detach()
+        h = sg.grad(z, [w])[0] if float(z) > 1 else g.detach()
         with sg.no_grad():
             w.sub_(1e-4 * h)
         return h
@@ -241,7 +241,7 @@ def numbers_that_change():
     def step(x, y):
         state.count += 1
         z = x * (0.1 * state.count) + state.count
-        return z.sum().item(), z
+        return float(z.sum()), z
 
     return step, None
 
@@ -253,7 +253,7 @@ def numbers_that_change_on_the_tape():
         state.count += 1
         loss = ((model(x) * (0.25 * state.count - 0.25) - 1) ** 2).mean() * 0.5 / state.count
         update(optimizer, loss)
-        return loss.item()
+        return float(loss)
 
     return step, model
 
@@ -266,7 +266,7 @@ def arrays_that_change():
         loss = (model(sg.from_numpy(array)) ** 2).mean()
         update(optimizer, loss)
         array[:] *= 0.9
-        return loss.item()
+        return float(loss)
 
     return step, model
 
@@ -314,7 +314,7 @@ def test_effects_come_in_order_also_where_a_later_segment_raises():
     @sg.compile
     def step(x):
         w.add_(x)
-        seen.append(w.sum().item())
+        seen.append(float(w.sum()))
         w.mul_(2)
         if len(seen) == 2:
             raise ValueError("stop")
@@ -356,7 +356,7 @@ def test_errors_of_in_place_changes():
         y = w * 2
         z = y * y
         y.add_(1)
-        print(end=str(z.sum().item())[:0])
+        print(end=str(float(z.sum()))[:0])
         z.sum().backward()
 
     for _ in range(2):

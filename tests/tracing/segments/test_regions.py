@@ -34,7 +34,7 @@ def trained(wrap, change):
         loss = (model(x) ** 2).sum()
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return float(loss)
 
     fn, losses = wrap(step), []
     for i in range(8):
