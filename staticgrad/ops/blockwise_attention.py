@@ -14,19 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, Tensor, apply
 from ..types import SHORT, TensorType
 from . import attributes as at
 from .attention import attention_softmax_op
-from .batching import leading
 from .reductions import sum_op
 from .rules import floating
 
 ATTRIBUTES = {"scale": at.positive, "causal": at.flag}
 SPACE = 1 << 20
 """Bytes for the scores of some queries: they stay in the L2 cache."""
+VECTOR = 16
+"""Elements to which rows of scores are filled up."""
 LEAST, MOST = 16, 64
 """Queries at a time. With `causal`, few of them waste fewer keys; many share the copies of keys and values."""
 
@@ -39,10 +40,10 @@ def _infer(q: TensorType, k: TensorType, v: TensorType, scale: float, causal: bo
     return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
 
 
-def _infer_gradient(
-    q: TensorType, k: TensorType, v: TensorType, g: TensorType, scale: float, causal: bool
-) -> TensorType:
+def _infer_gradient(q: TensorType, k: TensorType, v: TensorType, g: TensorType, scale: float, causal: bool) -> TensorType:
     out = _infer(q, k, v, scale, causal)
+    if any(None in x.shape for x in (q, k, v, g)):
+        raise UnknownExtentError("attention_gradient needs known extents", "give the placeholder known extents")
     if g.shape != out.shape:
         raise ShapeError(f"attention_gradient: the cotangent of {out} is not {g}")
     return TensorType((q.size + k.size + v.size,), q.dtype)
@@ -69,9 +70,7 @@ def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, causal: boo
     return np.matmul(attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal), v)
 
 
-def _eval_gradient(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, scale: float, causal: bool
-) -> np.ndarray:
+def _eval_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, scale: float, causal: bool) -> np.ndarray:
     weights = attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal)
     scores = np.matmul(g, v.swapaxes(-1, -2))
     scores -= (weights * scores).sum(-1, keepdims=True)
@@ -92,7 +91,10 @@ def _parts(flat: Any, *like: Any) -> list[Any]:
 
 
 def _vjp(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any) -> list[Any]:
-    parts = _parts(apply(attention_gradient_op, q, k, v, g, **node.attrs), q, k, v)
+    if any(None in x.shape for x in (q, k, v, g)):
+        parts = gradients_of(q, k, v, g, node.attrs)
+    else:
+        parts = _parts(apply(attention_gradient_op, q, k, v, g, **node.attrs), q, k, v)
     return [part if flag else None for part, flag in zip(parts, wanted, strict=True)]
 
 
@@ -116,57 +118,49 @@ def _vjp_of_gradient(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any,
     return [x if flag else None for x, flag in zip(found, wanted, strict=True)]
 
 
-def _rows(layout: Layout) -> tuple[int, list[int]] | None:
-    """(distance of rows, offsets of the matrices) in elements; None where the elements of a row don't follow each other."""
-    if layout.strides[-1] != 1 and layout.shape[-1] > 1:
-        return None
-    offsets = np.zeros(layout.shape[:-2], np.int64)
-    for axis, (extent, stride) in enumerate(zip(layout.shape[:-2], layout.strides[:-2], strict=True)):
-        offsets += (np.arange(extent) * stride).reshape([-1 if a == axis else 1 for a in range(offsets.ndim)])
-    return layout.strides[-2], offsets.reshape(-1).tolist()
-
-
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     q, k, v = (operand.type.shape for operand in node.inputs[:3])
     items, queries, keys, backward = math.prod(q[:-2]), q[-2], k[-2], len(node.inputs) == 4
     if not node.type.size or not keys or not queries:
         return [Clear()]
-    element = node.type.dtype.itemsize
-    row = -(-keys // 16) * 16
-    rows = min(max(SPACE // (2 * row * element) // 8 * 8, LEAST), MOST)
-    blocks = -(-queries // rows)
-    strided, places = [], []
-    for i, (operand, layout) in enumerate(zip(node.inputs, layouts, strict=True)):
-        found = _rows(layout)
-        if found is None:
-            found = _rows(Layout.contiguous(operand.type.shape))
-        else:
-            strided.append(i)
-        assert found is not None
-        places.append(found)
-    steps, offsets = [step for step, _ in places], [offset for _, found in places for offset in found]
+    row = keys + VECTOR
+    rows = min(max(SPACE // (2 * row * node.type.dtype.itemsize) // 8 * 8, LEAST), MOST)
+    strided = tuple([i for i, at in enumerate(layouts) if at.strides[-1] == 1 or at.shape[-1] == 1])
+    places = [at if i in strided else Layout.contiguous(at.shape) for i, at in enumerate(layouts)]
     (bits,) = struct.unpack("<q", struct.pack("<d", node.attrs["scale"]))
     room = (2 if backward else 1) * rows * row
-    sizes = (items, queries, keys, q[-1], v[-1], int(node.attrs["causal"]), bits, rows, row, room, *steps, *offsets)
+    sizes = (
+        items, queries, keys, q[-1], v[-1], int(node.attrs["causal"]), bits, rows, row, room, len(q) - 2, *q[:-2],
+        *[step for at in places for step in (at.strides[-2], *at.strides[:-2])],
+    )  # fmt: skip
+    products = 3 * q[-1] + 2 * v[-1] if backward else q[-1] + v[-1]
+    work = items * queries * keys * (products + 12) // (2 if node.attrs["causal"] else 1)
+    span = items if backward else items * (-(-queries // rows))
     kernel = f"{'backward' if backward else 'forward'}_{SHORT[node.type.dtype]}"
-    pairs = items * queries * keys // (2 if node.attrs["causal"] else 1)
-    work = pairs * ((3 * q[-1] + 2 * v[-1] if backward else q[-1] + v[-1]) + 12)
-    span = items if backward else items * blocks
-    why = f"{rows} queries at a time, as all scores take {items * queries * keys * element:,} bytes"
+    why = f"{rows} queries at a time, as there are many scores"
     return [
-        Routine("attention_blocks", kernel, span, sizes, work, (Scratch(room),), why=why, name=node.op.name, strided=tuple(strided))
+        Routine("attention_blocks", kernel, span, sizes, work, (Scratch(room),), why=why, name=node.op.name, strided=strided)
     ]
 
 
 def _batched(samples: Any, node: Node, *operands: Any) -> Any:
-    """Of the gradient, whose parts are cut out of the flat result of each sample."""
-    return samples.one_by_one(node, operands)
+    q, k, v = samples.spread(operands)
+    if samples.size is None:
+        return F.matmul(weights_of(q, k, node.attrs), v)
+    return apply(attention_op, q, k, v, **node.attrs)
+
+
+def _batched_gradient(samples: Any, node: Node, *operands: Any) -> Any:
+    """The parts of all samples are cut into those of each sample."""
+    given, rows = samples.spread(operands), samples.known()
+    flat = apply(attention_gradient_op, *given, **node.attrs)
+    return F.concatenate([F.reshape(part, (rows, -1)) for part in _parts(flat, *given[:3])], 1)
 
 
 attention_op = define(
     OpDef(
         name="attention",
-        batch=leading,
+        batch=_batched,
         attrs=ATTRIBUTES,
         infer=_infer,
         eval=_eval,
@@ -181,7 +175,7 @@ attention_op = define(
 attention_gradient_op = define(
     OpDef(
         name="attention_gradient",
-        batch=_batched,
+        batch=_batched_gradient,
         attrs=ATTRIBUTES,
         infer=_infer_gradient,
         eval=_eval_gradient,
