@@ -67,7 +67,8 @@ def gradients_of(q: Any, k: Any, v: Any, g: Any, attrs: Any) -> list[Any]:
 
 
 def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    return np.matmul(attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal), v)
+    result: np.ndarray = np.matmul(attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal), v)
+    return result
 
 
 def _eval_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, scale: float, causal: bool) -> np.ndarray:
