@@ -71,8 +71,8 @@ def scaled_dot_product_attention(
     Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
     attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
-    Without a mask and dropout, compiled code takes some queries at a time and holds no array of all scores; else the weights are
-    one fused pass over the scores' rows. Raises ShapeError, ArgumentError.
+    Without a mask and dropout, compiled code takes some queries at a time and holds no array of all scores. Else the weights
+    are one fused pass over the rows of scores. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     Examples:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, session_variants, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
-from ..training import jax_steps, our_training, session_training, torch_training, variables_of
+from ..training import jax_steps, our_training, session_training, torch_compiled_training, torch_training, variables_of
 
 RATE, STEPS, INPUTS, HIDDEN = 0.1, 50, 64, 128
 SHAPES = {
@@ -104,3 +104,33 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
 
     batch = batches(data, "x", "y", place=torch.from_numpy)
     return torch_training(dict(model.named_parameters()), optimizer, loss_of, batch)
+
+
+@implements(CASES, "torch.compile", variants=THREADS)
+def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
+    """The cell in a loop, which tracing unrolls; products of the inputs before it."""
+    torch = torch_for(variant)
+    F = torch.nn.functional
+    parameters = {name: torch.from_numpy(data[name].copy()) for name in SHAPES}
+
+    def loss_of(p: Any, x: Any, y: Any) -> Any:
+        h = torch.zeros(x.shape[1], HIDDEN)
+        outputs = []
+        for given in F.linear(x, p["weight_ih_l0"], p["bias_ih_l0"]):
+            r, z, n = given.chunk(3, 1)
+            hr, hz, hn = F.linear(h, p["weight_hh_l0"], p["bias_hh_l0"]).chunk(3, 1)
+            z = torch.sigmoid(z + hz)
+            h = (1 - z) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + z * h
+            outputs.append(h)
+        return ((torch.stack(outputs) - y) ** 2).mean()
+
+    differentiated = torch.func.grad_and_value(loss_of)
+
+    def train(x: Any, y: Any) -> Any:
+        gradients, loss = differentiated(parameters, x, y)
+        for name, p in parameters.items():
+            p.sub_(RATE * gradients[name])
+        return loss
+
+    batch = batches(data, "x", "y", place=torch.from_numpy)
+    return torch_compiled_training(parameters, train, batch)

@@ -13,7 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, labels_long, session_variants, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    THREADS,
+    batches,
+    jax_batches,
+    jax_for,
+    labels_long,
+    session_variants,
+    torch_compiled,
+    torch_for,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 from ..training import jax_steps, our_training, session_training, torch_training
 
@@ -254,16 +265,28 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return jax_steps(update, p, jax_batches(variant, data, "x", "y"), lambda state: {})
 
 
-@implements(CASES, "torch", variants=THREADS)
-def torch(data: Arrays, backend: str, variant: str) -> Job:
+def _torch_training(data: Arrays, variant: str, prepare: Callable[[Any], Any]) -> Job:
+    """Steps of PyTorch's fused optimizer. prepare(model): the function of x that runs."""
     torch = torch_for(variant)
     network = network_of(data)
     model = network.model(torch.nn, torch.nn.functional)
     model.load_state_dict({name: torch.from_numpy(data[name].copy()) for name, _ in model.named_parameters()}, strict=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, fused=True)
+    function = prepare(model)
 
     def loss_of(x: Any, y: Any) -> Any:
-        return loss_in(torch.nn.functional, network, model(x), y)
+        return loss_in(torch.nn.functional, network, function(x), y)
 
     data = labels_long(data, "y") if network.classes else data
     return torch_training({}, optimizer, loss_of, batches(data, "x", "y", place=torch.from_numpy))
+
+
+@implements(CASES, "torch", variants=THREADS)
+def torch(data: Arrays, backend: str, variant: str) -> Job:
+    return _torch_training(data, variant, lambda model: model)
+
+
+@implements(CASES, "torch.compile", variants=THREADS)
+def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
+    """The model compiled, forward and backward; the optimizer is PyTorch's own."""
+    return _torch_training(data, variant, torch_compiled)
