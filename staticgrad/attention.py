@@ -9,6 +9,7 @@ from .eager.composites import composite
 from .errors import ArgumentError, ShapeError
 from .operators import F, Tensor, TensorLike
 from .ops.attention import attention_softmax
+from .ops.blockwise_attention import attention
 from .ops.settings import operand, size_text
 from .types import Shape, broadcast_shapes, is_number
 
@@ -70,7 +71,8 @@ def scaled_dot_product_attention(
     Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
     attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
-    The weights are one fused pass over the scores' rows. Raises ShapeError, ArgumentError.
+    Without a mask and dropout, compiled code takes some queries at a time and holds no array of all scores. Else the weights
+    are one fused pass over the rows of scores. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     Examples:
@@ -88,8 +90,20 @@ def scaled_dot_product_attention(
         raise ShapeError("scaled_dot_product_attention: the size of a head is unknown", "give scale=")
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
+    if _is_plain(query, key, value) and attn_mask is None and is_number(dropout_p) and not dropout_p:
+        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        if scale > 0:
+            return attention(query, key, value, scale, is_causal)
     weights = attention_weights(query, key, attn_mask, is_causal, scale)
     return F.matmul(F.dropout(weights, dropout_p), value)
+
+
+def _is_plain(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the operands are equally many matrices of one dtype, of known sizes."""
+    shapes = [x.shape for x in (query, key, value)]
+    known = all(d is not None for shape in shapes for d in shape)
+    lead = shapes[0][:-2]
+    return known and query.dtype.kind == "f" and query.dtype == key.dtype == value.dtype and all(s[:-2] == lead for s in shapes)
 
 
 def _repeated(x: Tensor, query: Tensor) -> Tensor:

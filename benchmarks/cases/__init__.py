@@ -8,6 +8,7 @@ from . import (
     glm,
     gpt,
     gradients,
+    gru,
     layer_norm,
     lenet,
     logistic,
@@ -15,6 +16,7 @@ from . import (
     mlp,
     pinn,
     rosenbrock,
+    scale,
     tf1,
 )
 
@@ -26,6 +28,7 @@ __all__ = [
     "glm",
     "gpt",
     "gradients",
+    "gru",
     "layer_norm",
     "lenet",
     "logistic",
@@ -33,5 +36,6 @@ __all__ = [
     "mlp",
     "pinn",
     "rosenbrock",
+    "scale",
     "tf1",
 ]

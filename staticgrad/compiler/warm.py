@@ -31,7 +31,8 @@ VECTOR = 64
 def package_kernels() -> Iterator[Wanted]:
     """Kernels that are part of the package, for the types and numbers of lanes that are in common use."""
     for element in FLOATS:
-        yield Wanted("gemm", element, f"gemm_{element}")
+        for kind in (element, f"{element}_packed"):
+            yield Wanted("gemm", kind, f"gemm_{kind}")
     for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):
         if path.name != "__init__.py":
             for kernel in kernel_cache.library_kernels(path.stem):

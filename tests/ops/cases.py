@@ -18,6 +18,7 @@ import staticgrad.distributions  # has ops of its own
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention_softmax
+from staticgrad.ops.blockwise_attention import attention
 from tests.helpers import Arg, boolean, integer, positive, real
 from tests.ops import complex_cases, torch_cases, window_cases
 from tests.ops.elementwise_cases import ELEMENTWISE, PAIRS, PLAIN, POSITIVE
@@ -65,6 +66,14 @@ def softmax(x: np.ndarray, axis: Any = -1) -> np.ndarray:
 
 def logsumexp(x: np.ndarray, axis: Any = None, keepdims: bool = False) -> np.ndarray:
     return np.log(np.sum(np.exp(x), axis, keepdims=keepdims))
+
+
+def attention_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray) -> np.ndarray:
+    scores = np.where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), q @ k.swapaxes(-1, -2) * 0.3, -np.inf)
+    weights, of_weights = softmax(scores), g @ v.swapaxes(-1, -2)
+    of_scores = weights * (of_weights - (weights * of_weights).sum(-1, keepdims=True)) * 0.3
+    parts = of_scores @ k, of_scores.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+    return np.concatenate([part.reshape(-1) for part in parts])
 
 
 # samples ----------------------------------------------------------------------------------------------------
@@ -642,6 +651,22 @@ def linear() -> list[Case]:
             lambda x: softmax(np.where(np.tri(*x.shape[-2:], dtype=bool), x * 2, -np.inf)),
             ((real(2, 4, 4),), (real(2, 3, 5),), (real(37, 20),)),
             ulps=16,
+        ),
+        Case(
+            "attention",
+            lambda q, k, v: attention(q, k, v, 0.3, False),
+            lambda q, k, v: softmax(q @ k.swapaxes(-1, -2) * 0.3) @ v,
+            ((real(2, 3, 4), real(2, 5, 4), real(2, 5, 2)), (real(0, 4), real(3, 4), real(3, 2))),
+            ulps=64,
+        ),
+        Case(
+            "attention_gradient",
+            lambda q, k, v, g: op("attention_gradient", q, k, v, g, scale=0.3, causal=True),
+            attention_gradient,
+            ((real(2, 3, 4), real(2, 3, 4), real(2, 3, 2), real(2, 3, 2)),),
+            order=1,
+            ulps=64,
+            refused="attention_gradient needs known extents",
         ),
         Case(
             "attention_softmax of a negative scale",

@@ -11,21 +11,21 @@ from . import kernel_cache, object_code
 
 
 @cache
-def file(element: str) -> disk.File:
+def file(kind: str) -> disk.File:
     """The file of the kernel's machine code."""
-    return object_code.file_of(f"gemm_{element}", [Path(__file__)])
+    return object_code.file_of(f"gemm_{kind}", [Path(__file__)])
 
 
-def made(element: str) -> bytes:
+def made(kind: str) -> bytes:
     """The content of that file."""
-    return disk.kept(*file(element), lambda: _compiled(element))[0]
+    return disk.kept(*file(kind), lambda: _compiled(kind))[0]
 
 
 @cache
-def kernel(element: str) -> int:
-    """The address of the kernel for f32 or f64."""
-    name = f"gemm_{element}"
-    made = object_code.made_or_kept(name, [Path(__file__)], lambda: _compiled(element), [name])
+def kernel(kind: str) -> int:
+    """The address of a kernel; see `gemm_products.module`."""
+    name = f"gemm_{kind}"
+    made = object_code.made_or_kept(name, [Path(__file__)], lambda: _compiled(kind), [name])
     if made.found:
         kernel_cache.Counters.from_disk += 1
     else:
@@ -33,7 +33,7 @@ def kernel(element: str) -> int:
     return made.addresses[name]
 
 
-def _compiled(element: str) -> bytes:
+def _compiled(kind: str) -> bytes:
     from .gemm_products import module
 
-    return object_code.compiled(module(element))
+    return object_code.compiled(module(kind))

@@ -22,7 +22,7 @@ from .gemm_tiles import Elements, Product
 from .llvm import EIGHT, I64, Int, call, steps, where
 
 
-def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, stop: Int) -> None:
+def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: Any, start: Int, stop: Int) -> None:
     """The range of the products whose forms are in `sizes`, see the top of this file."""
 
     def size(i: Int) -> Int:
@@ -56,19 +56,22 @@ def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, 
         with steps(whole.choose(zero, begin), whole.choose(one, end), 1) as i:
             x, y, z, w = (size(at + FORM + i * 4 + j) * of.size for j in range(4))
             here = p._replace(a=p.a + x, b=p.b + y, c=p.c + z, e=p.e + w).moved(of, top, left)
-            with where(packed.differs(0)):
-                call(builder, f"blocked_{of.name}", partial(blocked, of), (scratch, m, n, k, *here))
+            if packing:
+                with where(packed.differs(0)):
+                    call(builder, f"blocked_{of.name}", partial(blocked, of), (scratch, m, n, k, *here))
             with where(packed.equals(0)):
                 call(builder, f"in_place_{of.name}", partial(in_place, of), (m, n, k, *here))
         builder.store((at + FORM + batches * 4).value, place)
 
 
-def module(element: str) -> str:
-    """An LLVM module with the kernel `gemm_f32` or `gemm_f64`; see the top of this file."""
+def module(kind: str) -> str:
+    """An LLVM module with the kernel `gemm_f32` or `gemm_f64`, see the top of this file, or with `gemm_f32_packed` or
+    `gemm_f64_packed`, which alone computes packed products."""
+    element, _, packing = kind.partition("_")
     made = ir.Module("gemm")
     pointers = ir.IntType(8).as_pointer().as_pointer(), I64.as_pointer()
-    kernel = ir.Function(made, ir.FunctionType(ir.VoidType(), [*pointers, I64, I64]), f"gemm_{element}")
+    kernel = ir.Function(made, ir.FunctionType(ir.VoidType(), [*pointers, I64, I64]), f"gemm_{kind}")
     builder = ir.IRBuilder(kernel.append_basic_block("entry"))
-    call(builder, f"multiply_{element}", partial(_multiply, Elements(element)), kernel.args)
+    call(builder, f"multiply_{element}", partial(_multiply, Elements(element), bool(packing)), kernel.args)
     builder.ret_void()
     return str(made)

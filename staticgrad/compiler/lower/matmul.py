@@ -62,8 +62,8 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
-    element, stop = SHORT[node.type.dtype], (over or span) if m and n else 0
-    code = b.stream.code("gemm", element, f"gemm_{element}")
+    kind, stop = SHORT[node.type.dtype] + ("_packed" if packing else ""), (over or span) if m and n else 0
+    code = b.stream.code("gemm", kind, f"gemm_{kind}")
     instruction = Instruction(
         "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
@@ -104,7 +104,14 @@ def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
     if last.kind != "gemm" or not new.stop or not last.stop:
         return False
     chunks = max(last.chunks, new.chunks)  # 1: they would synchronize only because they are joined
-    if chunks == 1 or last.code is not new.code or len(last.buffers) + 5 > MAX_BUFFERS or not _apart(last, new):
+    assert last.node is not None
+    assert new.node is not None
+    if (
+        chunks == 1
+        or last.node.type.dtype != new.node.type.dtype
+        or len(last.buffers) + 5 > MAX_BUFFERS
+        or not _apart(last, new)
+    ):
         return False
     for buffer, _ in new.buffers:
         buffer.root.first, buffer.root.last = min(buffer.root.first, at), at
@@ -114,9 +121,10 @@ def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
         room = last.buffers[-1][0] if before else stream.temporary((), np.dtype(np.int8))
         room.first, room.last, room.shape = at, at, (chunks * most,)
         buffers.append((room, 0))
+    code = new.code if scratch else last.code
     instructions[-1] = Instruction(
         "gemm", f"{last.name}, {new.name}", last.node, buffers,
-        [count + 1, chunks, most, *last.sizes[FIRST:], *new.sizes[FIRST:]], new.code, 0, chunks, chunks,
+        [count + 1, chunks, most, *last.sizes[FIRST:], *new.sizes[FIRST:]], code, 0, chunks, chunks,
         thread_pool.ensure(stream.threads), nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
         large_gemm=last.large_gemm or new.large_gemm,
     )  # fmt: skip

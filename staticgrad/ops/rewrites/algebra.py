@@ -18,6 +18,7 @@ from ...operators import apply as apply_op
 from ...types import broadcast_shapes
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
+from .attention_rules import ATTENTION
 from .loop_rules import parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
 from .rule import RewriteRule
@@ -297,6 +298,7 @@ STABILIZING = (
     RewriteRule("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which can't overflow", ("log",), _log_of_sum_of_exp),
     RewriteRule("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
     *WHOLE,
+    *ATTENTION,
 )
 """Applied while the ops are whole, before `expand`."""
 
