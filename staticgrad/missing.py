@@ -11,6 +11,10 @@ REPLACED = {
     "half": "use float32: tensors here are of 32 or 64 bits",
     "bfloat16": "use float32: tensors here are of 32 or 64 bits",
     "jit": "sg.compile(step) compiles a function",
+    **dict.fromkeys(
+        ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
+        "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries",
+    ),
     "sparse": "tensors are dense; optim.SparseAdam updates rows",
     "onnx": "sg.to_json(graph) writes a graph to a file",
     "hub": "models are loaded with load_state_dict",

@@ -2548,6 +2548,7 @@ resolve_neg = resolve_conj
 row_stack = vstack
 split_copy = split
 split_with_sizes_copy = split_with_sizes
+spmm = mm
 subtract = sub
 swapdims = swapaxes
 trapz = trapezoid
@@ -2589,12 +2590,12 @@ __all__ = [
     "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan", "scatter", "scatter_add", "scatter_reduce", "searchsorted",
     "select", "select_copy", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy",
     "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy", "split_with_sizes",
-    "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft", "stop_gradient",
-    "sub", "subtract", "sum", "sum_to_size", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take",
-    "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace", "transpose",
-    "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide",
-    "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",
-    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var", "var_mean",
-    "vdot", "view_as", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vsplit",
-    "vstack", "where", "while_loop", "xlogy", "zeros_like",
+    "split_with_sizes_copy", "spmm", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft",
+    "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy",
+    "take", "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace",
+    "transpose", "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu", "triu_indices",
+    "true_divide", "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive",
+    "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var",
+    "var_mean", "vdot", "view_as", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy",
+    "vsplit", "vstack", "where", "while_loop", "xlogy", "zeros_like",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Write `docs/torch_coverage.md`: PyTorch's names, which of them are here, and where each function of tensors works.
 
     python -m tools.coverage            # runs every function in every mode: some minutes
+    python -m tools.coverage sin cos    # runs these functions, and keeps the other results of the last run
     python -m tools.coverage --names    # renews the lists of names, and keeps the results of the last run
 
 A row is run with the samples of `tests/ops/`, where a row there calls the function, or else with the first operands in
@@ -31,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "torch_coverage.md"
 NAMES = Path(__file__).with_name("torch_names.json")
 
-FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special"
+FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"
 """Namespaces whose functions are run. Methods are the same functions."""
 COLUMNS = "eager", "gradient", "second gradient", "Session", "compiled", "vmap", "jvp"
 WORKS, NONE, REFUSED, WRONG, UNKNOWN = "✓", "-", "✗", "wrong", " "
@@ -197,6 +198,12 @@ GIVEN: dict[str, Sequence[Any]] = {
     "multilabel_margin_loss": (X, N.argsort(1)),
     "ldl_solve": (lambda a, b: sg.linalg.ldl_solve(*sg.linalg.ldl_factor(a), b), S, X),
     "lobpcg": (SYMMETRIC, S),
+    "stft": (lambda x: sg.stft(x, 4, return_complex=True), X.reshape(-1)),
+    "istft": (lambda x: sg.istft(sg.stft(x, 4, return_complex=True), 4), X.reshape(-1)),
+    "view_as_complex_copy": (X.reshape(3, 2, 2),),
+    "view_as_real_copy": (lambda x: sg.view_as_real_copy(sg.complex(x, 2 * x)), X),
+    "ihfft": (X,),
+    "hfft": (X,),
     "ormqr": (lambda a, tau, b: sg.ormqr(a, tau, b), X.T.copy(), V, Y.T.copy()),
     "orgqr": (X.T.copy(), V),
 }
@@ -206,7 +213,7 @@ NOT_RUN = frozenset({
     "allclose", "alpha_dropout", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray",
     "bartlett_window", "bernoulli", "binomial", "blackman_window", "broadcast_shapes", "can_cast", "compile", "cond",
     "detach", "dropout", "dropout1d", "dropout2d", "dropout3d", "empty", "empty_like", "empty_permuted", "empty_strided",
-    "enable_grad", "equal", "eye", "feature_alpha_dropout", "from_dlpack", "from_file", "from_numpy", "frombuffer",
+    "enable_grad", "equal", "eye", "feature_alpha_dropout", "fftfreq", "from_dlpack", "from_file", "from_numpy", "frombuffer",
     "full", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision",
     "get_num_interop_threads", "get_num_threads", "get_rng_state", "gumbel_softmax", "hamming_window", "hann_window",
     "inference_mode", "initial_seed", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled",
@@ -214,7 +221,8 @@ NOT_RUN = frozenset({
     "is_same_size", "is_signed", "is_storage", "is_tensor", "is_warn_always_enabled", "kaiser_window", "linspace", "load",
     "logspace", "manual_seed", "multinomial", "no_grad", "nonzero_static", "normal", "numel", "ones", "pca_lowrank",
     "poisson", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
-    "range", "result_type", "rrelu", "rrelu_", "save", "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
+    "range", "result_type", "rfftfreq", "rrelu", "rrelu_", "save",
+    "scalar_tensor", "seed", "set_default_device", "set_default_dtype",
     "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
     "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state",
     "set_warn_always", "svd_lowrank", "tensor", "to_dlpack", "tril_indices", "triu_indices", "typename",
@@ -299,7 +307,8 @@ def leaves(arrays: Sequence[np.ndarray]) -> list[Any]:
 
 
 def total(results: Sequence[Any]) -> Any:
-    """A number that depends on every element of the floating results, and is not symmetric in them."""
+    """A number that depends on every element of the floating and complex results, and is not symmetric in them."""
+    results = [sg.view_as_real(t.resolve_conj()) if t.dtype.kind == "c" else t for t in results]
     parts = [(t * sg.tensor(weights(t.shape), dtype=t.dtype)).sum() for t in results]
     return sum(parts[1:], parts[0])
 
@@ -405,7 +414,7 @@ def forward(run: Run) -> str:
         full = list(xs)
         for i, x in zip(floating, moved, strict=True):
             full[i] = x
-        results = [t for t in tensors(run.program(*full)) if t.dtype.kind == "f"]
+        results = [t for t in tensors(run.program(*full)) if t.dtype.kind in "fc"]
         return total(results)
 
     points = [xs[i] for i in floating]
@@ -489,8 +498,8 @@ def sampled(function: Callable[..., Any], name: str) -> Run | None:
     return None
 
 
-def measure(report: Callable[[str], None]) -> dict[str, list[str]]:
-    """The cells of each function that is here, by its full name."""
+def measure(report: Callable[[str], None], only: Sequence[str] = ()) -> dict[str, list[str]]:
+    """The cells of each function that is here, by its full name. only: of functions of these names, if there are any."""
     rows = table()
     cells: dict[str, list[str]] = {}
     done: dict[int, list[str]] = {}
@@ -499,7 +508,8 @@ def measure(report: Callable[[str], None]) -> dict[str, list[str]]:
             continue
         gone = set(missing(space, listed))
         for name in listed:
-            if name in gone or name in NOT_RUN or (name.endswith("_") and not name.endswith("__")):
+            in_place = name.endswith("_") and not name.endswith("__")
+            if (only and name not in only) or name in gone or name in NOT_RUN or in_place:
                 continue
             function = getattr(namespace(space), name)
             if id(function) not in done:
@@ -578,8 +588,11 @@ def _works(rows: dict[str, list[str]], column: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write docs/torch_coverage.md")
     parser.add_argument("--names", action="store_true", help="renew the lists of names only")
-    if parser.parse_args().names:
+    parser.add_argument("only", nargs="*", help="run these functions only")
+    given = parser.parse_args()
+    if given.names or given.only:
         cells = stored(PAGE.read_text(encoding="utf-8"))
+        cells.update(measure(lambda line: print(line, flush=True), given.only) if given.only else {})
         gone = {f"{space}.{name}" for space, listed in names().items() for name in missing(space, listed)}
         cells = {name: row for name, row in cells.items() if name not in gone}
     else:

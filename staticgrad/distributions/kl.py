@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..operators import F
-from . import composed, discrete, multivariate
+from . import composed, discrete, matrix_valued, multivariate
 from .composed import Independent
 from .distribution import EULER, LOG_2PI, Distribution, constant, summed
 from .gamma_family import Beta, Dirichlet, Gamma, InverseGamma
 from .intervals import ContinuousBernoulli, Exponential, Pareto, Uniform
 from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
+from .matrix_valued import log_diagonal
 
 Divergence = Callable[[Any, Any], Any]
 KL: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
@@ -143,6 +144,16 @@ def _transformed(p: Any, q: Any) -> Any:
     return _of_bases(p, q)
 
 
+def _wishart(p: Any, q: Any) -> Any:
+    """E_p[log|X|] and E_p[X] in the density of q, less those in the density of p."""
+    size = p.event_shape[-1]
+    logs = log_diagonal(q.scale_tril) - log_diagonal(p.scale_tril)
+    whitened = multivariate.solved(q.scale_tril, p.scale_tril)
+    trace = F.sum(F.square(whitened), (-2, -1))
+    gammas = F.mvlgamma(q.df / 2, size) - F.mvlgamma(p.df / 2, size)
+    return q.df * logs + 0.5 * p.df * (trace - size) + gammas + 0.5 * (p.df - q.df) * p.digammas()
+
+
 for _type, _formula in (
     (Normal, _normal), (Laplace, _laplace), (Cauchy, _cauchy), (Gumbel, _gumbel), (HalfNormal, _half_normal),
     (Uniform, _uniform), (Gamma, _gamma), (Dirichlet, _dirichlet), (Pareto, _pareto),
@@ -153,7 +164,7 @@ for _type, _formula in (
     (discrete.Poisson, lambda p, q: p.rate * F.log(p.rate / q.rate) - (p.rate - q.rate)),
     (discrete.Geometric, lambda p, q: -p.entropy() - F.log1p(-q.probs) / p.probs - q.logits),
     (HalfCauchy, _of_bases), (InverseGamma, _of_bases), (Independent, _independent),
-    (composed.TransformedDistribution, _transformed),
+    (composed.TransformedDistribution, _transformed), (matrix_valued.Wishart, _wishart),
 ):  # fmt: skip
     KL[_type, _type] = _formula
 VECTORS = (multivariate.MultivariateNormal, multivariate.LowRankMultivariateNormal)

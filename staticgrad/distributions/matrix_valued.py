@@ -15,7 +15,7 @@ from .gamma_family import Beta, Chi2
 from .multivariate import solved
 
 
-def _log_diagonal(factor: Any) -> Any:
+def log_diagonal(factor: Any) -> Any:
     """The logarithm of a triangular matrix's determinant."""
     return F.sum(F.log(F.diagonal(factor, 0, -2, -1)), -1)
 
@@ -97,17 +97,22 @@ class Wishart(ExponentialFamily):
         value, nu, p = self._checked(value), self.df, self.event_shape[-1]
         whitened = solved(self.scale_tril, solved(self.scale_tril, value).mT)
         return (
-            -nu * (0.5 * p * math.log(2) + _log_diagonal(self.scale_tril))
+            -nu * (0.5 * p * math.log(2) + log_diagonal(self.scale_tril))
             - F.mvlgamma(nu / 2, p)
             + 0.5 * (nu - p - 1) * slogdet(value).logabsdet
             - 0.5 * F.sum(F.diagonal(whitened, 0, -2, -1), -1)
         )
 
+    def digammas(self) -> Any:
+        """The derivative of the logarithm of the multivariate gamma function at df / 2."""
+        halves = F.expand_dims(self.df / 2, len(self.batch_shape)) - 0.5 * np.arange(self.event_shape[-1], dtype=self.df.dtype)
+        return F.sum(F.digamma(halves), -1)
+
     def entropy(self) -> Any:
         nu, p = self.df, self.event_shape[-1]
-        digammas = F.sum(F.digamma(F.expand_dims(nu / 2, len(self.batch_shape)) - 0.5 * np.arange(p, dtype=nu.dtype)), -1)
+        digammas = self.digammas()
         return (
-            (p + 1) * (0.5 * p * math.log(2) + _log_diagonal(self.scale_tril))
+            (p + 1) * (0.5 * p * math.log(2) + log_diagonal(self.scale_tril))
             + F.mvlgamma(nu / 2, p)
             - 0.5 * (nu - p - 1) * digammas
             + 0.5 * nu * p

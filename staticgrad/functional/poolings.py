@@ -325,9 +325,10 @@ def _fractional(
     lacked = len(x.shape) == axes + 1
     x = F.expand_dims(x, 0) if lacked else x
     n, c = x.shape[:2]
-    first = F.reshape(F.stop_gradient(x), (n, c, math.prod(inner)))[:, :, :1]
-    shares = F.rand_like(F.zeros_like(first) + np.zeros(axes, x.dtype))
-    shares = shares if samples is None else operand(samples)
+    if samples is None:
+        first = F.reshape(F.stop_gradient(x), (n, c, math.prod(inner)))[:, :, :1]
+        samples = F.rand_like(F.zeros_like(first) + np.zeros(axes, x.dtype))
+    shares = operand(samples)
     numbers: Any = F.zeros_like(F.stop_gradient(x), dtype=int64) + np.arange(math.prod(inner)).reshape(inner)
     for a in reversed(range(axes)):
         own = a if axes == 3 else 1 - a  # PyTorch's order of samples: width, height; but depth, height, width

@@ -176,7 +176,11 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` by an older name; an even `size` reaches as far as the odd one below it."""
+    """`LocalResponseNorm` by an older name; an even `size` reaches as far as the odd one below it.
+
+    PyTorch's own never takes the first channel out of its running sum, so its values differ for later channels; its gradient
+    is that of the windows as they are here.
+    """
 
     def forward(self, x: TensorLike) -> AnyTensor:
         width = self.size - 1 + self.size % 2

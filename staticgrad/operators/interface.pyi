@@ -2679,6 +2679,9 @@ class Tensor:
     def split_with_sizes_copy(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """Parts of these sizes along `dim`."""
 
+    def spmm(self, mat2: Any) -> Tensor:
+        """The product of two matrices. Raises ShapeError."""
+
     def sqrt(self, *, out: None = None) -> Tensor:
         """Square root.
 
@@ -5679,6 +5682,10 @@ class Functions:
     @staticmethod
     def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
         """Parts of these sizes along `dim`."""
+
+    @staticmethod
+    def spmm(input: Any, mat2: Any) -> Tensor:
+        """The product of two matrices. Raises ShapeError."""
 
     @staticmethod
     def sqrt(input: TensorLike, *, out: None = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
+from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, torch_function
 from ..types import (
     DTYPES,
@@ -291,10 +292,21 @@ def _logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
     return np.logaddexp.accumulate(x, axis, x.dtype)
 
 
+def _complex_logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
+    """The logarithms of running sums: of the larger of two numbers, and of 1 plus their quotient, as PyTorch's."""
+    out = np.array(x)
+    rows = np.moveaxis(out, axis, 0)
+    for before, row in itertools.pairwise(rows):
+        top = np.where(before.real > row.real, before, row)
+        top = np.where(np.isfinite(top), top, 0)
+        row[...] = np.log(np.exp(before - top) + np.exp(row - top)) + top
+    return out
+
+
 def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """exp(x[i]) times the sum over j >= i of g[j] exp(-out[j])."""
     axis = node.attrs["axis"]
-    top = F.stop_gradient(F.amax(out, axis, keepdims=True))
+    top = F.stop_gradient(F.amax(F.real(out) if out.dtype.kind == "c" else out, axis, keepdims=True))
     top = F.where(F.isfinite(top), top, 0.0)
     weighted = g * F.exp(top - out)
     return F.exp(x - top) * F.flip(F.cumsum(F.flip(weighted, axis), axis), axis)
@@ -307,6 +319,7 @@ logcumsumexp_op = define(
         infer=lambda x, axis: x,
         eval=_logcumsumexp_eval,
         vjp=(_logcumsumexp_vjp,),
+        complex=OverComplex("holomorphic", eval=_complex_logcumsumexp_eval),
         promote=lambda operands: [to_float(operands[0].dtype) if hasattr(operands[0], "dtype") else get_default_dtype()],
         doc="log of the running sum of exp(x) along an axis.",
     )

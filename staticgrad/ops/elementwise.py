@@ -281,7 +281,11 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 @torch_function(np.logaddexp)
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
-    top = F.stop_gradient(F.maximum(input, other))
+    if promoted(input, other).kind == "c":
+        x, y = operand(input), operand(other)
+        top = F.stop_gradient(F.where(F.real(x) > F.real(y), x, y))
+    else:
+        top = F.stop_gradient(F.maximum(input, other))
     top = F.where(F.isfinite(top), top, F.zeros_like(top))
     return top + F.log(F.exp(input - top) + F.exp(other - top))
 

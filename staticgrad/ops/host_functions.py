@@ -165,8 +165,30 @@ _fmod_op = host("fmod", np.fmod, slopes(lambda out, x, y: F.ones_like(out), lamb
                 names=(), doc="The remainder, of x's sign.")  # fmt: skip
 host("nextafter", np.nextafter, doc="The next number towards y.")
 _signbit_op = host("signbit", np.signbit, infer=compared, names=(), batch=aligned, doc="Whether the sign is negative.")
-host("atan2", np.arctan2, slopes(lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y)),
-     names=("atan2", "arctan2"), doc="The angle of (other, input).")  # fmt: skip
+
+
+def _atan2(op: Any, y: Any, x: Any) -> Any:
+    """atan(t) for the quotient t <= 1 of the magnitudes, moved to its octant. The quotient's rounding error is put back to
+    first order."""
+    p, q = abs(y), abs(x)
+    most, least = op.maximum(p, q), op.minimum(p, q)
+    unsafe = op.logical_or(most <= 0, most >= math.inf)
+    t = op.where(unsafe, op.where(least >= math.inf, 1, op.where(most <= 0, 0, least / most)), least / most)
+    lost = op.where(unsafe, 0, op.fma(-t, most, least) / most)
+    steep, back = p > q, op.copysign(1, x) < 0
+    high = op.where(steep, op.pick(1.5707964, math.pi / 2), op.where(back, op.pick(3.1415927, math.pi), 0))
+    low = op.where(
+        steep, op.pick(-4.371139e-08, 6.123233995736766e-17), op.where(back, op.pick(-8.742278e-08, 1.2246467991473532e-16), 0)
+    )
+    r, rest = op.atan(t), lost / (1 + t * t)
+    same = op.where(steep, op.where(back, 1, -1), op.where(back, -1, 1))
+    return op.copysign(high + (same * r + (same * rest + low)), y)
+
+
+elementwise_op("atan2", np.arctan2,
+               slopes(lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y)),
+               scalar=_atan2, cost=50, error=(1.8, 1.8), names=("atan2", "arctan2"),
+               doc="The angle of (other, input).")  # fmt: skip
 host("igamma", scipy_special("gammainc"),
      slopes(None, lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
      names=("igamma", "special.gammainc"), doc="The regularized lower incomplete gamma function.")  # fmt: skip

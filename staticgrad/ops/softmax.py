@@ -12,12 +12,13 @@ from ..operators import F, Tensor, TensorLike, apply, enter_as, spelled, tensor_
 from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
 from .operands import ndim_of
+from .over_complex import HOLOMORPHIC
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op
 from .rules import floating
 
 
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
+    top = np.asarray(MAXIMUM.reduce(x.real, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
     out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
     result: np.ndarray = out if keepdims else np.squeeze(out, axis)
@@ -36,8 +37,8 @@ def _logsumexp_expand(node: Node, x: Any) -> Any:
 
 
 def safe_top(x: Any, axis: Axes) -> Any:
-    """The shift that `logsumexp` subtracts before exp: the maximum, or 0 where that is infinite."""
-    top = apply(max_op, x, axis=axis, keepdims=True)
+    """The shift that `logsumexp` subtracts before exp: the maximum (of the real parts), or 0 where that is infinite."""
+    top = apply(max_op, F.real(x) if x.dtype.kind == "c" else x, axis=axis, keepdims=True)
     return F.where(F.isfinite(top), top, 0)
 
 
@@ -55,6 +56,7 @@ logsumexp_op = define(
         ),
         emit=Expand(_logsumexp_expand),
         promote=floating,
+        complex=HOLOMORPHIC,
     )
 )
 

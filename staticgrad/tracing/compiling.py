@@ -67,9 +67,9 @@ def compile(
     The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
     later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
-    learning rates and the like are read at every call. A result that requires grad can be differentiated outside, once: the
-    call is one operation of the tape, and its gradient a compiled plan, too. A step with `backward` inside is one plan as a
-    whole, and faster. A module gives a module with its members whose call is compiled.
+    learning rates and the like are read at every call. A result that requires grad can be differentiated outside: the call is
+    one operation of the tape, and its gradients, of every order, are compiled plans, too. A step with `backward` inside is one
+    plan as a whole, and faster. A module gives a module with its members whose call is compiled.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists

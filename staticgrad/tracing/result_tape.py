@@ -9,7 +9,7 @@ plan returns them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +20,13 @@ from ..compiler.passes.symbolic_extents import Conditions, Filler
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.program import Program
 from ..eager.grad_mode import modes
+from ..eager.tape import tick
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
 from ..types import TensorType
+from .result_derivatives import Derivatives, Recorded, as_recorded, total
 from .traced_backward import hook_of_node, saved_of_trace
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class ResultTape:
     roots: positions of the results among the fetches. leaves: captured tensors, and numbers of arguments. saved: where the
     backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a
     position). wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes
-    those that the plan does not return; None where it returns all.
+    those that the plan does not return; None where it returns all. first: the gradients as functions that can be
+    differentiated, or the error that says why they can't be.
     """
 
     def __init__(
@@ -49,11 +52,15 @@ class ResultTape:
         backward: Program,
         reached: Sequence[bool],
         recompute: Program | None,
+        first: Derivatives | GradientError,
     ):
         self.roots, self.leaves, self.saved = list(roots), list(leaves), list(saved)
         self.backward, self.reached, self.recompute = backward, list(reached), recompute
         self.wanted = False
+        self._first = first
+        self._filled: Callable[[], Derivatives] | None = None
         self._symbolic: list[SymbolicProgram] = []
+        self._whole: SymbolicProgram | None = None
 
     @property
     def incomplete(self) -> bool:
@@ -64,6 +71,8 @@ class ResultTape:
         """Prepare for other extents. Raises Unfollowed where a program can't be filled in."""
         programs = [self.backward] if self.recompute is None else [self.backward, self.recompute]
         self._symbolic = [SymbolicProgram(program.prepared, conditions, ()) for program in programs]
+        if isinstance(self._first, Derivatives):
+            self._whole = self._first.symbolic(conditions)
 
     def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> ResultTape:
         """The same for other extents, over storage of its own."""
@@ -72,9 +81,20 @@ class ResultTape:
         new.saved = [(kind, cells.get(key, key) if kind == "cell" else key) for kind, key in self.saved]
         filled = [symbolic.filled(filler, _Others(cells)) for symbolic in self._symbolic]
         new.backward = self.backward.of(filled[0], None)
+        whole, first = self._whole, self._first
+        if whole is not None and isinstance(first, Derivatives):
+            new._filled = lambda: first.filled(whole.filled(filler, _Others(cells)))
         if self.recompute is not None:
             new.recompute = self.recompute.of(filled[1], None)
         return new
+
+    def first(self) -> Derivatives:
+        """See the class. Raises GradientError."""
+        if isinstance(self._first, GradientError):
+            raise self._first
+        if self._filled is not None:
+            self._first, self._filled = self._filled(), None
+        return self._first
 
     @property
     def returned(self) -> bool:
@@ -88,8 +108,8 @@ class ResultTape:
 
     def record(self, tensors: list[Tensor], arrays: Sequence[np.ndarray], given: Sequence[Any]) -> None:
         """Put the results of a run on the tape. tensors: of all fetches; arrays: of the arguments `given`."""
-        leaves = [given[leaf] if isinstance(leaf, int) else leaf for leaf in self.leaves]
-        made = CompiledCall.apply(_Run(self, tensors, arrays, given), *leaves)
+        run = _Run(self, tensors, arrays, given)
+        made = CompiledCall.apply(run, *run.leaves)
         for position, tensor in zip(self.roots, made, strict=True):
             tensors[position] = tensor
 
@@ -107,6 +127,8 @@ class _Run:
     def __init__(self, tape: ResultTape, tensors: Sequence[Tensor], arrays: Sequence[np.ndarray], given: Sequence[Any]):
         self.tape = tape
         self.results = [tensors[position] for position in tape.roots]
+        self.leaves = [given[leaf] if isinstance(leaf, int) else leaf for leaf in tape.leaves]
+        self.clock = tick()
         self.saved: list[Tensor] = []
         self.arrays: Sequence[np.ndarray] = ()
         for kind, key in tape.saved:
@@ -119,14 +141,18 @@ class _Run:
             self.arrays = arrays
 
     def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
-        """The cotangents of the leaves."""
+        """The cotangents of the leaves, which can be differentiated where gradients are recorded."""
         tape = self.tape
         tape.wanted = True
-        values = [np.ascontiguousarray(x._data) for x in saved]
+        values = [np.asarray(x._data, order="C") for x in saved]
+        computed = []
         if tape.recompute is not None:
-            values += tape.recompute.run([np.ascontiguousarray(a) for a in self.arrays], _Cells())
-        found = iter(tape.backward.run([*values, *(np.ascontiguousarray(g._data) for g in seeds)], _Cells()))
-        return [wrap(next(found)) if reached else None for reached in tape.reached]
+            computed = tape.recompute.run([np.asarray(a, order="C") for a in self.arrays], _Cells())
+        arrays = iter(tape.backward.run([*values, *computed, *(np.asarray(g._data, order="C") for g in seeds)], _Cells()))
+        found = [wrap(next(arrays)) if reached else None for reached in tape.reached]
+        if not modes.now.grad:
+            return found
+        return Recorded(tape.first, saved, computed).record(found, as_recorded(self.leaves, self.clock), seeds)
 
 
 class _Cells(dict[Any, np.ndarray]):
@@ -148,11 +174,6 @@ class CompiledCall(Function):
 
     @staticmethod
     def backward(ctx: Any, *seeds: Any) -> Any:
-        if modes.now.grad:
-            raise GradientError(
-                "the gradient of a compiled function's result can't be differentiated again",
-                "take both gradients inside the compiled function, or the first one with create_graph=False",
-            )
         return None, *ctx.run.gradients(ctx.saved_tensors, seeds)
 
 
@@ -178,18 +199,16 @@ def result_tape(
             keys.setdefault(id(key), (key, []))[1].append(node)
     if not keys:
         return None
-    first = len(graph.nodes)
+    begin = len(graph.nodes)
     seeds = [append(graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in nodes]
-    found = _gradients(tracer, nodes, seeds, order, [node for _, versions in keys.values() for node in versions])
+    stops = [node for node in order if node not in tracer.tracked and node.op.vjp is not None]
+    found = _gradients(tracer, nodes, seeds, order, [node for _, versions in keys.values() for node in versions], stops)
     if found is None:
         return None
     parts = iter(found)
-    grads: list[Node | None] = []
-    for _, versions in keys.values():
-        sums = [g for g in (next(parts) for _ in versions) if g is not None]
-        grads.append(None if not sums else _sum(sums).node)
+    grads = [total([next(parts) for _ in versions]) for _, versions in keys.values()]
     targets = [g for g in grads if g is not None]
-    late = set(graph.nodes[first:])
+    late = set(graph.nodes[begin:])
     read = {i: None for node in graph.reaching(targets) if node in late for i in node.inputs}
     read.update(dict.fromkeys(targets))
     early = _saved_nodes([node for node in read if node not in late])
@@ -221,7 +240,16 @@ def result_tape(
     backward = Program(graph, targets, feeds_back, numerics=specialization.numerics)
     leaves = [key if isinstance(key, Tensor) else specialization.numbers[id(key)] for key, _ in keys.values()]
     saved = [places[node] for node in known]
-    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated)
+    if any(node in tracer.hooks for node in order if node not in tracer.leaves):
+        first: Derivatives | GradientError = GradientError(
+            "the gradient of a compiled function's result can't be differentiated again, because the function registers a hook",
+            "take both gradients inside the compiled function, or the first one with create_graph=False",
+        )
+    else:
+        versions = [nodes for _, nodes in keys.values()]
+        inputs = [seed.node for seed in seeds]
+        first = Derivatives(graph, versions, feeds_back[: -len(seeds)], inputs, grads, stops, specialization.numerics)
+    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated, first)
 
 
 def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:
@@ -249,11 +277,12 @@ def _passed(specialization: Specialization, tracer: Tracer, leaf: Any) -> bool:
 
 
 def _gradients(
-    tracer: Tracer, roots: Sequence[Node], seeds: Sequence[Symbol], order: Sequence[Node], wanted: Sequence[Node]
-) -> list[Any] | None:
+    tracer: Tracer, roots: Sequence[Node], seeds: Sequence[Symbol], order: Sequence[Node], wanted: Sequence[Node],
+    stopped: Sequence[Node],
+) -> list[Any] | None:  # fmt: skip
     """The cotangents of the wanted nodes; None where a backward pass inside the function has freed what they need."""
     graph = tracer.graph
-    stops = [Symbol(graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
+    stops = [Symbol(graph, node) for node in stopped]
     targets = [Symbol(graph, node) for node in wanted]
     hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks and node not in tracer.leaves}
     saved = modes.now.grad, tracer.differentiating
@@ -265,10 +294,3 @@ def _gradients(
         return None
     finally:
         modes.now.grad, tracer.differentiating = saved
-
-
-def _sum(parts: Sequence[Any]) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total

@@ -365,7 +365,7 @@ class Specialization:
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
         """The arrays, with those of the arguments' gradients."""
-        more = [np.ascontiguousarray(given[number]._grad._data) for number, fed in self.given_grads if fed]
+        more = [np.asarray(given[number]._grad._data, order="C") for number, fed in self.given_grads if fed]
         return [*arrays, *more] if more else arrays
 
     def take(self, call: Call) -> list[ndarray]:

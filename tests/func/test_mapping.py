@@ -108,6 +108,15 @@ def test_errors_name_the_shapes_of_one_sample():
 # random numbers -------------------------------------------------------------------------------------------------------
 
 
+def test_windows_with_given_samples_draw_nothing():
+    images, samples = sg.rand(3, 2, 2, 6, 6), sg.rand(2, 2, 2)
+
+    def pooled(image):
+        return sg.nn.functional.fractional_max_pool2d(image, 2, output_size=(3, 3), _random_samples=samples)
+
+    assert sg.equal(sg.vmap(pooled)(images), sg.stack([pooled(image) for image in images]))
+
+
 def test_randomness():
     def draw(x: Any) -> Any:
         return x * 0 + sg.rand(3)

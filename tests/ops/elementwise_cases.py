@@ -115,5 +115,6 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     E("acosh", np.arccosh, ABOVE_ONE, ranges=((1, 1.001), (1, 1.2), (1, 3), (1, 50), (0, 1e5))),
     E("atanh", np.arctanh, UNIT, ranges=(NEAR_0, (-0.6, 0.6), (-1, 1), (0.9, 1))),
     E("hypot", np.hypot, PAIRS, ranges=((-2, 2), (0.5, 1), (1e-45, 1e-37), (1e15, 1e25))),
+    E("atan2", np.arctan2, PAIRS, ranges=((-2, 2), (0.5, 1), (1e-30, 1e-20), (-1e15, 1e25))),
     E("copysign", np.copysign, PAIRS, 0, ranges=((-2, 2),)),
 )  # fmt: skip

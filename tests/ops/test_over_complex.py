@@ -32,6 +32,7 @@ CASES: dict[str, Any] = {
     "pairs": lambda x, y: sg.view_as_complex(sg.view_as_real(x) ** 2) * sg.polar(abs(y), x.real),
     "matrix products": lambda x, y: x @ y.mH + sg.einsum("ij,kj->ik", x, y),
     "reductions": lambda x, y: (x * y).sum(0) + x.mean(1) + y.prod(0) + x.cumprod(1)[0] + y.cumsum(0)[1],
+    "logarithms of sums": lambda x, y: x.logsumexp(0) + y.logcumsumexp(1)[0] + sg.logaddexp(x, y)[1],
     "moments and norms": lambda x, y: x.var() + sg.linalg.norm(y) + x.std(0).sum(),
     "moves": lambda x, y: sg.cat([x.T, y[[1, 0, 1]]]).reshape(2, 5) * sg.stack([x, y])[0, 0, 1],
     "choices": lambda x, y: sg.where(y.real > 0, x, y) + sg.nn.functional.pad(x, (1, 0))[:, :2],

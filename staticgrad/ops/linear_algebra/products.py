@@ -22,7 +22,7 @@ def _of_axes(name: str, *operands: tuple[Any, int]) -> None:
             raise ShapeError(f"{name}: expected a {n}D tensor, got {ndim_of(x)}D", "matmul takes any number of axes")
 
 
-@torch_function()
+@torch_function(names=("spmm",))
 def mm(input: Any, mat2: Any) -> Tensor:
     """The product of two matrices. Raises ShapeError.
 

@@ -14,6 +14,7 @@ from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
 from ..batching import leading
 from ..operands import dtype_of, extent, extents, ndim_of
+from ..over_complex import OWN
 from ..slicing import cut
 from .records import as_floats, check_matrices, check_square, host_record, in_mode_of, linalg, same_type, zeros_info
 
@@ -82,7 +83,7 @@ def _geqrf_eval(x: np.ndarray) -> np.ndarray:
 
 geqrf_op = host_record(
     "geqrf", lambda x: x.with_shape((*x.shape[:-2], extents("geqrf", x, -2)[0] + 1, x.shape[-1])), _geqrf_eval, None,
-    doc="R and the vectors of reflections, and below them their weights.",
+    doc="R and the vectors of reflections, and below them their weights.", complex=OWN,
 )  # fmt: skip
 
 
