@@ -31,11 +31,19 @@ MENU = [
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
             {"Extending": "extending.md"},
+            {"Interchange": "interchange.md"},
             {"Examples": "examples.md"},
             {"Numerics": "numerics.md"},
         ]
     },
-    {"Reference": [REFERENCE, {"PyTorch's names": "torch_coverage.md"}, {"TensorFlow 1's names": "tf1_names.md"}]},
+    {
+        "Reference": [
+            REFERENCE,
+            {"PyTorch's names": "torch_coverage.md"},
+            {"TensorFlow 1's names": "tf1_names.md"},
+            {"ONNX's cases": "onnx_cases.md"},
+        ]
+    },
     {"Benchmarks": [{"Steps and peers": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
     {
         "Development": [
