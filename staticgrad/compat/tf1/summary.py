@@ -128,7 +128,7 @@ def audio(
     tag = graph.scoped(f"{family}/{name}" if family else name)
 
     def build(arrays: Sequence[np.ndarray]) -> bytes:
-        record = _package().Summary()
+        record = protocol().Summary()
         sounds = arrays[0] if arrays[0].ndim == 3 else arrays[0][..., None]
         for i, sound in enumerate(sounds[:max_outputs]):
             entry = record.value.add(tag=f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio")
