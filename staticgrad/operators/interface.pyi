@@ -2680,7 +2680,12 @@ class Tensor:
         """Parts of these sizes along `dim`."""
 
     def spmm(self, mat2: Any) -> Tensor:
-        """The product of two matrices. Raises ShapeError."""
+        """The product of two matrices. Raises ShapeError.
+
+        Examples:
+            >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+            tensor([[11.]])
+        """
 
     def sqrt(self, *, out: None = None) -> Tensor:
         """Square root.
@@ -5685,7 +5690,12 @@ class Functions:
 
     @staticmethod
     def spmm(input: Any, mat2: Any) -> Tensor:
-        """The product of two matrices. Raises ShapeError."""
+        """The product of two matrices. Raises ShapeError.
+
+        Examples:
+            >>> sg.mm(sg.tensor([[1.0, 2.0]]), sg.tensor([[3.0], [4.0]]))
+            tensor([[11.]])
+        """
 
     @staticmethod
     def sqrt(input: TensorLike, *, out: None = None) -> Tensor:

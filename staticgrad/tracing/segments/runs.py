@@ -26,7 +26,7 @@ MOST = 64
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
     """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
     held = HeldOutput(sys.stdout)
-    sys.stdout = held  # type: ignore[assignment]
+    sys.stdout = held
     try:
         result = run(work)
     except StaticgradError:
