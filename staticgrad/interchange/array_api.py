@@ -26,6 +26,7 @@ from ..eager import linspace as _linspace
 from ..eager import ones as _ones
 from ..eager import zeros as _zeros
 from ..errors import ArgumentError
+from ..functions import from_dlpack as from_dlpack
 from ..operators import F
 from ..types import bool_ as bool
 from ..types import complex64, complex128, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8

@@ -291,4 +291,4 @@ def _deferred(
             raise ArgumentError(f"ONNX {_title(step)}: {error}") from error
         return list(found) if isinstance(found, tuple) else [found]
 
-    return tuple(defer(graph, Definition(put), [symbol(graph, inputs[i]) for i in places], step.kinds))
+    return tuple(defer(graph, Definition(put, type(graph)), [symbol(graph, inputs[i]) for i in places], step.kinds))
