@@ -16,8 +16,8 @@ from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
-from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.blockwise_attention import attention
+from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILIZING
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
