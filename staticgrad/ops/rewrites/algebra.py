@@ -19,7 +19,7 @@ from ...types import broadcast_shapes
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
 from .attention_rules import ATTENTION
-from .loop_rules import parts_of_a_whole, slice_of_elements
+from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
 from .rule import RewriteRule
 from .shifted_operands import ARITHMETIC, shifted_operands
@@ -324,6 +324,7 @@ ALGEBRA = (
     RewriteRule("double negative", "-(-x) = x", ("neg",), _double_negative),
     RewriteRule("minus one", "x * -1 = -x", ("mul",), _minus_one),
     RewriteRule("slice of elements", "a slice of f(x, y) is f of slices, for a cheap f", ("slice",), slice_of_elements),
+    RewriteRule("one part", "a slice of a concatenation is its operand", ("slice",), part_of_a_concatenation),
     RewriteRule("shifted operand", "f(slice(padded x)) = f(slice of x beside zeros)", ARITHMETIC, shifted_operands),
     RewriteRule("parts", "slices put back into zeros and added up are parts in a row", ("add",), parts_of_a_whole),
     RewriteRule("subtraction", "x + (-y) = x - y", ("add",), _times_negative),

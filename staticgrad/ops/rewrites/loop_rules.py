@@ -95,6 +95,24 @@ def slice_of_elements(node: Node, x: Any) -> Any:
     return apply(inner.op, *(_sliced(Symbol(x.graph, i), slices, inner.type.ndim) for i in inner.inputs), **inner.attrs)
 
 
+def part_of_a_concatenation(node: Node, x: Any) -> Any:
+    """A slice of a concatenation is an operand, where it is just that."""
+    whole, slices = x.node, node.attrs["slices"]
+    if whole.op is not REGISTRY["concatenate"] or any(isinstance(s, int) or s[2] not in (None, 1) for s in slices):
+        return None
+    axis = whole.attrs["axis"]
+    ends = [(0 if s[0] is None else s[0], d if s[1] is None else s[1]) for s, d in zip(slices, whole.type.shape, strict=False)]
+    if axis >= len(ends) or any(a != axis and end != (0, whole.type.shape[a]) for a, end in enumerate(ends)):
+        return None
+    begin = 0
+    for operand in whole.inputs:
+        after = begin + operand.type.shape[axis]
+        if ends[axis] == (begin, after):
+            return Symbol(x.graph, operand)
+        begin = after
+    return None
+
+
 def _sliced(x: Any, slices: Any, ndim: int) -> Any:
     """A slice of an operand that is broadcast against `ndim` axes."""
     own = slices[ndim - len(x.shape) :]

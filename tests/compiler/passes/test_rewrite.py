@@ -16,6 +16,7 @@ from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
+from staticgrad.ops.blockwise_attention import attention
 from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILIZING
 from tests.compiler.helpers import Bench
@@ -106,6 +107,7 @@ ROWS: dict[str, Row] = {
     "shifted operand": Row(
         "shifted operand", lambda x: F.concatenate([x, F.exp(x)], 1)[:, 1:3] + x[:, :2], ("slice", "slice", "add")
     ),
+    "one part": Row("one part", lambda x: F.concatenate([x, F.exp(x)], 1)[:, 3:], ("exp",)),
     "parts": Row("parts", _put_back, ("slice", "exp", "slice", "exp", "concatenate")),
     "rows as parts": Row(
         "parts", _put_back_rows, ("slice", "exp", "slice", "exp", "expand_dims", "expand_dims", "concatenate")
@@ -155,6 +157,13 @@ STABLE: dict[str, Row] = {
     "exp of log-softmax": Row("exp of log-softmax", lambda x: F.exp(F.log_softmax(x)), ("softmax",)),
     "softmax": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, 1, keepdims=True)), None),
     "softmax, of all": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, (0, 1), keepdims=True)), None),
+    "few scores": Row("few scores", lambda x: attention(x, x, x, 0.5, False), None, special=False),
+    "few scores, backward": Row(
+        "few scores, backward",
+        lambda x: apply(REGISTRY["attention_gradient"], x, x, x, x, scale=0.5, causal=True),
+        None,
+        special=False,
+    ),
     # what must not fire
     "exp of another logsumexp": Row("", lambda x: F.exp(x * 2.0 - F.logsumexp(x, 1, keepdims=True)), None),
     "exp of one along another axis": Row("", lambda x: F.exp(x - F.logsumexp(x[:, :2], 0, keepdims=True)[:, :1]), None),
