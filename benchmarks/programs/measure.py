@@ -82,6 +82,9 @@ def _alternating(ours: Training, theirs: Training, threads: Callable[[int], None
     batches = {0: [ours.batch(i) for i in range(4)], 1: [theirs.batch(i) for i in range(4)]}
     batches[2] = batches[1]
     steps = {0: ours.step, 1: theirs.step, 2: theirs.step}
+    for who, step in steps.items():
+        for batch in 2 * batches[who]:  # tensors that have been passed before may have gradients
+            step(*batch)
     begin = time.perf_counter()
     while time.perf_counter() < begin + seconds:
         for who, step in steps.items():

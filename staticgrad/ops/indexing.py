@@ -19,9 +19,11 @@ from ..operators import (
     TensorLike,
     apply,
     concrete,
+    frontends,
     numpy_twin,
     public,
     spelled,
+    state,
     tensor_method,
     torch_function,
     warn_former,
@@ -179,6 +181,8 @@ def _as_mask(k: Any) -> Any:
             "a boolean mask gives a result whose size depends on values; a graph can't hold it",
             "use sg.where(mask, x, 0), or index with integers",
         )
+    if frontends.tracing and state.tracer is not None and isinstance(k, frontends.tensor_class):
+        return state.tracer.fixed(k)
     return np.asarray(k.numpy() if hasattr(k, "numpy") else k)
 
 

@@ -89,6 +89,7 @@ KINDS = {
         "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))", _pairs, 6,
     ),
     "contents": Kind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
+    "values": Kind("contents({h}._data) == {v}", lambda holder, _: contents(holder._data), 9),
     "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
     "static": Kind("static({h}, {k}) is {v}", static, 7),
     "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
@@ -138,7 +139,7 @@ class Read:
                 if not same(a, b):
                     return worded(f"{self.label}[{k!r}]", a, b)
             return None
-        if self.kind == "contents" and old != now:
+        if self.kind in ("contents", "values") and old != now:
             return f"{self.label} has other values"
         if self.kind == "length":
             return None if old == now else f"{self.label} has {now} members instead of {old}"

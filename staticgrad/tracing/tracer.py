@@ -29,6 +29,9 @@ from .views import TracedView, assign_item
 
 Result = TypeVar("Result")
 
+FIXED = 1 << 16
+"""The most bytes of a tensor whose values a trace may depend on; each call compares them."""
+
 
 class ArgumentReached(BaseException):
     """A tensor that was passed as an argument is also captured by the function: it is state, not input.
@@ -226,6 +229,15 @@ class Tracer:
         """`sg.tensor(x)` of a tensor: a copy without the tape."""
         result = self.own(F.stop_gradient(x if dtype is None else F.astype(x, dtype)))
         return result.requires_grad_(True) if requires_grad else result
+
+    def fixed(self, tensor: Tensor) -> np.ndarray:
+        """The values of a small tensor from before the trace, which holds for these alone: a mask that chooses rows."""
+        known = self.captured.get(id(tensor))
+        if self.observer is None or tensor._data.nbytes > FIXED or (known is not None and known[1].changed):
+            self.no_value(tensor, "an array")
+        self._check_not_argument(tensor)
+        self.observer.read_values(tensor)
+        return tensor._data.copy()
 
     def no_value(self, tensor: Tensor, what: str) -> NoReturn:
         """Raises TraceError for code that needs the value of a tensor, which may differ at each run."""

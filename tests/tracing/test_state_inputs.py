@@ -348,3 +348,16 @@ def test_a_number_whose_value_is_needed_cuts():
         return 1.0 if loss > 2 else loss + 1
 
     assert [step(sg.ones(n)) for n in (1, 3, 2)] == [2.0, 1.0, 3.0]
+
+
+def test_a_mask_from_before_chooses_rows():
+    mask = sg.tensor([True, False, True, False])
+
+    @sg.compile(on_break="error")
+    def step(x):
+        return x[mask].sum()
+
+    assert [float(step(sg.ones(4, 2))) for _ in range(2)] == [4.0, 4.0]
+    mask[1] = True
+    assert float(step(sg.ones(4, 2))) == 6.0
+    assert "mask has other values" in step.recompiles[1]

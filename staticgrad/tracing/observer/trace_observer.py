@@ -21,7 +21,7 @@ from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
-from ..guards import MISSING, Guards, Read, static
+from ..guards import MISSING, Guards, Read, contents, static
 from ..state_inputs import without_inputs
 from .access_log import AccessLog
 from .calls import observe_call
@@ -72,6 +72,11 @@ class TraceObserver:
     def read_array(self, array: np.ndarray) -> None:
         """The trace depends on the values of an array."""
         read_array(self.log, array)
+
+    def read_values(self, tensor: Tensor) -> None:
+        """The trace depends on the values of a tensor."""
+        label = self.log.label(tensor, tensor.name if tensor.name else "a tensor")
+        self.log.read("values", tensor, None, contents(tensor._data), label)
 
     def call(self, fn: Callable[..., Any]) -> None:
         """The traced function is about to be called."""
