@@ -60,7 +60,7 @@ OTHER_ARGUMENTS = {
     "put_", "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
     "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter", "set_",
     "slogdet", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "triangular_solve", "unflatten", "unfold",
-    "stft", "unsqueeze_", "map_", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage",
+    "stft", "unsqueeze_", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long", "complex"}

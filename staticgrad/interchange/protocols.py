@@ -10,6 +10,7 @@ from typing import Any
 
 from ..devices import check_device
 from ..errors import ArgumentError
+from ..operators import Tensor
 from ..operators.methods import Operators
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -23,7 +24,7 @@ def array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleTy
     return importlib.import_module("staticgrad.interchange.array_api")
 
 
-def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """This tensor. Raises DeviceError for a device other than the CPU."""
     check_device(device)
     return self

@@ -2914,7 +2914,7 @@ class Tensor:
         `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
         """
 
-    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+    def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
         """This tensor. Raises DeviceError for a device other than the CPU."""
 
     def tolist(self) -> Any: ...

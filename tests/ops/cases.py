@@ -768,6 +768,7 @@ CASES = [
 ]  # fmt: skip
 
 EXEMPT = {
+    "python_call": "a Python function of the dialect: tests/compat/test_tf1_core.py",
     "placeholder": "a leaf: it is fed in every symbolic test",
     "variable": "a leaf: tests/static and tests/tracing give it a value",
     "shape": "a leaf that the compiler puts in for operands of which only the shape is read",

@@ -85,7 +85,6 @@ def rows(plain: Any) -> list[Any]:
     host += [
         Case("fmod", F.fmod, np.fmod, TWO, order=1, ulps=0),
         Case("nextafter", F.nextafter, np.nextafter, TWO, order=0, ulps=0),
-        Case("atan2", F.atan2, np.arctan2, TWO),
         Case(
             "igamma",
             lambda x: F.igamma(np.asarray(1.5, x.dtype), x),

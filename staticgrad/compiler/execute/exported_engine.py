@@ -19,7 +19,7 @@ import numpy as np
 
 ALIGN = 64
 """Bytes at whose multiples memory begins."""
-FIRST, FORM = 2, 12
+FIRST, FORM = 3, 13
 """Of the sizes of a product: the position of the first one, and how many each has before the offsets of its batches."""
 NAMES = {
     "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
@@ -193,12 +193,12 @@ def _products(row: Mapping[str, Any], pointers: np.ndarray) -> Iterator[Product]
     """(op(A), op(B), C, alpha, E) of each product, on the memory at its places: rows of its range, or columns, or batches."""
     sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
     for number in range(sizes[0]):
-        ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde, across = sizes[at : at + FORM]
+        ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde, across, _ = sizes[at : at + FORM]
         alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
         offsets = np.array(sizes[at + FORM : at + FORM + 4 * batches]).reshape(batches, 4)
         places = pointers[4 * number : 4 * number + 4].tolist()
         rows, columns = slice(None), slice(None)
-        if sizes[0] == 1:  # a range of several products is over all of them
+        if not sizes[1]:  # or the range is over shares of threads
             part = slice(row["start"], row["stop"])
             offsets = offsets[part] if batches > 1 else offsets
             rows, columns = (rows, part) if across else (part, columns) if batches == 1 else (rows, columns)

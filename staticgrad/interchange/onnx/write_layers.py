@@ -76,12 +76,22 @@ def _avg_pool(b: Scope, node: Node, x: Name) -> Name:
 
 
 @writer("attention_softmax")
-def _attention(b: Scope, node: Node, x: Name) -> Name:
+def _attention(b: Scope, node: Node, x: Name, keys: int | None = None) -> Name:
+    """keys: their number, where the node's result has another last extent."""
     scores = b.add("Mul", [x, b.like(node.attrs["scale"], node)])
     if node.attrs["causal"]:
-        seen = b.constant(np.tri(*static_shape(node)[-2:], dtype=bool))
+        queries, last = static_shape(node)[-2:]
+        seen = b.constant(np.tri(queries, last if keys is None else keys, dtype=bool))
         scores = b.add("Where", [seen, scores, b.like(-np.inf, node)])
     return b.add("Softmax", [scores], axis=-1)
+
+
+@writer("attention")
+def _blockwise(b: Scope, node: Node, q: Name, k: Name, v: Name) -> Name:
+    turned = [*range(node.inputs[1].type.ndim)]
+    turned[-2:] = turned[:-3:-1]
+    weights = _attention(b, node, b.add("MatMul", [q, b.add("Transpose", [k], perm=turned)]), node.inputs[1].type.shape[-2])
+    return b.add("MatMul", [weights, v])
 
 
 @writer("random_stream", "random_stream_in_loop")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...extras import need
+
+if TYPE_CHECKING:
+    from ...nn import Module
 
 
 def from_torch(
     module: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None
-) -> Any:
+) -> Module:
     """A module of PyTorch as a module here, with the same names of parameters, which share PyTorch's memory.
 
     module: a `torch.nn.Module`, which `torch.export` runs once with `args` and `kwargs` (tensors of PyTorch), or what

@@ -130,14 +130,14 @@ def test_products_of_the_engine():
     memory = [np.ascontiguousarray(x) for x in (a, b, np.zeros((2, 3, 5)), e)]
     pointers = np.array([x.ctypes.data for x in memory])
     half = int.from_bytes(np.float64(0.5).tobytes(), "little", signed=True)
-    sizes = [1, 1, 1, 1, 3, 5, 4, 3, 4, 5, 2, half, 0, 0, 0, 0, 0, 0, 12, 0, 15, 0]
+    sizes = [1, 0, 0, 1, 1, 3, 5, 4, 3, 4, 5, 2, half, 0, 0, 0, 0, 0, 0, 0, 12, 0, 15, 0]
     (first, second) = _products({"sizes": sizes, "dtype": "float64", "start": 0, "stop": 2}, pointers)
     for left, right, to, alpha, begin in (first, second):
         assert begin is not None
         to[...] = alpha * (left @ right) + begin
-    one = [1, 1, 0, 0, 2, 3, 4, 4, 3, 3, 1, half, -1]
+    one = [1, 0, 0, 0, 0, 2, 3, 4, 4, 3, 3, 1, half, -1]
     for across, (start, stop), shape in ((0, (1, 2), (1, 3)), (1, (1, 3), (2, 2))):  # a part of a product
-        row = {"sizes": [*one, across, 0, 0, 0, 0], "dtype": "float64", "start": start, "stop": stop}
+        row = {"sizes": [*one, across, 0, 0, 0, 0, 0], "dtype": "float64", "start": start, "stop": stop}
         ((left, right, to, _, begin),) = _products(row, pointers)
         assert (left @ right).shape == to.shape == shape
         assert begin is None
