@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import subprocess
 import sys
@@ -212,10 +213,16 @@ MODULES = {module_name(path) for path in FILES}
 PACKAGES = {module_name(path) for path in FILES if path.name == "__init__.py"}
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports_of(path: Path) -> list[Import]:
     """The project's modules that a file imports: at its top, in functions, and for type checkers."""
-    package = path.relative_to(PACKAGE).parent.parts
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package, found = path.relative_to(PACKAGE).parent.parts, []
+    tree = tree_of(path)
     running = {id(node) for node, _ in walk(tree, False)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -226,7 +233,9 @@ def imports_of(path: Path) -> Iterator[Import]:
             continue
         for alias in node.names:
             full = ".".join((*base, alias.name))
-            yield Import(module_name(path), node.lineno, full if full in MODULES else ".".join(base), id(node) in running)
+            target = full if full in MODULES else ".".join(base)
+            found.append(Import(module_name(path), node.lineno, target, id(node) in running))
+    return found
 
 
 def room_of(module: str) -> str:
@@ -283,7 +292,7 @@ def walk(tree: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
 def test_only_the_compiler_imports_heavy_libraries_outside_functions():
     found = []
     for path in FILES:
-        for node, lazy in walk(ast.parse(path.read_text(encoding="utf-8")), False):
+        for node, lazy in walk(tree_of(path), False):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             heavy = [name for name in names if name.split(".")[0] in HEAVY]
