@@ -434,6 +434,11 @@ class Tracer:
         root = x.root if isinstance(x, TracedView) else x
         if not modes.now.grad or isinstance(root, Alias):
             return
+        link = x
+        while isinstance(link, TracedView):
+            if not link.follows():
+                return  # it has memory of its own
+            link = link.base
         if isinstance(x, TracedView):
             x.check_recorded(False)
         if x.node in self.leaves:

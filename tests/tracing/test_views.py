@@ -424,3 +424,19 @@ def test_tensors_of_a_graph_are_not_changed():
         x = sg.placeholder(shape=(3,), dtype=sg.float32)
         with raised(sg.GraphError, "x[index] = value: "):
             x[0] = 1.0
+
+
+def test_a_reshape_that_copies_is_no_view_of_a_leaf():
+    """Eager mode copies the elements of a broadcast view that no strides describe in the new shape."""
+
+    def step(x):
+        y = sg.broadcast_to(x, (2, 3, 3)).reshape((6, 3))[1:]
+        z = sg.broadcast_to(x, (2, 3, 3)).reshape((3, 6))
+        z.zero_()
+        return y, z
+
+    def leaf():
+        return sg.tensor(np.arange(9.0).reshape(3, 3), requires_grad=True)
+
+    for found, expected in zip(sg.compile(step)(leaf()), step(leaf()), strict=True):
+        np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
