@@ -19,7 +19,6 @@ from . import messages
 from .requests import check_seed
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
-NO_VERSIONS: Mapping[Node, Node] = MappingProxyType({})
 
 
 def gradients(
@@ -29,13 +28,11 @@ def gradients(
     stop_gradients: Sequence[Symbol] = (),
     hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
     saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None,
-    versions: Mapping[Node, Node] = NO_VERSIONS,
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
     Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its
-    place. saved: (result, operands) of a node as its rules see them. versions: by node, an earlier one to whose cotangent its
-    own is added, part by part. Raises GradientError for a y or x that is not floating.
+    place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
 
@@ -68,7 +65,6 @@ def gradients(
                 together = node.op.vjp_all(g, node, flags, *saved(node)[1])
                 for operand, cotangent in zip(node.inputs, together, strict=True):
                     if cotangent is not None:
-                        operand = versions.get(operand, operand)
                         cotangents[operand] = joined(cotangents.get(operand), cotangent)
             continue
         operands: list[Symbol] = []
@@ -86,7 +82,6 @@ def gradients(
                 except UnknownExtentError:
                     cotangent = frontends.defer_rule(g, node, position, operands)
                 if cotangent is not None:
-                    operand = versions.get(operand, operand)
                     cotangents[operand] = joined(cotangents.get(operand), cotangent)
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):

@@ -71,7 +71,7 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
     if not checked.retain:
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
-    for key, g in _by_key(wanted, found):
+    for key, g in _sums(wanted, found, create_graph):
         _accumulate(tracer, key, g, create_graph)
         for hook in _accumulated(tracer, key):
             hook(key)
@@ -95,21 +95,21 @@ def grad(
     parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
     if not checked.retain:
         _free(tracer, checked.roots, order, {node for _, node in wanted})
-    sums = {id(key): g for key, g in _by_key(wanted, parts)}
+    sums = {id(key): g for key, g in _sums(wanted, parts, create_graph)}
     found = [sums.get(id(_key(tracer, target))) for target in checked.targets]
     check_used(checked.targets, found, allow_unused)
     return tuple(found)
 
 
-def _versions_of_leaves(tracer: Tracer, order: Sequence[Node], wanted: Sequence[Node]) -> dict[Node, Node]:
-    """For each later version of a leaf the first one, whose cotangent is that of the leaf: eager mode adds all parts to one."""
-    nodes, first = set(wanted), dict[int, Node]()
-    return {n: first.setdefault(id(tracer.leaves[n]), n) for n in order if n in nodes and n in tracer.leaves}
-
-
-def _by_key(wanted: Sequence[tuple[Any, Node]], found: Sequence[Traced | None]) -> list[tuple[Any, Traced]]:
-    """The gradient of each key that has one: that of the first version of a leaf."""
-    return [(key, g) for (key, _), g in zip(wanted, found, strict=True) if g is not None]
+def _sums(wanted: Sequence[tuple[Any, Node]], parts: Sequence[Traced | None], create: bool) -> list[tuple[Any, Traced]]:
+    """The gradient of each key that has one: the sum over the versions of a leaf, later ones first, as eager mode adds them."""
+    sums: dict[int, Any] = {}
+    with _recording(create):
+        for (key, _), g in reversed([*zip(wanted, parts, strict=True)]):
+            if g is not None:
+                sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+    keys = {id(key): key for key, _ in wanted}
+    return [(key, sums[number]) for number, key in keys.items() if number in sums]
 
 
 def _key(tracer: Tracer, target: Traced) -> Any:
@@ -140,8 +140,7 @@ def _gradients(
     saved = modes.now.grad, tracer.differentiating
     modes.now.grad, tracer.differentiating = create, True
     try:
-        versions = _versions_of_leaves(tracer, order, wanted)
-        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node), versions)
+        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node))
         return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
     finally:
         modes.now.grad, tracer.differentiating = saved
