@@ -79,7 +79,9 @@ PEERS = {"PyTorch": ("torch", pytorch), "JAX": ("jax", jax)}
 
 
 def installed() -> list[str]:
-    return [name for name, (package, _) in PEERS.items() if find_spec(package) is not None]
+    """The peers that can be run. The folder `torch` beside this file is no package: its spec has no origin."""
+    specs = {name: find_spec(package) for name, (package, _) in PEERS.items()}
+    return [name for name, spec in specs.items() if spec is not None and spec.origin is not None]
 
 
 def load(name: str) -> Callable[[dict[str, np.ndarray]], Trainer]:

@@ -23,7 +23,7 @@ examples
   staticgrad doctor                                            what is slow here, and how to mend it
 
 exit codes
-  0 done   1 the program failed, or the modes disagree   2 the command can't be followed
+  0 done   1 the program failed, or the modes disagree, or a mode can't run it   2 the command can't be followed
 """
 PROGRAM = """\
 PROGRAM is FILE.py:name, where the file defines `name`: a function of tensors, a compiled function, a module, a graph or a
@@ -109,8 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 2
     from .command_line.programs import Misuse
-    from .errors import StaticgradError
+    from .errors import ArgumentError, StaticgradError, internal
 
+    if arguments is None:
+        internal[sys._getframe(1).f_code.co_filename] = True  # the script `staticgrad` is no line of the user
     try:
         code: int = getattr(importlib.import_module(f".command_line.{given.module}", __package__), given.function)(given)
         return code
@@ -126,6 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.traceback:
             traceback.print_exc()
             return 1
+        if isinstance(error, ArgumentError) and not _place(error):  # of the command, not of the program
+            print(f"staticgrad {given.command}: {error}", file=sys.stderr)
+            return 2
         print(f"staticgrad {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
         if not isinstance(error, StaticgradError):
             print(_place(error), end="", file=sys.stderr)
@@ -135,10 +140,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _place(error: BaseException) -> str:
     """The user's line that raised an error, as a line of text."""
-    from .errors import PACKAGE_DIR
+    import sysconfig
 
+    from .errors import PACKAGE_DIR, internal
+
+    libraries = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((PACKAGE_DIR, "<"))]
+    own = [f for f in frames if not f.filename.startswith((PACKAGE_DIR, "<", *libraries)) and not internal.get(f.filename)]
     if isinstance(error, SyntaxError):
         return f"  {error.filename}:{error.lineno}\n"
     return f"  {own[-1].filename}:{own[-1].lineno}   {own[-1].line}\n" if own else ""

@@ -7,6 +7,7 @@ TensorFlow 1 has a text that people search for, ours begins with the same words.
 from __future__ import annotations
 
 import copy
+import importlib
 import linecache
 import os
 import stat
@@ -16,7 +17,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-INTERNAL = (PACKAGE_DIR, "<frozen importlib", "<frozen runpy", copy.__file__)
+INTERNAL = (PACKAGE_DIR, "<frozen importlib", "<frozen runpy", importlib.__file__, copy.__file__)
 """No lines of the user: the machinery of imports runs between one and a module loaded late, `copy` calls tensors back."""
 
 

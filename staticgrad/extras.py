@@ -15,7 +15,13 @@ class MissingExtra(StaticgradError, ImportError):
     """
 
 
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported. A folder of its name on the path, such as `examples/torch`, has no file, and is none."""
+    spec = importlib.util.find_spec(library)
+    return spec is not None and spec.origin is not None
+
+
 def need(library: str, extra: str) -> None:
     """Raises MissingExtra unless a library is installed."""
-    if importlib.util.find_spec(library) is None:
+    if not is_installed(library):
         raise MissingExtra(f"{library} is not installed", f'pip install "staticgrad[{extra}]"')

@@ -38,7 +38,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             stream.flush()
             os.fsync(stream.fileno())  # the content is on the disk before its name
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == temporary:
+            error.filename = os.fspath(path)  # the name that the user knows
         with suppress(OSError):
             os.unlink(temporary)
         raise

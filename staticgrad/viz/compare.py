@@ -41,13 +41,18 @@ def compare(
     The time of a call is that of the values and first gradients. It is taken once all kernels are compiled.
     Nothing outlives the comparison: the generator, the tensors that the function changes, their gradients and the state
     of optimizers are put back after each mode. A mode that can't run the function says why in `error`.
-    Raises ArgumentError for an unknown mode, another order or repeats < 1, and whatever `fn` raises eagerly.
+    Raises ArgumentError for what is no function, an unknown mode, another order or
+    repeats < 1, and whatever `fn` raises eagerly.
 
     Examples:
         >>> result = sg.compare(lambda x, w: sg.tanh(x @ w).sum(), np.ones((4, 3)), np.ones((3, 2)), repeats=1)
         >>> [mode.name for mode in result.modes], result.agree()
         (['eager', 'session', 'compiled'], True)
     """
+    if not callable(fn):
+        raise ArgumentError(
+            f"compare needs a function, got {type(fn).__name__}", "it is called with the arguments in each mode"
+        )
     for name in modes:
         if name not in MODES:
             raise ArgumentError(f"compare: unknown mode {name!r}", f"use one of {', '.join(MODES)}")

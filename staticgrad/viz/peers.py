@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ..errors import StaticgradError
+from ..extras import is_installed
 from ..types import INEXACT
 from .compared_modes import Found, timed
 from .comparison import Mode
@@ -23,7 +23,7 @@ PACKAGES = {"torch": "torch", "pytorch": "torch", "jax": "jax"}
 def run_peer(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mode:
     """Raises StaticgradError where the peer's package is missing."""
     package = PACKAGES.get(name.lower())
-    if package is not None and find_spec(package) is None:
+    if package is not None and not is_installed(package):
         raise StaticgradError(f"{package} is not installed", f"pip install {package}, or leave the peer out")
     mode = (_torch if package == "torch" else _jax if package == "jax" else _numpy)(name, twin, case, repeats)
     mode.name = name
