@@ -16,7 +16,7 @@ class MissingExtra(StaticgradError, ImportError):
 
 
 def is_installed(library: str) -> bool:
-    """Whether a library can be imported. A folder of its name on the path, such as `examples/torch`, has no file, and is none."""
+    """Whether a library can be imported; a bare folder of its name, such as `examples/torch`, is none."""
     spec = importlib.util.find_spec(library)
     return spec is not None and spec.origin is not None
 

@@ -19,6 +19,13 @@ def test_a_missing_library_names_its_extra():
     assert isinstance(caught.value, ImportError)
 
 
+def test_a_folder_of_a_librarys_name_is_no_library(tmp_path, monkeypatch):
+    (tmp_path / "no_such_library").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    with raised(MissingExtra, "no_such_library is not installed"):
+        need("no_such_library", "onnx")
+
+
 @pytest.mark.parametrize(("name", "library"), [("onnx", "onnx"), ("sklearn", "sklearn")])
 def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: str, monkeypatch):
     for module in [m for m in sys.modules if m.startswith(f"staticgrad.interchange.{name}")]:
