@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import add
 
-from ...errors import VerifyError
 from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
@@ -145,8 +144,6 @@ class Fuser:
         for group in groups:
             for node in list(group.outputs):
                 self._recompute(node, group)
-        for group in groups:
-            self._verify(group)
         return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
 
     def _recompute(self, node: Node, group: Group) -> None:
@@ -176,21 +173,6 @@ class Fuser:
             self.computed_in[node].discard(group)
         reason = "cheap: computed again rather than stored"
         self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g != {group})
-
-    def _verify(self, group: Group) -> None:
-        """Raises VerifyError where a kernel would read a value that no kernel stores."""
-        stack, seen = list(group.outputs), set(group.outputs)
-        while stack:
-            node = stack.pop()
-            for source in map(origin, node.inputs):
-                groups = self.computed_in.get(source)
-                if groups is None or source in seen:
-                    continue
-                if group in groups:
-                    seen.add(source)
-                    stack.append(source)
-                elif not any(source in g.outputs for g in groups):
-                    raise VerifyError(f"a kernel reads {source!r} for {node!r}, which no kernel stores")
 
     def _cheap(self, node: Node, group: Group) -> list[Node] | None:
         """A value and those that its group doesn't store from which it is computed; None where they are not cheap: values
