@@ -28,14 +28,15 @@ def backward(
     inputs: Tensors | None = None,
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
-    if frontends.tracing and state.tracer is not None:
-        state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
-        return
-    if state.deferral is not None:
-        others = gradients, retain_graph, create_graph, inputs
-        state.deferral.backward(tensors, others, lambda: _backward(tensors, *others))
-    else:
-        _backward(tensors, gradients, retain_graph, create_graph, inputs)
+    if frontends.tracing:
+        if state.tracer is not None:
+            state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
+            return
+        if state.deferral is not None:
+            others = gradients, retain_graph, create_graph, inputs
+            state.deferral.backward(tensors, others, lambda: _backward(tensors, *others))
+            return
+    _backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
 def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> BackwardEngine:

@@ -476,7 +476,7 @@ def accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
     known = leaf._grad
     if known is None:
         leaf._grad = engine.own(g)
-    elif state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
+    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
         with no_grad():
             replace(known, known + g, "backward")
     elif adds_in_place(known._tracked, engine.recorded) and known._data.flags.writeable:

@@ -19,7 +19,7 @@ from ..devices import LikePlacement, Options, Placement, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..locks import lock
-from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
+from ..operators import F, Operators, Symbol, apply, default_graph, frontends, interception, public, state, torch_function
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
@@ -83,7 +83,7 @@ class _Marks:
                 with self.lock:
                     self.alive += 1
                     if self.alive == 1:
-                        frontends.tracing += 1  # short paths of eager ops step aside
+                        interception.begin(self)
                         frontends.eager = self.run
                 weakref.finalize(tensor, self._gone).atexit = False
         return tensor
@@ -98,7 +98,7 @@ class _Marks:
         with self.lock:
             self.alive -= 1
             if self.alive == 0:
-                frontends.tracing -= 1
+                interception.end(self)
                 frontends.eager = run
 
 

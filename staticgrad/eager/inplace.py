@@ -49,7 +49,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if tracer() is not None:
         tracer().assign(x, value, name)
         return x
-    if state.deferral is not None and state.deferral.assign(x, value, name):
+    if frontends.tracing and state.deferral is not None and state.deferral.assign(x, value, name):
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     check_writeable(x, name)

@@ -129,11 +129,12 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: TensorLike) -> None:
-        if frontends.tracing and state.tracer is not None:
-            state.tracer.set_data(self, value)
-            return
-        if state.deferral is not None:
-            state.deferral.settle()
+        if frontends.tracing:
+            if state.tracer is not None:
+                state.tracer.set_data(self, value)
+                return
+            if state.deferral is not None:
+                state.deferral.settle()
         array = value._data if isinstance(value, Tensor) else as_array(value)
         misuse.check_holds(array.dtype, self._tracked)
         self._data = array
@@ -147,10 +148,11 @@ class Tensor(Operators):
         """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
         if self._tracked:
             misuse.check_array(True)
-        if frontends.tracing and state.tracer is not None:
-            state.tracer.no_value(self, "an array")
-        if state.deferral is not None:
-            state.deferral.settle()
+        if frontends.tracing:
+            if state.tracer is not None:
+                state.tracer.no_value(self, "an array")
+            if state.deferral is not None:
+                state.deferral.settle()
         return self._data
 
     def item(self) -> builtins.float | builtins.int | builtins.bool:

@@ -96,7 +96,7 @@ class Frontends:
     """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
     tensor_class: type = type(None)
     tracing = 0
-    """Number of threads that trace; 0 keeps eager dispatch on its short path."""
+    """The number of objects in `interception.py`; 0 keeps eager operations on their short paths."""
 
 
 frontends = Frontends()

@@ -21,7 +21,7 @@ from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, Output, Symbol, state
+from ..operators import F, Output, Symbol, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..types import PART_OF, part_dtype, shape_text
 from .checks import as_tuple, check_switches
@@ -303,7 +303,7 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
-        if state.deferral is not None:
+        if frontends.tracing and state.deferral is not None:
             state.deferral.step(self, found, lambda: self._apply(found))
         else:
             self._apply(found)

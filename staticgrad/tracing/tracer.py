@@ -17,10 +17,10 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
-from ..operators import F, Symbol, append, flows, layout_of, misuse, promotion, state, top_level
+from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
-from . import interception, traced_backward
+from . import traced_backward
 from .numbers import RunNumber, TracedNumber
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView

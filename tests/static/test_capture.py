@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import staticgrad as sg
 from staticgrad import eager, ir
 from staticgrad.eager.generator import marks
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
@@ -233,6 +234,17 @@ def test_random_numbers_drawn_before_the_graph_are_no_constants():
     noise = outside(lambda x: eager.rand(3))
     with pytest.raises(GraphError, match="random numbers of shape"):
         placeholder(np.float32, (3,)) + noise
+
+
+def test_random_numbers_stay_marked_after_a_trace():
+    def run(x):
+        noise = eager.rand(3)
+        compiled = sg.compile(lambda v: v + 1)
+        compiled(np.zeros(3))
+        return x + noise * 2
+
+    with pytest.raises(GraphError, match="random numbers of shape"):
+        outside(run)
 
 
 def test_random_numbers_in_the_default_graph():

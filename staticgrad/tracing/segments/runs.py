@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import logs
 from ...errors import StaticgradError
-from ...operators import state
-from .. import interception
+from ...operators import interception, state
 from .deferral import Deferral
 from .roads import Roads
 

@@ -1,4 +1,4 @@
-"""What takes over the operations of a thread: a tracer, or a run in segments."""
+"""Objects that take over eager operations: a tracer, a run in segments, or the marks of eager random numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import Any
 
-from ..operators import frontends
+from .dispatch import frontends
 
 _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
