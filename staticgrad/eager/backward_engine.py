@@ -31,7 +31,7 @@ from .tape import (
     places_of_change,
     touch,
 )
-from .tensor import Tensor, ndarray, wrap
+from .tensor import Structure, Tensor, ndarray, wrap
 
 
 class EagerMode:
@@ -476,6 +476,7 @@ def accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
     known = leaf._grad
     if known is None:
         leaf._grad = engine.own(g)
+        Structure.gradients += 1
     elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
         with no_grad():
             replace(known, known + g, "backward")
@@ -486,3 +487,4 @@ def accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
         touch(known)
     else:
         leaf._grad = cast("Tensor", known + (g if engine.create else wrap(np.asarray(g))))
+        Structure.gradients += 1

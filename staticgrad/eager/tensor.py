@@ -32,6 +32,8 @@ class Structure:
     changes = 0
     reads = 0
     """Counts reads of `.grad`: equal counts mean that the user got no gradient."""
+    gradients = 0
+    """Counts replacements of `.grad`: equal counts mean that a compiled step has no gradients to set again."""
 
 
 class Tensor(Operators):
@@ -333,6 +335,7 @@ class Tensor(Operators):
             return
         misuse.check_grad(self, value, isinstance(value, Tensor))
         self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
+        Structure.gradients += 1
 
     @property
     def _version(self) -> builtins.int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
 
@@ -35,7 +34,6 @@ from .sparse_gradients import DeferredGradientBinding, sparse_gradient_of
 from .tracer import Tracer
 
 ndarray = np.ndarray
-GRAD = attrgetter("_grad")
 
 
 class _Buffers(dict[Cell, np.ndarray]):
@@ -98,6 +96,8 @@ class GradientBinding:
 class Specialization:
     """See the module. It is made while its trace is active; `compile` makes its plan."""
 
+    __slots__ = ("__dict__", "fast_call", "free", "grad_mode")  # every call reads these: slots are faster
+
     def __init__(
         self,
         call: Call,
@@ -117,6 +117,8 @@ class Specialization:
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []
         """Tensors whose `.grad` a run sets, and their gradients after the run."""
+        self.gradients = -1
+        """`Structure.gradients` when all owners had their gradients."""
         self.bindings: dict[int, GradientBinding | DeferredGradientBinding] = {}
         """By the position in `owners`."""
         self.initial_grads: list[tuple[Tensor, Cell | None]] = []
@@ -319,6 +321,7 @@ class Specialization:
         new.key, new.program = call.key, program
         new.bindings = {at: binding.again(filler, cells) for at, binding in self.bindings.items()}
         new.owners, new.own_grads = [*self.owners], [*self.own_grads]
+        new.gradients = self.gradients = -1
         for at, binding in new.bindings.items():
             new.own_grads[at] = binding.tensor
         new.initial_grads = [(tensor, None if cell is None else cells[cell]) for tensor, cell in self.initial_grads]
@@ -460,6 +463,7 @@ class Specialization:
                 if binding.held():
                     renewed = True
                     self.owners[at], self.own_grads[at] = binding.holder, binding.renew()
+                    self.gradients = -1
         finally:
             if renewed:  # also after an allocation failed: earlier bindings were renewed
                 self.bind(self.changes)
@@ -520,9 +524,11 @@ class Specialization:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
-        if not all(map(is_, map(GRAD, owners), grads)):
+        if owners and (self.gradients != Structure.gradients or owners[-1]._grad is not grads[-1]):
             for tensor, g in zip(owners, grads, strict=True):
                 tensor._grad = g
+            Structure.gradients += 1
+            self.gradients = Structure.gradients
 
     def _built(self, arrays: list[ndarray], given: Sequence[Any], fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
@@ -559,7 +565,7 @@ class Specialization:
                 x[...] = tensors[fetch]._data
         for number, position in self.given_after:
             if isinstance(given[number], Tensor):
-                given[number]._grad = None if position is None else tensors[position]
+                given[number].grad = None if position is None else tensors[position]
 
 
 def _fact(tensor: Tensor) -> tuple[Any, ...]:

@@ -120,7 +120,7 @@ class StateInputs:
         """Take all numbers by their values from now on; whether there were any."""
         places = [place for place in self.places if place.number]
         self.constant.update(place.identity for place in places)
-        self.places = [place for place in self.places if not place.number]
+        self.places[:] = [place for place in self.places if not place.number]
         self.structures.clear()
         return bool(places)
 

@@ -154,7 +154,7 @@ def restored(case: Case, seed: int | None) -> Iterator[None]:
                 array[...] = before
                 touch(tensor)
         for tensor, g, content in grads:
-            tensor._grad = g
+            tensor.grad = g
             if g is not None and g._data.flags.writeable:
                 g._data[...] = content
         for optimizer, state in zip(case.optimizers, slots, strict=True):

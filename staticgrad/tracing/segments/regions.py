@@ -163,6 +163,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
         value = Value(node, deferral)
         deferral.values.append(weakref.ref(value))
         leaf._grad = pending(value)  # type: ignore[union-attr]
+    Structure.gradients += 1
     for record in records:
         record.free()
     return True
