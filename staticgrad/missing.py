@@ -166,6 +166,8 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     """The end of an error's text about a missing name, from the names that exist and those that have a replacement."""
     if name in replaced:
         return f"; {replaced[name]}"
+    if name.startswith("__"):  # libraries look for many such names in all objects
+        return ""
     import difflib  # takes a while, and only errors need it
 
     near = difflib.get_close_matches(name, list(names), 1, 0.75)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -17,6 +18,14 @@ import staticgrad as sg
 from staticgrad.eager.grad_mode import modes
 from staticgrad.tracing import function, settings
 from tests.held_pool import hold
+
+
+def pytest_collection_finish() -> None:
+    """Have garbage collections traverse what tests make alone, since the tests and imported modules stay to the end, and do so
+    seldom."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])

@@ -29,6 +29,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad.compiler.program import Program
 from staticgrad.errors import CompileError, GraphError, StaticgradError
+from staticgrad.interchange import graph_json
 from staticgrad.ir import REGISTRY, Graph
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
@@ -165,7 +166,7 @@ def retyped_document(rng: random.Random, text: str) -> str:
     try:
         for entry in document["nodes"]:
             op = REGISTRY[entry["op"]]
-            reader = sg.saving._Reader.__new__(sg.saving._Reader)
+            reader = graph_json._Reader.__new__(graph_json._Reader)
             reader.place = reader.at_node = ""
             reader.depth, reader.nodes, reader.cells = 0, [], {}
             given = reader.type(entry["type"], "")
@@ -173,7 +174,7 @@ def retyped_document(rng: random.Random, text: str) -> str:
                 if not any(key in json.dumps(entry.get("attrs", {})) for key in ('"cell"', '"subgraph"')):
                     attrs = {key: reader.attr(value, "") for key, value in entry.get("attrs", {}).items()}
                     given = op.infer(*(kinds[i] for i in entry.get("inputs", ())), **attrs)
-                    entry["type"] = sg.saving._type(given)
+                    entry["type"] = graph_json._type(given)
             except Exception:
                 pass
             kinds.append(given)

@@ -134,8 +134,10 @@ def in_graph(make: Callable[[np.ndarray], Any]) -> Callable[[str, list[tuple[str
             fresh = (lambda: x) if kind in PLAIN else (lambda: one * x)
             results = [flat(tried(fresh, name, arguments, kind)) for name, arguments in cases]
             session.run(sg.global_variables_initializer())
-            feeds = {x: VALUES[kind]} if x.op == "placeholder" else {}
-            return [[session.run(p, feeds) if sg.is_tensor(p) else p for p in parts] for parts in results]
+            if x.op != "placeholder":  # runs that write the variable stay apart
+                return [[session.run(p) if sg.is_tensor(p) else p for p in parts] for parts in results]
+            values = iter(session.run([p for parts in results for p in parts if sg.is_tensor(p)], {x: VALUES[kind]}))
+            return [[next(values) if sg.is_tensor(p) else p for p in parts] for parts in results]
 
     return run
 

@@ -452,8 +452,9 @@ def test_hooks_that_are_added_and_removed_between_calls():
     assert len(step.recompiles) == 2
 
 
-def test_physics_informed_loss():
-    """u'' = -u from second derivatives with respect to points, which are arguments, drawn inside, or made inside."""
+def test_physics_informed_loss(interpreted):
+    """u'' = -u from second derivatives with respect to points, which are arguments, drawn inside, or made inside. The notebook
+    of the same method has kernels."""
 
     def make(points):
         def inner():
