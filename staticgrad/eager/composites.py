@@ -244,7 +244,7 @@ def _written(node: Any, *operands: Any) -> Any:
 
 def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
-    positions = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
+    tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
 
     def make() -> Program | None:
         if any(0 in shape for shape, _ in kinds):
@@ -259,14 +259,16 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         if not all(isinstance(x, Symbol) and x.dtype in FLOATS for x in outs):
             return None
         count = len(outs) if isinstance(out, tuple) else 0
-        family = (form, family_of(kinds), positions)
-        if not positions:
+        family = (form, family_of(kinds), tracked)
+        if not tracked:
             saved[key] = Saved(None, (), (), count, (), {"call": form})
             return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
-        found = gradients(outs, [operands[i] for i in positions], seeds)
-        if any(x is None for x in found):
+        cotangents = gradients(outs, [operands[i] for i in tracked], seeds)
+        reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
+        if not reached:
             return None
+        positions, found = tuple(reached), [*reached.values()]
         feeds = [x.node for x in (*operands, *seeds)]
         graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
         feeds, given = feeds[: len(operands)], feeds[len(operands) :]
@@ -392,29 +394,52 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
 
 def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
-    mode = modes.now
-    around = mode.kernels, mode.arrays, mode.grad
-    tensors = []
-    for x, wants in zip(operands, wanted, strict=True):
+    for x in operands:
         if isinstance(x, FreedTensor):
             x.refuse()
-        if not create:
-            x = Tensor(x, requires_grad=wants)
-        elif wants:  # the gradient stops here, also where one operand depends on another
-            x = wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data))
-        tensors.append(x)
+    if create:
+        found = gradient(tuple(record.attrs["call"]), tuple(wanted), tuple(g), *g.values(), *operands)
+        given = iter(found if isinstance(found, tuple) else (found,))
+        return [next(given) if wants else None for wants in wanted]
+    tensors = [Tensor(x, requires_grad=wants) for x, wants in zip(operands, wanted, strict=True)]
+    return [x if x is None else x._data for x in _composed(record.attrs["call"], g, wanted, tensors, False)]
+
+
+def _composed(form: Form, g: dict[int, Any], wanted: Sequence[bool], tensors: Sequence[Any], create: bool) -> list[Any]:
+    """The gradients of a function by a backward pass through its operations; None where none is wanted."""
+    mode = modes.now
+    around = mode.kernels, mode.arrays, mode.grad
     mode.kernels, mode.arrays, mode.grad = OFF, False, True
     try:
-        out = record.attrs["call"](*tensors)
+        out = form(*tensors)
         targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
         outs = out if isinstance(out, tuple) else (out,)
         seeds = [x if create else wrap(x) for x in g.values()]
-        given_back: Any = grad([outs[i] for i in g], targets, seeds, create_graph=create, allow_unused=True)
-        found = iter(given_back)
+        found: Any = iter(grad([outs[i] for i in g], targets, seeds, create_graph=create, allow_unused=True))
     finally:
         mode.kernels, mode.arrays, mode.grad = around
-    cotangents = [next(found) if wants else None for wants in wanted]
-    return cotangents if create else [x if x is None else x._data for x in cotangents]
+    return [next(found) if wants else None for wants in wanted]
+
+
+@composite
+def gradient(call: tuple[Any, ...], wanted: tuple[bool, ...], numbers: tuple[int, ...], *tensors: Any) -> Any:
+    """The gradients of a composite function with respect to the operands that `wanted` marks: itself one, so that a recorded
+    backward pass runs kernels too. call: the fields of its `Form`; numbers: of the results whose cotangents are given, which
+    come first among the tensors; then the operands. One gradient, or a tuple of several."""
+    form, n = Form(*call), len(numbers)
+    g, operands = dict(zip(numbers, tensors[:n], strict=True)), tensors[n:]
+    if any(isinstance(x, Symbol) for x in tensors):
+        out = form(*operands)
+        outs = out if isinstance(out, tuple) else (out,)
+        targets = [x for x, wants in zip(operands, wanted, strict=True) if wants]
+        found = gradients([outs[i] for i in numbers], targets, list(g.values()))
+    else:  # each gradient stops at its operand, also where one operand depends on another
+        inner = [
+            wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data)) if wants else x
+            for x, wants in zip(operands, wanted, strict=True)
+        ]
+        found = [x for x, wants in zip(_composed(form, g, wanted, inner, True), wanted, strict=True) if wants]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 PART = OpDef(
