@@ -398,6 +398,10 @@ def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequen
         if isinstance(x, FreedTensor):
             x.refuse()
     if create:
+        if isinstance(record, CompositeRecord):  # a result need not depend on all operands
+            wanted = [wants and i in record.saved.positions for i, wants in enumerate(wanted)]
+            if True not in wanted:
+                return [None] * len(operands)
         found = gradient(tuple(record.attrs["call"]), tuple(wanted), tuple(g), *g.values(), *operands)
         given = iter(found if isinstance(found, tuple) else (found,))
         return [next(given) if wants else None for wants in wanted]
