@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, cast
@@ -18,6 +18,7 @@ from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
 from .op_calls import cotangents as kernel_cotangents
+from .op_calls import least_of
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
@@ -32,7 +33,7 @@ from .tape import (
     places_of_change,
     touch,
 )
-from .tensor import Tensor, ndarray, wrap
+from .tensor import PublicTensor, Tensor, ndarray, wrap
 
 
 class EagerMode:
@@ -97,7 +98,7 @@ class BackwardEngine:
         self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
-        self.heavy = OFF[2] if self.anomaly else mode.heavy
+        self.heavy = OFF[2] if self.anomaly or self.create != create else mode.heavy
         """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds
@@ -160,7 +161,8 @@ class BackwardEngine:
             op = record.op
             if (
                 record.hooks or anomaly or op.vjp_all is not None or (ends and record in ends)
-                or (plain and (op.eager_least <= g.size >= heavy or op.vjp_add is not None))
+                or op.eager_least <= (g.size if plain else g._data.size if g.__class__ is PublicTensor else 0) >= heavy
+                or (plain and op.vjp_add is not None)
             ):  # fmt: skip
                 self._visit(record, g)
                 continue
@@ -273,8 +275,11 @@ class BackwardEngine:
         rules, operands, plain, out = op.vjp, None, not self.create, record.out
         cotangents, heap = self.cotangents, self.heap
         adds = op.vjp_add is not None and plain and not self.anomaly
-        if plain and not adds and op.eager_least <= g.size >= self.heavy:
-            edges = self._by_kernels(record, g, edges)
+        if plain:
+            if not adds and op.eager_least <= g.size >= self.heavy:
+                edges = self._by_kernels(record, g, edges)
+        elif g.__class__ is PublicTensor and op.eager_least <= g._data.size >= self.heavy:
+            edges = self._by_composite(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
@@ -323,6 +328,23 @@ class BackwardEngine:
                     self.owned.add(maker)
                 self._add_at_record(maker, cotangent)
         return left
+
+    def _by_composite(self, record: Record, g: Tensor, edges: list[Edge]) -> list[Edge]:
+        """As `_by_kernels` for a pass that is recorded: the rules of an op are one operation of the tape."""
+        if not edges or g._data.size < (record.op.eager_least or least_of(record.op)):
+            return edges
+        values = [self._saved_out(record), *[self._saved(t, record) for t in record.inputs]]
+        found = recorded_rules[0](record, tuple([position for position, _, _ in edges]), g, values)
+        if found is None:
+            return edges
+        for (_, maker, leaf), cotangent in zip(edges, found, strict=True):
+            if cotangent is None:
+                continue
+            if maker is None:
+                self._add_at_leaf(leaf, cotangent)
+            else:
+                self._add_at_record(maker, cotangent)
+        return []
 
     def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
@@ -511,6 +533,10 @@ class BackwardEngine:
             if leading:
                 needed[record] = leading
         return needed
+
+
+recorded_rules: list[Callable[..., Any]] = []
+"""The cotangents of a record's operands at given positions as one operation, or None; `composites.py` enters it."""
 
 
 class Cotangents(dict[int, Any]):

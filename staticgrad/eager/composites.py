@@ -19,14 +19,14 @@ from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..errors import GradientError
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Operators, Symbol, frontends
+from ..operators import Operators, Symbol, append, frontends
 from ..signals import module
 from .backward import grad
-from .backward_engine import Cotangents
+from .backward_engine import Cotangents, recorded_rules
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
-from .op_calls import FLOATS, Kinds, family_of, placeholders
+from .op_calls import FLOATS, NEVER, Kinds, family_of, placeholders
 from .tape import FreedTensor, Memory, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -394,9 +394,10 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
 
 def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
-    for x in operands:
-        if isinstance(x, FreedTensor):
-            x.refuse()
+    if record.attrs["call"].function is not RULES:  # rules refuse what they read by themselves
+        for x in operands:
+            if isinstance(x, FreedTensor):
+                x.refuse()
     if create:
         if isinstance(record, CompositeRecord):  # a result need not depend on all operands
             wanted = [wants and i in record.saved.positions for i, wants in enumerate(wanted)]
@@ -405,7 +406,9 @@ def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequen
         found = gradient(tuple(record.attrs["call"]), tuple(wanted), tuple(g), *g.values(), *operands)
         given = iter(found if isinstance(found, tuple) else (found,))
         return [next(given) if wants else None for wants in wanted]
-    tensors = [Tensor(x, requires_grad=wants) for x, wants in zip(operands, wanted, strict=True)]
+    tensors = [
+        x if isinstance(x, FreedTensor) else Tensor(x, requires_grad=wants) for x, wants in zip(operands, wanted, strict=True)
+    ]
     return [x if x is None else x._data for x in _composed(record.attrs["call"], g, wanted, tensors, False)]
 
 
@@ -446,6 +449,46 @@ def gradient(call: tuple[Any, ...], wanted: tuple[bool, ...], numbers: tuple[int
     return found[0] if len(found) == 1 else tuple(found)
 
 
+@composite
+def rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, ...], *tensors: Any) -> Any:
+    """The cotangents of operands of an op by its rules. op: with its attributes; tensors: the cotangent of the result, the
+    result, the operands. One cotangent, or a tuple of several."""
+    (record, attrs), (g, out, *operands) = op, tensors
+    node: Any = Applied(tuple(operands), dict(attrs))
+    if isinstance(g, Symbol):
+        node = append(g.graph, record, operands, node.attrs).node
+    found = []
+    for i in positions:
+        rule = record.vjp_for(i)
+        assert rule is not None
+        found.append(rule(g, node, out, *operands))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+class Applied(NamedTuple):
+    """What a rule reads of a record besides values."""
+
+    inputs: tuple[Any, ...]
+    attrs: dict[str, Any]
+
+
+def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, values: Sequence[Any]) -> Sequence[Any] | None:
+    """See `backward_engine.recorded_rules`."""
+    op = record.op
+    if any(x.__class__ is not PublicTensor for x in values):
+        return None
+    wanted = tuple([i for i in positions if op.vjp_for(i) is not None])
+    if not wanted:
+        return None
+    found = rules((op, tuple(record.attrs.items())), wanted, g, *values)
+    given = iter(found if isinstance(found, tuple) else (found,))
+    return [next(given) if i in wanted else None for i in positions]
+
+
+recorded_rules.append(_recorded_rules)
+RULES = rules.__wrapped__
+
 PART = OpDef(
     "composite_result", _refused, _refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr])
 )
+object.__setattr__(PART, "eager_least", NEVER)  # its rule moves nothing
