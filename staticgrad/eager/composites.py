@@ -394,7 +394,7 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
 
 def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
-    if record.attrs["call"].function is not RULES:  # rules refuse what they read by themselves
+    if record.attrs["call"].function is not _rules:  # rules refuse what they read by themselves
         for x in operands:
             if isinstance(x, FreedTensor):
                 x.refuse()
@@ -449,8 +449,7 @@ def gradient(call: tuple[Any, ...], wanted: tuple[bool, ...], numbers: tuple[int
     return found[0] if len(found) == 1 else tuple(found)
 
 
-@composite
-def rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, ...], *tensors: Any) -> Any:
+def _rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, ...], *tensors: Any) -> Any:
     """The cotangents of operands of an op by its rules. op: with its attributes; tensors: the cotangent of the result, the
     result, the operands. One cotangent, or a tuple of several."""
     (record, attrs), (g, out, *operands) = op, tensors
@@ -463,6 +462,9 @@ def rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, .
         assert rule is not None
         found.append(rule(g, node, out, *operands))
     return found[0] if len(found) == 1 else tuple(found)
+
+
+rules = composite(_rules)
 
 
 class Applied(NamedTuple):
@@ -486,7 +488,6 @@ def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, value
 
 
 recorded_rules.append(_recorded_rules)
-RULES = rules.__wrapped__
 
 PART = OpDef(
     "composite_result", _refused, _refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr])
