@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
 from .op_calls import cotangents as kernel_cotangents
+from .op_calls import least_of
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
@@ -31,7 +33,7 @@ from .tape import (
     places_of_change,
     touch,
 )
-from .tensor import Structure, Tensor, ndarray, wrap
+from .tensor import PublicTensor, Structure, Tensor, ndarray, wrap
 
 
 class EagerMode:
@@ -96,7 +98,7 @@ class BackwardEngine:
         self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
-        self.heavy = OFF[2] if self.anomaly else mode.heavy
+        self.heavy = OFF[2] if self.anomaly or self.create != create else mode.heavy
         """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds
@@ -104,6 +106,9 @@ class BackwardEngine:
         self.done: list[Record] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
+        self.heap: list[tuple[int, Record]] = []
+        """The records with a cotangent, the youngest first: a record is younger than those that made its operands, so its
+        cotangent is complete when its turn comes."""
         self.owned: set[Any] = set()
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
@@ -114,11 +119,8 @@ class BackwardEngine:
         """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
-        self.reached = self._reached()
-        self.order = sorted(self.reached, key=clock_of)
-        """A record comes before those that read its result."""
-        self.needed = self.reached
-        """The records to visit, with the operands that their cotangents go to: with targets, those on a path to one."""
+        self.needed: dict[Record, list[Edge]] | None = None
+        """With targets: the records on a path to one, with the operands that their cotangents go to."""
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
@@ -134,12 +136,7 @@ class BackwardEngine:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
                     self._seed(root, seed if self.create else seed._data)
-                cotangent_of = self.cotangents.pop
-                for record in reversed(self.order):
-                    g = cotangent_of(record, None)
-                    if g is not None:
-                        self._visit(record, g)
-                        done.append(record)
+                self._pass()
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
@@ -149,12 +146,72 @@ class BackwardEngine:
             for record in done:
                 record.free()
 
+    def _pass(self) -> None:
+        """Visit the records with a cotangent. Those that need nothing else than their rules are visited here: a call for each
+        record and a list of its edges would cost as much as a rule."""
+        heap, cotangents, found, done, plain = self.heap, self.cotangents, self.found, self.done, not self.create
+        needed, ends = self.needed, self.wanted_records
+        heavy, anomaly, wanted = self.heavy, self.anomaly, self.wanted or {}
+        while heap:
+            record = heappop(heap)[1]
+            g = cotangents.pop(record, None)
+            if g is None:
+                continue
+            done.append(record)
+            op = record.op
+            if (
+                record.hooks or anomaly or op.vjp_all is not None or (ends and record in ends)
+                or op.eager_least <= (g.size if plain else g._data.size if g.__class__ is PublicTensor else 0) >= heavy
+                or (plain and op.vjp_add is not None)
+            ):  # fmt: skip
+                self._visit(record, g)
+                continue
+            rules, operands, clock, inputs = op.vjp, None, record.clock, record.inputs
+            for position, tensor in enumerate(inputs):
+                leaf = tensor
+                if tensor._history:
+                    maker, leaf = edge(tensor, clock)
+                    if maker is leaf:  # None
+                        continue
+                elif not tensor._tracked:
+                    continue
+                else:
+                    maker = tensor._record
+                    if maker is None and tensor._since >= clock:
+                        continue
+                if needed is not None and (
+                    id(leaf) not in wanted if maker is None else maker not in needed and maker not in ends
+                ):
+                    continue
+                rule = rules[position] if rules.__class__ is tuple else rules(position)
+                if rule is None:
+                    continue
+                if operands is None:
+                    out = record.out
+                    if out.__class__ is not ndarray or record.memory is not None or not plain:
+                        out = self._saved_out(record)
+                    operands = [
+                        t._data if plain and t._base is None and t._memory is None else self._saved(t, record) for t in inputs
+                    ]
+                cotangent = rule(g, record, out, *operands)
+                if maker is not None:
+                    known = cotangents.get(maker)
+                    if known is None:
+                        cotangents[maker] = cotangent
+                        heappush(heap, (-maker.clock, maker))
+                    else:
+                        cotangents[maker] = self._total(maker, known, cotangent)
+                else:
+                    key = id(leaf)
+                    former = found.get(key)
+                    found[key] = leaf, cotangent if former is None else self._total(key, former[1], cotangent)
+
     def _seed(self, root: Tensor, g: Any) -> None:
         record = root._record
         if record is None:
             if self.wanted is None or id(root) in self.wanted:
                 self._add_at_leaf(root, g)
-        elif record in self.needed or record in self.wanted_records:
+        elif self.needed is None or record in self.needed or record in self.wanted_records:
             self._add_at_record(record, g)
 
     def _add_at_record(self, record: Record, g: Any) -> None:
@@ -162,6 +219,7 @@ class BackwardEngine:
         known = self.cotangents.get(record)
         if known is None:
             self.cotangents[record] = g
+            heappush(self.heap, (-record.clock, record))
         else:
             self.cotangents[record] = self._total(record, known, g)
 
@@ -207,17 +265,21 @@ class BackwardEngine:
         if self.wanted_records and record in self.wanted_records:
             target = self.wanted_records[record]
             self.found[id(target)] = (target, g)
-        edges = self.needed.get(record)
+        edges = edges_of(record) if self.needed is None else self.needed.get(record)
         if edges is None:
             return
         op = record.op
         if after or op.vjp_all is not None:
             self._visit_all(record, g, edges, after)
             return
-        rules, operands, plain, out, cotangents = op.vjp, None, not self.create, record.out, self.cotangents
+        rules, operands, plain, out = op.vjp, None, not self.create, record.out
+        cotangents, heap = self.cotangents, self.heap
         adds = op.vjp_add is not None and plain and not self.anomaly
-        if op.eager_least <= g.size >= self.heavy and plain and not adds:
-            edges = self._by_kernels(record, g, edges)
+        if plain:
+            if not adds and op.eager_least <= g.size >= self.heavy:
+                edges = self._by_kernels(record, g, edges)
+        elif g.__class__ is PublicTensor and op.eager_least <= g._data.size >= self.heavy:
+            edges = self._by_composite(record, g, edges)
         for position, maker, leaf in edges:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
@@ -236,7 +298,11 @@ class BackwardEngine:
                 _check_nan(cotangent, record, position)
             if maker is not None:
                 known = cotangents.get(maker)
-                cotangents[maker] = cotangent if known is None else self._total(maker, known, cotangent)
+                if known is None:
+                    cotangents[maker] = cotangent
+                    heappush(heap, (-maker.clock, maker))
+                else:
+                    cotangents[maker] = self._total(maker, known, cotangent)
             else:
                 self._add_at_leaf(leaf, cotangent)
 
@@ -262,6 +328,23 @@ class BackwardEngine:
                     self.owned.add(maker)
                 self._add_at_record(maker, cotangent)
         return left
+
+    def _by_composite(self, record: Record, g: Tensor, edges: list[Edge]) -> list[Edge]:
+        """As `_by_kernels` for a pass that is recorded: the rules of an op are one operation of the tape."""
+        if not edges or g._data.size < (record.op.eager_least or least_of(record.op)):
+            return edges
+        values = [self._saved_out(record), *[self._saved(t, record) for t in record.inputs]]
+        found = recorded_rules[0](record, tuple([position for position, _, _ in edges]), g, values)
+        if found is None:
+            return edges
+        for (_, maker, leaf), cotangent in zip(edges, found, strict=True):
+            if cotangent is None:
+                continue
+            if maker is None:
+                self._add_at_leaf(leaf, cotangent)
+            else:
+                self._add_at_record(maker, cotangent)
+        return []
 
     def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
@@ -418,9 +501,10 @@ class BackwardEngine:
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
         """Whether this pass computes the gradient of each tensor."""
-        leaves = {id(leaf) for edges in self.reached.values() for _, _, leaf in edges}
+        reached = self._reached()
+        leaves = {id(leaf) for edges in reached.values() for _, _, leaf in edges}
         leaves.update(id(root) for root in self.roots)
-        return [id(x) in leaves if x._record is None else x._record in self.reached for x in tensors]
+        return [id(x) in leaves if x._record is None else x._record in reached for x in tensors]
 
     def _reached(self) -> dict[Record, list[Edge]]:
         """The records on which the roots depend, with their edges."""
@@ -439,15 +523,20 @@ class BackwardEngine:
         """The records between the roots and a target, with their edges towards one."""
         wanted, records = self.wanted or {}, self.wanted_records
         needed: dict[Record, list[Edge]] = {}
-        for record in self.order:
+        reached = self._reached()
+        for record in sorted(reached, key=clock_of):  # a record comes before those that read its result
             leading = [
                 found
-                for found in self.reached[record]
+                for found in reached[record]
                 if (id(found[2]) in wanted if found[1] is None else found[1] in needed or found[1] in records)
             ]
             if leading:
                 needed[record] = leading
         return needed
+
+
+recorded_rules: list[Callable[..., Any]] = []
+"""The cotangents of a record's operands at given positions as one operation, or None; `composites.py` enters it."""
 
 
 class Cotangents(dict[int, Any]):

@@ -19,14 +19,14 @@ from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..errors import GradientError
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Operators, Symbol, frontends
+from ..operators import Operators, Symbol, append, frontends
 from ..signals import module
 from .backward import grad
-from .backward_engine import Cotangents
+from .backward_engine import Cotangents, recorded_rules
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
-from .op_calls import FLOATS, Kinds, family_of, placeholders
+from .op_calls import FLOATS, NEVER, Kinds, family_of, placeholders
 from .tape import FreedTensor, Memory, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -244,7 +244,7 @@ def _written(node: Any, *operands: Any) -> Any:
 
 def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
-    positions = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
+    tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
 
     def make() -> Program | None:
         if any(0 in shape for shape, _ in kinds):
@@ -259,14 +259,16 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         if not all(isinstance(x, Symbol) and x.dtype in FLOATS for x in outs):
             return None
         count = len(outs) if isinstance(out, tuple) else 0
-        family = (form, family_of(kinds), positions)
-        if not positions:
+        family = (form, family_of(kinds), tracked)
+        if not tracked:
             saved[key] = Saved(None, (), (), count, (), {"call": form})
             return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
-        found = gradients(outs, [operands[i] for i in positions], seeds)
-        if any(x is None for x in found):
+        cotangents = gradients(outs, [operands[i] for i in tracked], seeds)
+        reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
+        if not reached:
             return None
+        positions, found = tuple(reached), [*reached.values()]
         feeds = [x.node for x in (*operands, *seeds)]
         graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
         feeds, given = feeds[: len(operands)], feeds[len(operands) :]
@@ -392,31 +394,102 @@ def _seed(g: Any, record: CompositeRecord, number: int) -> Any:
 
 def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
     """The gradients of the function as it is written, recorded with `create`. g: the results' cotangents, by number."""
+    if record.attrs["call"].function is not _rules:  # rules refuse what they read by themselves
+        for x in operands:
+            if isinstance(x, FreedTensor):
+                x.refuse()
+    if create:
+        if isinstance(record, CompositeRecord):  # a result need not depend on all operands
+            wanted = [wants and i in record.saved.positions for i, wants in enumerate(wanted)]
+            if True not in wanted:
+                return [None] * len(operands)
+        found = gradient(tuple(record.attrs["call"]), tuple(wanted), tuple(g), *g.values(), *operands)
+        given = iter(found if isinstance(found, tuple) else (found,))
+        return [next(given) if wants else None for wants in wanted]
+    tensors = [
+        x if isinstance(x, FreedTensor) else Tensor(x, requires_grad=wants) for x, wants in zip(operands, wanted, strict=True)
+    ]
+    return [x if x is None else x._data for x in _composed(record.attrs["call"], g, wanted, tensors, False)]
+
+
+def _composed(form: Form, g: dict[int, Any], wanted: Sequence[bool], tensors: Sequence[Any], create: bool) -> list[Any]:
+    """The gradients of a function by a backward pass through its operations; None where none is wanted."""
     mode = modes.now
     around = mode.kernels, mode.arrays, mode.grad
-    tensors = []
-    for x, wants in zip(operands, wanted, strict=True):
-        if isinstance(x, FreedTensor):
-            x.refuse()
-        if not create:
-            x = Tensor(x, requires_grad=wants)
-        elif wants:  # the gradient stops here, also where one operand depends on another
-            x = wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data))
-        tensors.append(x)
     mode.kernels, mode.arrays, mode.grad = OFF, False, True
     try:
-        out = record.attrs["call"](*tensors)
+        out = form(*tensors)
         targets = [x for x, wants in zip(tensors, wanted, strict=True) if wants]
         outs = out if isinstance(out, tuple) else (out,)
         seeds = [x if create else wrap(x) for x in g.values()]
-        given_back: Any = grad([outs[i] for i in g], targets, seeds, create_graph=create, allow_unused=True)
-        found = iter(given_back)
+        found: Any = iter(grad([outs[i] for i in g], targets, seeds, create_graph=create, allow_unused=True))
     finally:
         mode.kernels, mode.arrays, mode.grad = around
-    cotangents = [next(found) if wants else None for wants in wanted]
-    return cotangents if create else [x if x is None else x._data for x in cotangents]
+    return [next(found) if wants else None for wants in wanted]
 
+
+@composite
+def gradient(call: tuple[Any, ...], wanted: tuple[bool, ...], numbers: tuple[int, ...], *tensors: Any) -> Any:
+    """The gradients of a composite function with respect to the operands that `wanted` marks: itself one, so that a recorded
+    backward pass runs kernels too. call: the fields of its `Form`; numbers: of the results whose cotangents are given, which
+    come first among the tensors; then the operands. One gradient, or a tuple of several."""
+    form, n = Form(*call), len(numbers)
+    g, operands = dict(zip(numbers, tensors[:n], strict=True)), tensors[n:]
+    if any(isinstance(x, Symbol) for x in tensors):
+        out = form(*operands)
+        outs = out if isinstance(out, tuple) else (out,)
+        targets = [x for x, wants in zip(operands, wanted, strict=True) if wants]
+        found = gradients([outs[i] for i in numbers], targets, list(g.values()))
+    else:  # each gradient stops at its operand, also where one operand depends on another
+        inner = [
+            wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data)) if wants else x
+            for x, wants in zip(operands, wanted, strict=True)
+        ]
+        found = [x for x, wants in zip(_composed(form, g, wanted, inner, True), wanted, strict=True) if wants]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, ...], *tensors: Any) -> Any:
+    """The cotangents of operands of an op by its rules. op: with its attributes; tensors: the cotangent of the result, the
+    result, the operands. One cotangent, or a tuple of several."""
+    (record, attrs), (g, out, *operands) = op, tensors
+    node: Any = Applied(tuple(operands), dict(attrs))
+    if isinstance(g, Symbol):
+        node = append(g.graph, record, operands, node.attrs).node
+    found = []
+    for i in positions:
+        rule = record.vjp_for(i)
+        assert rule is not None
+        found.append(rule(g, node, out, *operands))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+rules = composite(_rules)
+
+
+class Applied(NamedTuple):
+    """What a rule reads of a record besides values."""
+
+    inputs: tuple[Any, ...]
+    attrs: dict[str, Any]
+
+
+def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, values: Sequence[Any]) -> Sequence[Any] | None:
+    """See `backward_engine.recorded_rules`."""
+    op = record.op
+    if any(x.__class__ is not PublicTensor for x in values):
+        return None
+    wanted = tuple([i for i in positions if op.vjp_for(i) is not None])
+    if not wanted:
+        return None
+    found = rules((op, tuple(record.attrs.items())), wanted, g, *values)
+    given = iter(found if isinstance(found, tuple) else (found,))
+    return [next(given) if i in wanted else None for i in positions]
+
+
+recorded_rules.append(_recorded_rules)
 
 PART = OpDef(
     "composite_result", _refused, _refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr])
 )
+object.__setattr__(PART, "eager_least", NEVER)  # its rule moves nothing

@@ -68,6 +68,7 @@ class Replay:
         ys, seeds, xs, stops = ([values[n] for n in part] for part in _parts(node))
         roots = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y._tracked]
         engine = BackwardEngine([y for y, _ in roots], [seed for _, seed in roots], True, xs)
+        assert engine.needed is not None
         for stop in stops:
             engine.needed.pop(stop._record, None)
         engine.run(True)

@@ -126,20 +126,27 @@ class Record(FormerNode):
         """Drop saved values and keep the edges: operations that save nothing can be differentiated again."""
         if self.out.__class__ is FreedTensor:
             return
-        freed, clock = [], self.clock
+        freed, clock, tracing = [], self.clock, frontends.tracing
         for tensor in self.inputs:
-            if tensor._history or frontends.tracing:  # a pending tensor has no array
+            if tensor._history or tracing:  # a pending tensor has no array
                 freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, clock)))
                 continue
             gone, data = new(FreedTensor), tensor._data
-            gone.shape, gone.dtype, gone.record, gone.leaf = data.shape, data.dtype, None, None
+            gone.shape = data.shape
+            gone.dtype = data.dtype
+            gone.leaf = None
             if tensor._tracked:
-                gone.record = tensor._record
-                if gone.record is None and tensor._since < clock:
+                gone.record = maker = tensor._record
+                if maker is None and tensor._since < clock:
                     gone.leaf = tensor
+            else:
+                gone.record = None
             freed.append(gone)
         self.inputs = tuple(freed)
-        self.out = FreedTensor(self.out.shape, self.out.dtype)
+        out = self.out
+        self.out = gone = new(FreedTensor)
+        gone.shape, gone.dtype = out.shape, out.dtype
+        gone.record = gone.leaf = None
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"

@@ -333,7 +333,8 @@ class Tensor(Operators):
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_grad(self, value)
             return
-        misuse.check_grad(self, value, isinstance(value, Tensor))
+        if value is not None:
+            misuse.check_grad(self, value, isinstance(value, Tensor))
         self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
         Structure.gradients += 1
 

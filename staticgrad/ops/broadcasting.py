@@ -41,10 +41,13 @@ def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
 
 
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    if x.shape == like.shape:
+    shape, wanted = x.shape, like.shape
+    if shape == wanted:
         return x
-    result: np.ndarray = ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
-    return result
+    axes = _sum_to_axes(shape, wanted)
+    lead = len(shape) - len(wanted)
+    total: np.ndarray = ADD.reduce(x, axes, None, None, lead != len(axes))
+    return total if total.shape == wanted else total.reshape(wanted)
 
 
 def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:

@@ -60,6 +60,39 @@ def test_values_and_gradients_agree_with_numpy(name: str):
         assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
+def _nodes(tensor: Any) -> set[str]:
+    """The names of the records on which a tensor depends."""
+    stack, names, seen = [tensor.grad_fn], set(), set()
+    while stack:
+        node = stack.pop()
+        if node is not None and id(node) not in seen:
+            seen.add(id(node))
+            names.add(node.name())
+            stack += [maker for maker, _ in node.next_functions]
+    return names
+
+
+def test_recorded_gradients_are_operations_to_third_order():
+    """Of composite functions and of the rules of ops; some operands of theirs have no influence on a result."""
+
+    def derivatives_along_x(x: Any, w: Any, b: Any) -> list[Any]:
+        out = F.linear(x, w, b).tanh().sum(1)
+        found = [out]
+        for _ in range(2):
+            (out,) = sg.grad(out.sum(), x, create_graph=True)
+            found.append(out)
+        assert {"GradientBackward0", "RulesBackward0"} <= _nodes(out) or not waits
+        return [*found, *sg.grad((out * out).sum(), [x, w, b])]
+
+    arrays = arrays_of([(64, 2), (32, 2), (32,)])
+    found = []
+    for waits in (False, True):
+        with sg.eager_kernels(waits, wait=waits):
+            found.append(derivatives_along_x(*[sg.tensor(a, requires_grad=True) for a in arrays]))
+    for a, b in zip(*found, strict=True):
+        assert_close(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 4), nn.GRU(3, 4), nn.BatchNorm1d(3)])
 def test_layers_with_several_results(layer: Any):
     x = np.random.default_rng(0).standard_normal((5, 3, 3)).astype(np.float32)
