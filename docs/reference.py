@@ -124,11 +124,38 @@ def facts() -> dict[str, str]:
     return parsed(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else {}
 
 
+TORCH = {"staticgrad": "torch", "staticgrad.functional": "torch.nn.functional"}
+"""PyTorch's names of our modules, where these differ by more than the first word."""
+
+
+@cache
+def modes() -> dict[str, str]:
+    """Where functions of PyTorch's names work, by their full names there: `torch_coverage.md` has the measured table."""
+    found, space = {}, ""
+    for line in Path(__file__).with_name("torch_coverage.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("### `"):
+            space = line.strip("# `")
+        elif line.startswith("| `") and space:
+            name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
+            compiled = {"native": ["native code when compiled"], "host": ["a call of the host when compiled"]}.get(cells[4], [])
+            words = [*compiled, *(word for word, cell in zip(("vmap", "jvp"), cells[5:], strict=True) if cell == "✓")]
+            found[f"{space}.{name}"] = f"Modes: {', '.join(words)}." if words else ""
+    return found
+
+
+def in_modes(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    return modes().get(f"{TORCH.get(module, module.replace('staticgrad', 'torch', 1))}.{name}", "")
+
+
 def added(path: str) -> str:
     """The end of a docstring at the site: measured facts, and the example, where the docstring has none."""
     key = names()[path]
     example = "" if ">>>" in (inspect.getdoc(value_of(path)) or "") else examples().get(key, "")
-    parts = [facts().get(key, ""), "Examples:\n" + indent(example, "    ") if example else ""]
+    parts = [
+        " ".join(filter(None, (facts().get(key, ""), in_modes(key)))),
+        "Examples:\n" + indent(example, "    ") if example else "",
+    ]
     return "".join(f"\n\n{part}" for part in parts if part)
 
 

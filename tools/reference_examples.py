@@ -56,16 +56,12 @@ reference = _reference()
 
 @contextlib.contextmanager
 def surroundings() -> Iterator[None]:
-    """Those of every example: seed 0, no setting of another example, files in a folder that is removed."""
-    before, folder = generator.state, Path.cwd()
+    """Those of every example: seed 0, and the generator's state as it was afterward."""
+    before = generator.state
     sg.manual_seed(0)
     try:
-        with tempfile.TemporaryDirectory() as temporary, sg.enable_grad():
-            os.chdir(temporary)
-            try:
-                yield
-            finally:
-                os.chdir(folder)
+        with sg.enable_grad():
+            yield
     finally:
         generator.state = before
 
@@ -194,7 +190,6 @@ def by_rule(path: str) -> str:
 # measured facts -----------------------------------------------------------------------------------------------------------
 
 DTYPES = "bool", "int64", "float32", "float64", "complex64"
-TORCH = {"staticgrad.functional": "torch.nn.functional", "staticgrad": "torch"}
 
 
 def documented(path: str) -> str:
@@ -332,21 +327,8 @@ def _by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
     return {k: v for k, v in bound.arguments.items() if kinds[k] is not inspect.Parameter.VAR_POSITIONAL}
 
 
-def modes_of(path: str, cells: dict[str, list[str]]) -> str:
-    """Where a function works, of the table of PyTorch's names."""
-    module, _, name = path.rpartition(".")
-    row = cells.get(f"{TORCH.get(module, module.replace('staticgrad', 'torch'))}.{name}")
-    if row is None:
-        return ""
-    compiled = {"native": "compiled to native code", "host": "compiled to a call of the host"}.get(row[4], "")
-    return joined([*filter(None, [compiled]), *(word for word, cell in zip(("vmap", "jvp"), row[5:], strict=True) if cell == "✓")])
-
-
 def measured() -> dict[str, str]:
     """A line per function of tensors."""
-    from tools.coverage import PAGE, stored
-
-    cells = stored(PAGE.read_text(encoding="utf-8"))
     found = {}
     for path, key in reference.names().items():
         function = reference.value_of(path)
@@ -358,7 +340,6 @@ def measured() -> dict[str, str]:
         parts = {
             "Dtypes": dtypes_of(function, *call),
             "Gradients": gradients_of(function, *call),
-            "Modes": modes_of(path, cells),
             "Errors": errors_of(function, *call),
         }
         found[path] = " ".join(f"{word}: {text}." for word, text in parts.items() if text)
@@ -410,10 +391,13 @@ def main() -> None:
             else:
                 path.write_text(text, encoding="utf-8")
 
-    for path, text in files().items():
-        written(path, text)
-    reference.examples.cache_clear()
-    written(reference.FACTS, text_of(measured()))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # some examples write files
+        for path, text in files().items():
+            written(path, text)
+        reference.examples.cache_clear()
+        written(reference.FACTS, text_of(measured()))
+        os.chdir(ROOT)
     missing = [path for paths in wanted().values() for path in paths if path not in reference.examples()]
     print("\n".join(f"{path} has no example" for path in missing), end="\n" if missing else "")
     sys.exit(1 if missing or (check and changed) else 0)
