@@ -148,15 +148,13 @@ def in_modes(path: str) -> str:
     return modes().get(f"{TORCH.get(module, module.replace('staticgrad', 'torch', 1))}.{name}", "")
 
 
-def added(path: str) -> str:
-    """The end of a docstring at the site: measured facts, and the example, where the docstring has none."""
+def completed(path: str, doc: str) -> str:
+    """A docstring as the site shows it: with the measured facts, and with the stored example where it has none."""
     key = names()[path]
-    example = "" if ">>>" in (inspect.getdoc(value_of(path)) or "") else examples().get(key, "")
-    parts = [
-        " ".join(filter(None, (facts().get(key, ""), in_modes(key)))),
-        "Examples:\n" + indent(example, "    ") if example else "",
-    ]
-    return "".join(f"\n\n{part}" for part in parts if part)
+    text, _, example = doc.partition("\n\nExamples:\n")
+    example = example or indent(examples().get(key, ""), "    ")
+    measured = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
+    return "\n\n".join(filter(None, (text, measured, f"Examples:\n{example}" if example else ""))).strip()
 
 
 def _is_public(cls: type) -> bool:

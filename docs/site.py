@@ -134,8 +134,8 @@ def _complete(pkg: griffe.Module) -> None:
         member = member.final_target if member.is_alias else member
         if id(member) not in done:
             done.add(id(member))
-            text = (member.docstring.value if member.docstring else "") + reference.added(path)
-            member.docstring = griffe.Docstring(text.strip(), parent=member)
+            doc = member.docstring.value if member.docstring else ""
+            member.docstring = griffe.Docstring(reference.completed(path, doc), parent=member)
 
 
 def _resolves(member: griffe.Alias) -> bool:

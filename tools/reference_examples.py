@@ -201,6 +201,7 @@ def documented(path: str) -> str:
 def first_call(path: str) -> tuple[Any, ...] | None:
     """The arguments with which the example of a function calls it first: (positional, named)."""
     function, calls = reference.value_of(path), []
+    text = "\n".join(f">>> {e.source}".replace("\n", "\n... ").removesuffix("... ") for e in statements(documented(path)))
     homes = [(sys.modules[p.rpartition(".")[0]], p.rpartition(".")[2])
              for p, key in reference.names().items() if key == path]  # fmt: skip
 
@@ -211,7 +212,6 @@ def first_call(path: str) -> tuple[Any, ...] | None:
     for home, name in homes:
         setattr(home, name, recording)
     try:
-        text = "\n".join(f">>> {e.source}".replace("\n", "\n... ").removesuffix("... ") for e in statements(documented(path)))
         with contextlib.suppress(RuntimeError):
             printed(text, path)
     finally:
@@ -256,8 +256,10 @@ def joined(words: Sequence[str]) -> str:
 
 
 def dtypes_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> str:
-    """Which dtypes of its operands a function takes, and which dtype it gives."""
+    """Which dtypes of its operands a function takes, and which dtype its (first) result has."""
     given = tensors([*args, *named.values()])
+    if not given:
+        return ""
     kinds = "fc" if any(t.dtype.kind in "fc" for t in given) else "bi"
     results: dict[str, list[str]] = defaultdict(list)
     for name in DTYPES:
@@ -265,7 +267,7 @@ def dtypes_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str
         if isinstance(found, sg.errors.DTypeError):
             results["DTypeError"].append(name)
         elif not isinstance(found, Exception) and found:
-            gives = joined(list(dict.fromkeys(str(t.dtype) for t in found)))
+            gives = str(found[0].dtype)
             results["" if gives == name else gives].append(name)
     same, refused = results.pop("", []), results.pop("DTypeError", [])
     parts = [joined(same)] if same else []
