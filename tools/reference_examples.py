@@ -24,6 +24,7 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def computes(function: Callable[..., Any], *operands: Sequence[float]) -> bool:
     try:
         with surroundings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = function(*map(sg.tensor, operands))
+            found = function(*(sg.tensor(list(x)) for x in operands))
             values = found.detach().numpy()
     except Exception:
         return False
@@ -255,6 +256,20 @@ def joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def _of_dtype(kinds: str, dtype: Any, t: Any) -> Any:
+    return t.detach().to(dtype) if t.dtype.kind in kinds else t
+
+
+def _instead(odd: Any, longer: Any, t: Any) -> Any:
+    return longer if t is odd else t
+
+
+def total(parts: Sequence[Any]) -> Any:
+    """The sum of the elements of tensors, by their real parts."""
+    sums: list[Any] = [sg.real(t).sum() if t.dtype.kind == "c" else t.sum() for t in parts]
+    return sum(sums[1:], sums[0])
+
+
 def dtypes_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> str:
     """Which dtypes of its operands a function takes, and which dtype its (first) result has."""
     given = tensors([*args, *named.values()])
@@ -263,7 +278,7 @@ def dtypes_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str
     kinds = "fc" if any(t.dtype.kind in "fc" for t in given) else "bi"
     results: dict[str, list[str]] = defaultdict(list)
     for name in DTYPES:
-        found = tried(function, args, named, lambda t, n=name: t.detach().to(getattr(sg, n)) if t.dtype.kind in kinds else t)
+        found = tried(function, args, named, partial(_of_dtype, kinds, getattr(sg, name)))
         if isinstance(found, sg.errors.DTypeError):
             results["DTypeError"].append(name)
         elif not isinstance(found, Exception) and found:
@@ -292,12 +307,11 @@ def gradients_of(function: Callable[..., Any], args: Sequence[Any], named: dict[
     if not roots:
         return "none"
     try:
-        total = sum(sg.real(t).sum() if t.dtype.kind == "c" else t.sum() for t in roots)
-        first = sg.grad(total, leaves, create_graph=True, allow_unused=True)
+        first = sg.grad(total(roots), leaves, create_graph=True, allow_unused=True)
         again = [g for g in first if g is not None and g.requires_grad]
         if not again:
             return "first; the second is 0"
-        sg.grad(sum(sg.real(g).sum() for g in again), leaves, allow_unused=True)
+        sg.grad(total(again), leaves, allow_unused=True)
     except sg.StaticgradError:
         return "first"
     return "first and second"
@@ -309,7 +323,7 @@ def errors_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str
     given = [t for t in tensors([*args, *named.values()]) if t.ndim]
     for odd in given if len(given) > 1 else ():
         longer = sg.cat([odd, odd[..., :1]], -1)
-        error = tried(function, args, named, lambda t, odd=odd, longer=longer: longer if t is odd else t)
+        error = tried(function, args, named, partial(_instead, odd, longer))
         if isinstance(error, sg.StaticgradError):
             found.append(f"{type(error).__name__} where shapes do not fit")
     try:
