@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 from functools import cache
+from pathlib import Path
+from textwrap import indent
 from typing import Any, NamedTuple
 
 import staticgrad as sg
@@ -60,11 +62,99 @@ class Page(NamedTuple):
 
 def directive(path: str) -> str:
     """The line that mkdocstrings replaces; a class has the members of its bases too where these have no page entry."""
-    module, _, name = path.rpartition(".")
-    value = getattr(importlib.import_module(module), name)
+    value = value_of(path)
     bases = inspect.getmro(value)[1:] if inspect.isclass(value) else ()
     inherits = inspect.isclass(value) and not any(_is_public(base) for base in bases)
     return f"::: {path}" + ("\n    options:\n      inherited_members: true" if inherits else "")
+
+
+# examples ---------------------------------------------------------------------------------------------------------------
+
+
+EXAMPLES = Path(__file__).with_name("reference")
+"""A file per page: the examples of names whose docstrings have none. `python -m tools.reference_examples` writes them."""
+
+FACTS = EXAMPLES / "facts.txt"
+"""A line per function of tensors, measured by the same program: its dtypes, its gradients, its errors."""
+
+
+def value_of(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@cache
+def names() -> dict[str, str]:
+    """Each documented path, and the first path of the same function or class: examples are stored under that."""
+    first: dict[int, str] = {}
+    found = {}
+    for page in pages():
+        for path in page.paths:
+            value = value_of(path)
+            found[path] = first.setdefault(id(value), path) if callable(value) else path
+    return found
+
+
+@cache
+def page_of() -> dict[str, str]:
+    """Each documented path, and the name of the first page that lists it."""
+    return {path: page.name for page in reversed(pages()) for path in page.paths}
+
+
+def parsed(text: str) -> dict[str, str]:
+    """The entries of a file: a name that begins a line, and the indented lines below it."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            lines = found[line] = []
+        else:
+            lines.append(line.removeprefix("    "))
+    return {name: "\n".join(lines).strip("\n") for name, lines in found.items()}
+
+
+@cache
+def examples() -> dict[str, str]:
+    """The stored examples, by path."""
+    files = sorted(EXAMPLES.glob("*.txt"))
+    return {k: v for file in files if file != FACTS for k, v in parsed(file.read_text(encoding="utf-8")).items()}
+
+
+@cache
+def facts() -> dict[str, str]:
+    return parsed(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else {}
+
+
+TORCH = {"staticgrad": "torch", "staticgrad.functional": "torch.nn.functional"}
+"""PyTorch's names of our modules, where these differ by more than the first word."""
+
+
+@cache
+def modes() -> dict[str, str]:
+    """Where functions of PyTorch's names work, by their full names there: `torch_coverage.md` has the measured table."""
+    found, space = {}, ""
+    for line in Path(__file__).with_name("torch_coverage.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("### `"):
+            space = line.strip("# `")
+        elif line.startswith("| `") and space:
+            name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
+            compiled = {"native": ["native code when compiled"], "host": ["a call of the host when compiled"]}.get(cells[4], [])
+            words = [*compiled, *(word for word, cell in zip(("vmap", "jvp"), cells[5:], strict=True) if cell == "✓")]
+            found[f"{space}.{name}"] = f"Modes: {', '.join(words)}." if words else ""
+    return found
+
+
+def in_modes(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    return modes().get(f"{TORCH.get(module, module.replace('staticgrad', 'torch', 1))}.{name}", "")
+
+
+def completed(path: str, doc: str) -> str:
+    """A docstring as the site shows it: with the measured facts, and with the stored example where it has none."""
+    key = names()[path]
+    text, _, example = doc.partition("\n\nExamples:\n")
+    example = example or indent(examples().get(key, ""), "    ")
+    measured = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
+    return "\n\n".join(filter(None, (text, measured, f"Examples:\n{example}" if example else ""))).strip()
 
 
 def _is_public(cls: type) -> bool:

@@ -117,12 +117,25 @@ class RunTime(griffe.Extension):
                 pkg.set_member(name, _made(name, value, pkg))
             elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
+        _complete(pkg)
         tensor = pkg["eager.tensor.Tensor"]  # sg.Tensor is made of it, with a metaclass of its own
         pkg.set_member("Tensor", griffe.Alias("Tensor", tensor.path, parent=pkg))
         known = {name for base in inspect.getmro(sg.Tensor) for name in _written(pkg, base)}
         for name, value in inspect.getmembers(sg.Tensor, callable):
             if not name.startswith("_") and name not in known:
                 tensor.set_member(name, _function(name, value))
+
+
+def _complete(pkg: griffe.Module) -> None:
+    """Docstrings get the facts and the examples that are stored beside the package; of aliases, that of their target once."""
+    reference, done = _reference(), set()
+    for path in reference.names():
+        member: Any = pkg[path.removeprefix("staticgrad.")]
+        member = member.final_target if member.is_alias else member
+        if id(member) not in done:
+            done.add(id(member))
+            doc = member.docstring.value if member.docstring else ""
+            member.docstring = griffe.Docstring(reference.completed(path, doc), parent=member)
 
 
 def _resolves(member: griffe.Alias) -> bool:

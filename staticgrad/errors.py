@@ -156,8 +156,8 @@ class ShapeError(StaticgradError, ValueError, RuntimeError):
 class UnknownExtentError(ShapeError):
     """An operation of a graph needs a shape, or an integer value, that is known only when the graph runs.
 
-    broken:  x = sg.placeholder(sg.float32, [None, 3]); sg.tile(x, (x.shape[0], 1))
-    fixed:   x = sg.placeholder(sg.float32, [8, 3]);    sg.tile(x, (x.shape[0], 1))
+    broken:  x = sg.placeholder(sg.float32, [None, 3]); sg.split(x, 2)
+    fixed:   x = sg.placeholder(sg.float32, [8, 3]);    sg.split(x, 2)
     """
 
 

@@ -65,10 +65,25 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     return tensor
 
 
+class _Capsule:
+    """A capsule as NumPy takes it: as that of a tensor which is asked for it."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **named: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # NumPy reads the capsule's own device, too, and refuses one that is not the CPU
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> AnyTensor:
-    """A tensor that shares the memory of another library's (`copy=True`: has its own). Raises DeviceError, DTypeError."""
+    """A tensor that shares the memory of another library's, or of a capsule's (`copy=True`: has its own). Raises DeviceError,
+    DTypeError.
+    """
     check_device(device)
-    array = np.from_dlpack(ext_tensor)
+    array = np.from_dlpack(_Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor)
     return from_numpy(array.copy() if copy else array)
 
 

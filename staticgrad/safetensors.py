@@ -21,6 +21,8 @@ from .files import replacing
 from .operators import as_array
 from .types import MOST_AXES, complex128
 
+__all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "save_file", "to_bytes"]
+
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
     "BOOL": "u1", "C64": "<c8", "C128": "<c16",

@@ -99,6 +99,7 @@ def test_dlpack_shares_memory():
     assert x.tolist() == [4, 1, 2]
     assert sg.from_dlpack(x, copy=True).tolist() == [4, 1, 2]
     assert "dltensor" in repr(sg.to_dlpack(x))
+    assert np.shares_memory(sg.from_dlpack(sg.to_dlpack(x)).numpy(), array)
 
 
 @pytest.mark.filterwarnings("ignore:torch.range is deprecated")

@@ -65,7 +65,7 @@ class Probabilities(Distribution):
         return F.broadcast_to(values, (count, *self.batch_shape)) if expand else values
 
 
-class Bernoulli(Probabilities):
+class Bernoulli(Probabilities, ExponentialFamily):
     """1 with probability probs, else 0.
 
     Examples:

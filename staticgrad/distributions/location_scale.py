@@ -7,7 +7,7 @@ from typing import Any
 
 from ..operators import F
 from . import constraints
-from .distribution import EULER, LOG_2PI, Distribution, constant, normal, tensors, uniform
+from .distribution import EULER, LOG_2PI, Distribution, ExponentialFamily, constant, normal, tensors, uniform
 
 
 class _LocScale(Distribution):
@@ -60,7 +60,7 @@ class _LocScale(Distribution):
         return self.loc
 
 
-class Normal(_LocScale):
+class Normal(_LocScale, ExponentialFamily):
     """Mean loc, standard deviation scale.
 
     Examples:

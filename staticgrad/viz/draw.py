@@ -9,7 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, StaticgradError
+from ..errors import ArgumentError
+from ..extras import MissingExtra
 from ..files import replacing
 from ..ir import Graph
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
@@ -75,7 +76,7 @@ def draw(
     constants of one element are written inside. Colors tell inputs, variables, operations, gradients, effects apart;
     results have a bold frame. Dotted edges hand over a shape only, dashed ones only order (control dependencies).
     Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
-    ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError
+    ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, MissingExtra
     when matplotlib is missing.
 
     Examples:
@@ -156,9 +157,9 @@ def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise StaticgradError(
+        raise MissingExtra(
             "draw needs matplotlib for .svg, .png and .pdf",
-            "pip install matplotlib, or write a .dot file, which needs nothing more",
+            'pip install "staticgrad[viz]", or write a .dot file, which needs nothing more',
         ) from None
     placed, edges = place(graph, groups)
     backward = backward_part(graph)

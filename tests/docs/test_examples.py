@@ -6,19 +6,15 @@ import doctest
 import importlib
 import inspect
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import functional, nn, optim
-from staticgrad.eager import generator
 from tests.docs.test_site import PATHS
-
-NAMES = {"np": np, "sg": sg, "F": functional, "nn": nn, "optim": optim}
-"""Names that every example may use without importing them; the reference's pages say so."""
+from tools.reference_examples import NAMES, builds_a_graph, measured, printed, reference, surroundings
 
 
 def of(value: Any) -> Iterator[Any]:
@@ -50,19 +46,52 @@ EXAMPLES = examples()
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)  # some write files
-    before, report = generator.state, []
-    sg.manual_seed(0)
-    try:
-        with sg.Graph().as_default() if _builds_a_graph(EXAMPLES[name]) else sg.enable_grad():
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
-            runner.run(EXAMPLES[name], out=report.append)
-    finally:
-        generator.state = before
+    test, report = EXAMPLES[name], []
+    graph = sg.Graph().as_default() if builds_a_graph("".join(e.source for e in test.examples)) else nullcontext()
+    with surroundings(), graph:
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+        runner.run(test, out=report.append)
     assert runner.failures == 0, "".join(report)
 
 
-def _builds_a_graph(test: doctest.DocTest) -> bool:
-    return any(word in example.source for example in test.examples for word in ("sg.placeholder", "sg.Variable", "sg.constant"))
+def by_page() -> dict[str, dict[str, str]]:
+    """The examples beside the package, by page."""
+    found: dict[str, dict[str, str]] = {}
+    for path, lines in reference.examples().items():
+        found.setdefault(reference.page_of().get(path, "gone"), {})[path] = lines
+    return found
+
+
+@pytest.mark.parametrize("page", sorted(by_page()))
+def test_stored_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)  # some write files
+    stored = by_page()[page]
+    assert {path: printed(lines, path) for path, lines in stored.items()} == stored
+
+
+def test_every_public_name_has_one_example():
+    own = {path for path in PATHS if ">>>" in (inspect.getdoc(reference.value_of(path)) or "")}
+    stored = {path for path in PATHS if reference.names()[path] in reference.examples()}
+    assert sorted(set(PATHS) - own - stored) == [], "see python -m tools.reference_examples --help"
+    assert sorted(own & stored) == [], "it has one in its docstring: run python -m tools.reference_examples"
+    assert sorted(set(reference.examples()) - set(reference.names())) == [], "these names are gone"
+
+
+def test_measured_facts_are_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert measured() == reference.facts(), "run: python -m tools.reference_examples"
+
+
+def test_an_example_that_prints_something_else_is_renewed():
+    assert printed(">>> 1 + 1\n3\n>>> for i in range(2):\n...     print(i)", "numbers") == (
+        ">>> 1 + 1\n2\n>>> for i in range(2):\n...     print(i)\n0\n1"
+    )
+    error = "Traceback (most recent call last):\nstaticgrad.errors.ShapeError: "
+    assert printed(f">>> sg.ones(2) + sg.ones(3)\n{error}", "shapes").startswith(f">>> sg.ones(2) + sg.ones(3)\n{error}")
+    with pytest.raises(RuntimeError, match="raises nothing"):
+        printed(f">>> sg.ones(2)\n{error}", "shapes")
+    with pytest.raises(RuntimeError):
+        printed(">>> sg.ones(2) + sg.ones(3)", "shapes")
 
 
 @pytest.mark.parametrize(

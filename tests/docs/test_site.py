@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import collections
-import importlib.util
+import importlib
 import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import staticgrad as sg
+from tools.reference_examples import reference
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = load(ROOT / "docs" / "reference.py")
 PATHS = [path for page in reference.pages() for path in page.paths]
 
 

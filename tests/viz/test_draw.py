@@ -15,7 +15,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.errors import ArgumentError, GraphError, StaticgradError
+from staticgrad.errors import ArgumentError, GraphError
+from staticgrad.extras import MissingExtra
 from staticgrad.ir import REGISTRY, Graph
 from staticgrad.types import TensorType, float32
 from staticgrad.viz.grouping import automatic, by_module, groups_of
@@ -116,10 +117,10 @@ def test_without_matplotlib_pictures_are_refused_and_dot_is_written(tmp_path, mo
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(StaticgradError) as caught:
+    with pytest.raises(MissingExtra) as caught:
         sg.draw(two_layers(), tmp_path / "g.png")
     assert caught.value.summary == "draw needs matplotlib for .svg, .png and .pdf"
-    assert "pip install matplotlib" in caught.value.details[0]
+    assert 'pip install "staticgrad[viz]"' in caught.value.details[0]
     sg.draw(two_layers(), tmp_path / "g.dot")
     assert [path.name for path in tmp_path.iterdir()] == ["g.dot"]
 

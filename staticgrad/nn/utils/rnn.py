@@ -11,6 +11,11 @@ from ...eager import tensor
 from ...errors import ArgumentError, ShapeError
 from ...operators import F
 
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
+    "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
 
 class _Packed(NamedTuple):
     data: Any
