@@ -38,4 +38,5 @@ def _frequencies(name: str, values: np.ndarray, options: Options) -> Tensor:
     dtype = get_default_dtype() if kind is None else as_dtype(kind)
     return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))
 
+
 __getattr__ = refusing(__name__, __all__, {})

@@ -250,6 +250,20 @@ _members: dict[str, Any] = {
 }
 for _name, _member in _members.items():
     setattr(Operators, _name, _member)
-for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn", "is_nested", "is_sparse_csr", "is_vulkan", "is_xla",
-              "is_ipu", "is_maia", "is_mtia"):
+for _name in (
+    "is_cuda",
+    "is_sparse",
+    "is_quantized",
+    "is_meta",
+    "is_mps",
+    "is_xpu",
+    "is_mkldnn",
+    "is_nested",
+    "is_sparse_csr",
+    "is_vulkan",
+    "is_xla",
+    "is_ipu",
+    "is_maia",
+    "is_mtia",
+):
     setattr(Operators, _name, property(_no))
