@@ -279,7 +279,7 @@ def _along(x: np.ndarray, axis: int, length: int, rule: Any, spread: bool) -> np
 
 
 def _means_of(x: np.ndarray, extents: Sequence[int], rows: Any, columns: Any, spread: bool) -> np.ndarray:
-    """By products with matrices of weights. A NaN or an infinity, which a weight of 0 does not keep out, stays in its windows."""
+    """By products with matrices of weights. A NaN or an infinity, times a weight of 0, stays in its windows."""
     down, across = _averager(extents[0], rows, x.dtype), _averager(extents[1], columns, x.dtype)
     with np.errstate(invalid="ignore"):
         result: np.ndarray = np.matmul(np.matmul(down.T, x), across) if spread else np.matmul(np.matmul(down, x), across.T)
