@@ -71,7 +71,7 @@ class Hooked:
                         f"{hook} must return None or a tuple of (new_args, new_kwargs), but got {changed}.",
                     )
                 args, named = changed
-        result = type(self).step(*args, **named)  # type: ignore[attr-defined]
+        result = type(self).step(*args, **named)  # type: ignore[misc]
         for hook in self._called("step_post"):
             hook(self, args, named)
         return result
