@@ -11,6 +11,7 @@ import numpy as np
 
 from .devices import Options, check_options, factory
 from .eager.creation import tensor
+from .missing import refusing
 from .operators import Tensor
 from .ops.fourier import FFT
 from .types import as_dtype, get_default_dtype
@@ -36,3 +37,6 @@ def _frequencies(name: str, values: np.ndarray, options: Options) -> Tensor:
     kind = options.get("dtype")
     dtype = get_default_dtype() if kind is None else as_dtype(kind)
     return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))
+
+
+__getattr__ = refusing(__name__, __all__, {})

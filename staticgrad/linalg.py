@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import LinAlgError
+from .missing import refusing
 from .ops.linear_algebra import LINALG
 
 # names ----------------------------------------------------------------------------------------------------------------
@@ -56,3 +57,5 @@ __all__ = [
     "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
     "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+__getattr__ = refusing(__name__, __all__, {})

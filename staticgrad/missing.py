@@ -15,7 +15,8 @@ REPLACED = {
         ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
         "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries",
     ),
-    "sparse": "tensors are dense; optim.SparseAdam updates rows",
+    "sparse": "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries, "
+    "and sg.spmm takes it; optim.SparseAdam updates rows",
     "onnx": "sg.to_json(graph) writes a graph to a file",
     "hub": "models are loaded with load_state_dict",
 }

@@ -125,6 +125,7 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "missing",
     "extras",
     "logs",
     "files",
@@ -153,7 +154,6 @@ ORDER = [
     "module_paths",
     "backends",
     "runtime_settings",
-    "missing",
     "fft",
     "autograd",
     "normalization",

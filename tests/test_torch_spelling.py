@@ -255,12 +255,41 @@ def test_missing_names(name: str, text: str):
         ("optim", "AdaGrad", "; the nearest name is 'Adagrad'"),
         ("utils.data", "IterDataPipe", "; write a Dataset or IterableDataset, and a DataLoader"),
         ("func", "rearrange", "; use permute and reshape"),
+        ("linalg", "sovle", "; the nearest name is 'solve'"),
+        ("special", "erff", "; the nearest name is 'erf'"),
+        ("fft", "fftshft", "; the nearest name is 'fftshift'"),
+        ("distributions", "Norml", "; the nearest name is 'Normal'"),
+        ("nn.init", "xavier_unifrm_", "; the nearest name is 'xavier_uniform_'"),
+        ("nn.utils", "clip_grad_nrm_", "; the nearest name is 'clip_grad_norm_'"),
+        ("optim.lr_scheduler", "StpLR", "; the nearest name is 'StepLR'"),
+        ("autograd", "bakward", "; the nearest name is 'backward'"),
     ],
 )
 def test_missing_names_of_other_namespaces(space: str, name: str, text: str):
     module = importlib.import_module(f"staticgrad.{space}")
     with pytest.raises(AttributeError, match=re.escape(f"module 'staticgrad.{space}' has no attribute {name!r}{text}")):
         getattr(module, name)
+
+
+ABSENT = [
+    ("to_sparse", "tensors are dense: leave the call out"),
+    ("symeig", "PyTorch removed it: use sg.linalg.eigh(x)"),
+    ("dequantize", "tensors are not quantized"),
+]
+
+
+@pytest.mark.parametrize("make", [lambda: torch.ones(2), lambda: torch.placeholder(torch.float32, (2,))])
+def test_missing_attributes_of_tensors(make: Any):
+    x = make()
+    for name, text in ABSENT:
+        with pytest.raises(AttributeError, match=re.escape(f"object has no attribute {name!r}; {text}")):
+            getattr(x, name)
+        assert not hasattr(x, name)
+        assert name not in dir(x)
+
+
+def test_python_compares_a_misspelt_attribute_with_all_names():
+    assert len(dir(torch.ones(2))) < 740, "Python looks for the nearest of at most 750 names"
 
 
 # texts ------------------------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def member(name: str) -> Any:
 
 
 def tensor_class() -> Writer:
-    public = {name for name in dir(PublicTensor) if not name.startswith("_")} | set(GRAPH_ONLY)
+    public = {name for name in dir(PublicTensor) if not name.startswith("_") and hasattr(PublicTensor, name)} | set(GRAPH_ONLY)
     writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
     for name in (*DUNDERS, *sorted(public)):
         if name in ATTRIBUTES:

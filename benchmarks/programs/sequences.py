@@ -150,7 +150,8 @@ def transformer(lib: Library) -> Training:
         return loss
 
     def batch(i):
-        rate.step()
+        if i:  # a schedule is stepped after the optimizer
+            rate.step()
         return data(i)
 
     data = batches(lib, x, x[:, 0] % 4, size=16)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
+from ..missing import refusing
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph
 from .function import Function
@@ -41,3 +42,5 @@ __all__ = [
     "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
     "set_grad_enabled",
 ]  # fmt: skip
+
+__getattr__ = refusing(__name__, __all__, {})

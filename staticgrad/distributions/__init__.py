@@ -1,5 +1,6 @@
 """Probability distributions, with PyTorch's names, arguments and formulas; eager, compiled and in graphs."""
 
+from ..missing import refusing
 from ..module_paths import enter_paths
 from . import (
     composed,
@@ -85,3 +86,5 @@ enter_paths(__name__, {
     "transformed_distribution": composed, "uniform": intervals, "von_mises": multivariate, "weibull": intervals,
     "wishart": matrix_valued,
 })  # fmt: skip
+
+__getattr__ = refusing(__name__, __all__, {})

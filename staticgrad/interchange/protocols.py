@@ -40,9 +40,8 @@ class _Watch:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname != self.module:
             return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec: Any = finder.find_spec(fullname, path, target)
+        for finder in sys.meta_path:  # it stays: a program may ask for the spec and import the module later, or never
+            spec: Any = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
                 self.loader, spec.loader = spec.loader, self
                 return spec
@@ -52,6 +51,7 @@ class _Watch:
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        sys.meta_path.remove(self)
         module.__loader__ = module.__spec__.loader = self.loader  # type: ignore[union-attr]
         self.loader.exec_module(module)
         self.then()

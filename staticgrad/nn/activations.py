@@ -35,9 +35,9 @@ class _Activation(Module):
         for name, value in bound.arguments.items():
             setattr(self, name, value)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         own = vars(self)
-        return type(self).function(x, *(own[name] for name in self.names))
+        return type(self).function(input, *(own[name] for name in self.names))
 
     def extra_repr(self) -> str:
         own = vars(self)
@@ -123,10 +123,10 @@ class Softmax2d(Module):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def forward(self, x: Any) -> AnyTensor:
-        if len(x.shape) not in (3, 4):
-            raise ShapeError(f"Softmax2d: expected input to be 3D or 4D, got {len(x.shape)}D instead")
-        return functional.softmax(x, -3)
+    def forward(self, input: Any) -> AnyTensor:
+        if len(input.shape) not in (3, 4):
+            raise ShapeError(f"Softmax2d: expected input to be 3D or 4D, got {len(input.shape)}D instead")
+        return functional.softmax(input, -3)
 
 
 class Hardtanh(Module):
@@ -143,8 +143,8 @@ class Hardtanh(Module):
         if not self.max_val > self.min_val:
             raise ArgumentError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    def forward(self, x: Any) -> AnyTensor:
-        return functional.hardtanh(x, self.min_val, self.max_val, self.inplace)
+    def forward(self, input: Any) -> AnyTensor:
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
@@ -156,8 +156,8 @@ class ReLU6(Hardtanh):
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
 
-    def forward(self, x: Any) -> AnyTensor:
-        return functional.relu6(x, self.inplace)
+    def forward(self, input: Any) -> AnyTensor:
+        return functional.relu6(input, self.inplace)
 
     def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
@@ -170,8 +170,8 @@ class RReLU(Module):
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, bool(inplace)
 
-    def forward(self, x: Any) -> AnyTensor:
-        return functional.rrelu(x, self.lower, self.upper, self.training, self.inplace)
+    def forward(self, input: Any) -> AnyTensor:
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
@@ -187,8 +187,8 @@ class PReLU(Module):
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(np.full(num_parameters, init, made_kind(device, dtype)))
 
-    def forward(self, x: Any) -> AnyTensor:
-        return functional.prelu(x, self.weight)
+    def forward(self, input: Any) -> AnyTensor:
+        return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"

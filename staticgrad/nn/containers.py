@@ -104,8 +104,8 @@ class Sequential(_Chain):
                 raise ArgumentError(f"{type(module).__name__} is not a Module subclass", f"it is argument {name}")
             self.add_module(str(name), module)
 
-    def forward(self, x: TensorLike) -> Tensor:
-        out: Any = x
+    def forward(self, input: TensorLike) -> Tensor:
+        out: Any = input
         for module in self:
             out = module(out)
         return cast("Tensor", out)

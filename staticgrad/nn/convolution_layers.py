@@ -110,9 +110,9 @@ class Conv1d(_Conv):
 
     axes = 1
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        x, padding = self._padded(x)
-        return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        input, padding = self._padded(input)
+        return functional.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_Conv):
@@ -125,9 +125,9 @@ class Conv2d(_Conv):
         (2, 8, 28, 28)
     """
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        x, padding = self._padded(x)
-        return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        input, padding = self._padded(input)
+        return functional.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv3d(_Conv):
@@ -142,9 +142,9 @@ class Conv3d(_Conv):
 
     axes = 3
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        x, padding = self._padded(x)
-        return functional.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        input, padding = self._padded(input)
+        return functional.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class _ConvTranspose(_Conv):
@@ -198,10 +198,10 @@ class ConvTranspose1d(_ConvTranspose):
 
     axes = 1
 
-    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
-        extra = self._extra(x, output_size)
+    def forward(self, input: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(input, output_size)
         return functional.conv_transpose1d(
-            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
 
@@ -215,10 +215,10 @@ class ConvTranspose2d(_ConvTranspose):
         (1, 3, 8, 8)
     """
 
-    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
-        extra = self._extra(x, output_size)
+    def forward(self, input: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(input, output_size)
         return functional.conv_transpose2d(
-            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
 
@@ -230,10 +230,10 @@ class ConvTranspose3d(_ConvTranspose):
 
     axes = 3
 
-    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
-        extra = self._extra(x, output_size)
+    def forward(self, input: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(input, output_size)
         return functional.conv_transpose3d(
-            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
 
@@ -244,8 +244,8 @@ class Unfold(Module):
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
@@ -262,8 +262,8 @@ class Fold(Module):
         self.output_size = output_size
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return (

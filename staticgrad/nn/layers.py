@@ -74,8 +74,8 @@ class Linear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.linear(x, self.weight, self.bias)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -93,8 +93,8 @@ class Dropout(Module):
         super().__init__()
         self.p, self.inplace = check_probability(p), bool(inplace)
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.dropout(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -103,36 +103,36 @@ class Dropout(Module):
 class Dropout1d(Dropout):
     """`functional.dropout1d` while training: whole channels of (n, c, l) or (c, l)."""
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.dropout1d(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(Dropout):
     """`functional.dropout2d` while training: whole channels of (n, c, h, w)."""
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.dropout2d(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(Dropout):
     """`functional.dropout3d` while training: whole channels of (n, c, d, h, w) or (c, d, h, w)."""
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.dropout3d(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(Dropout):
     """`functional.alpha_dropout` while training."""
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.alpha_dropout(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class FeatureAlphaDropout(Dropout):
     """`functional.feature_alpha_dropout` while training."""
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.feature_alpha_dropout(x, self.p, self.training, self.inplace)
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return functional.feature_alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class Identity(Module):
@@ -146,8 +146,8 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        return x
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        return input
 
 
 class Flatten(Module):
@@ -163,17 +163,17 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        if self.end_dim in (-1, len(x.shape) - 1):
-            return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
-        first, last = (normalize_axis(d, len(x.shape)) for d in (self.start_dim, self.end_dim))
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        if self.end_dim in (-1, len(input.shape) - 1):
+            return functional.flatten(input, self.start_dim) if len(input.shape) > self.start_dim else input
+        first, last = (normalize_axis(d, len(input.shape)) for d in (self.start_dim, self.end_dim))
         if first > last:
             raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim")
-        joined = x.shape[first : last + 1]
+        joined = input.shape[first : last + 1]
         if None in joined:
-            raise ShapeError(f"flatten: an extent to join is unknown in {shape_text(x.shape)}")
-        rest = [-1 if d is None else d for d in x.shape]
-        return F.reshape(x, (*rest[:first], math.prod(joined), *rest[last + 1 :]))
+            raise ShapeError(f"flatten: an extent to join is unknown in {shape_text(input.shape)}")
+        rest = [-1 if d is None else d for d in input.shape]
+        return F.reshape(input, (*rest[:first], math.prod(joined), *rest[last + 1 :]))
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -187,10 +187,10 @@ class Unflatten(Module):
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        axis = normalize_axis(self.dim, len(x.shape))
-        rest = [-1 if d is None else d for d in x.shape]
-        return F.reshape(x, (*rest[:axis], *self.unflattened_size, *rest[axis + 1 :]))
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        axis = normalize_axis(self.dim, len(input.shape))
+        rest = [-1 if d is None else d for d in input.shape]
+        return F.reshape(input, (*rest[:axis], *self.unflattened_size, *rest[axis + 1 :]))
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
@@ -224,8 +224,8 @@ class Bilinear(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def forward(self, x1: TensorLike, x2: TensorLike) -> AnyTensor:
-        return functional.bilinear(x1, x2, self.weight, self.bias)
+    def forward(self, input1: TensorLike, input2: TensorLike) -> AnyTensor:
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (
@@ -257,8 +257,8 @@ class LayerNorm(Module):
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -311,9 +311,9 @@ class Embedding(Module):
         rows, columns = _matrix(embeddings)
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
-    def forward(self, index: TensorLike) -> AnyTensor:
+    def forward(self, input: TensorLike) -> AnyTensor:
         return functional.embedding(
-            index, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self) -> str:
@@ -393,10 +393,10 @@ class EmbeddingBag(Module):
         return made
 
     def forward(
-        self, index: TensorLike, offsets: TensorLike | None = None, per_sample_weights: TensorLike | None = None
+        self, input: TensorLike, offsets: TensorLike | None = None, per_sample_weights: TensorLike | None = None
     ) -> AnyTensor:
         return functional.embedding_bag(
-            index, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
 

@@ -125,9 +125,9 @@ class LazyModuleMixin(Module):
             raise UninitializedError(f"module {name} has not been fully initialized")
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
-    def forward(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        self.initialize_parameters(x, *args, **kwargs)
-        return self.forward(x, *args, **kwargs)
+    def forward(self, input: Any, *args: Any, **kwargs: Any) -> Any:
+        self.initialize_parameters(input, *args, **kwargs)
+        return self.forward(input, *args, **kwargs)
 
     def reset_parameters(self) -> None:
         """Nothing before the parameters have shapes."""

@@ -184,14 +184,14 @@ class Module:
             raise ArgumentError(f"attribute {name!r} already exists")
         self._put(name, value, role)
 
-    def register_parameter(self, name: str, parameter: AnyTensor | None) -> None:
+    def register_parameter(self, name: str, param: AnyTensor | None) -> None:
         """Add a parameter (None: a name that may get one later). Raises ArgumentError for a bad name or value."""
-        if parameter is not None and not (isinstance(parameter, Tensor) and parameter.is_leaf):
+        if param is not None and not (isinstance(param, Tensor) and param.is_leaf):
             raise ArgumentError(
-                f"cannot assign {type(parameter).__name__!r} as parameter {name!r} ({EXPECTED[PARAMETER]} expected)",
+                f"cannot assign {type(param).__name__!r} as parameter {name!r} ({EXPECTED[PARAMETER]} expected)",
                 "a parameter is a leaf: it is not the result of an operation",
             )
-        self._register(name, parameter, PARAMETER)
+        self._register(name, param, PARAMETER)
 
     def register_buffer(self, name: str, tensor: AnyTensor | None, persistent: bool = True) -> None:
         """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
@@ -239,8 +239,8 @@ class Module:
         for name, child in self._own(MODULE):
             yield from child.named_modules(seen, _joined(prefix, name), remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _named(self, role: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()

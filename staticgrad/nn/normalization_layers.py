@@ -66,20 +66,20 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
-        if len(x.shape) not in self.dims:
-            raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(x.shape)}D input)")
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        if len(input.shape) not in self.dims:
+            raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(input.shape)}D input)")
         momentum: Any = 0.0 if self.momentum is None else self.momentum
         counts = self.training and self.num_batches_tracked is not None
-        count = kept(self.num_batches_tracked, x) + 1 if counts else None
+        count = kept(self.num_batches_tracked, input) + 1 if counts else None
         if count is not None and self.momentum is None:  # the plain average of all batches
-            momentum = 1 / count.astype(x.dtype)
+            momentum = 1 / count.astype(input.dtype)
         out = functional.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias,
+            input, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or self.running_mean is None, momentum, self.eps,
         )  # fmt: skip
         if count is not None:
-            renew(self.num_batches_tracked, count, x)
+            renew(self.num_batches_tracked, count, input)
         return out
 
     def extra_repr(self) -> str:
@@ -126,18 +126,18 @@ class _InstanceNorm(_BatchNorm):
     ):  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def forward(self, x: AnyTensor) -> AnyTensor:
+    def forward(self, input: AnyTensor) -> AnyTensor:
         most = self.dims[0]
-        if len(x.shape) not in (most - 1, most):
-            raise ShapeError(f"expected {most - 1}D or {most}D input (got {len(x.shape)}D input)")
-        channels = x.shape[len(x.shape) - most + 1]
+        if len(input.shape) not in (most - 1, most):
+            raise ShapeError(f"expected {most - 1}D or {most}D input (got {len(input.shape)}D input)")
+        channels = input.shape[len(input.shape) - most + 1]
         if self.affine and channels is not None and channels != self.num_features:
             raise ShapeError(
                 f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: {channels}."
             )
-        single = len(x.shape) == most - 1
+        single = len(input.shape) == most - 1
         out = functional.instance_norm(
-            F.expand_dims(x, 0) if single else x, self.running_mean, self.running_var, self.weight, self.bias,
+            F.expand_dims(input, 0) if single else input, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or self.running_mean is None, 0.0 if self.momentum is None else self.momentum, self.eps,
         )  # fmt: skip
         return F.squeeze(out, 0) if single else out
@@ -168,8 +168,8 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
@@ -182,9 +182,9 @@ class CrossMapLRN2d(LocalResponseNorm):
     is that of the windows as they are here.
     """
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, input: TensorLike) -> AnyTensor:
         width = self.size - 1 + self.size % 2
-        return functional.local_response_norm(x, width, self.alpha * width / self.size, self.beta, self.k)
+        return functional.local_response_norm(input, width, self.alpha * width / self.size, self.beta, self.k)
 
 
 class GroupNorm(Module):
@@ -213,8 +213,8 @@ class GroupNorm(Module):
         self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
         self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine and bias else None)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
@@ -242,8 +242,8 @@ class RMSNorm(Module):
         ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None
         self.register_parameter("weight", ones)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -39,8 +39,8 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """`functional.max_pool1d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.max_pool1d(x, *self._settings())
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.max_pool1d(input, *self._settings())
 
 
 class MaxPool2d(_MaxPool):
@@ -51,15 +51,15 @@ class MaxPool2d(_MaxPool):
         (1, 3, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.max_pool2d(x, *self._settings())
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.max_pool2d(input, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """`functional.max_pool3d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.max_pool3d(x, *self._settings())
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.max_pool3d(input, *self._settings())
 
 
 class _MaxUnpool(Module):
@@ -80,15 +80,15 @@ class MaxUnpool1d(_MaxUnpool):
 
     axes = 1
 
-    def forward(self, x: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
-        return functional.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(self, input: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
+        return functional.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpool):
     """`functional.max_unpool2d`."""
 
-    def forward(self, x: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
-        return functional.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(self, input: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
+        return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
@@ -96,8 +96,8 @@ class MaxUnpool3d(_MaxUnpool):
 
     axes = 3
 
-    def forward(self, x: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
-        return functional.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(self, input: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
+        return functional.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class AvgPool1d(Module):
@@ -113,8 +113,8 @@ class AvgPool1d(Module):
         self.padding = whole_numbers("padding", padding, 1)
         self.ceil_mode, self.count_include_pad = bool(ceil_mode), bool(count_include_pad)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -149,15 +149,15 @@ class AvgPool2d(_AvgPool):
         (1, 3, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.avg_pool2d(x, *self._settings())
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.avg_pool2d(input, *self._settings())
 
 
 class AvgPool3d(_AvgPool):
     """`functional.avg_pool3d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.avg_pool3d(x, *self._settings())
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.avg_pool3d(input, *self._settings())
 
 
 class _LPPool(Module):
@@ -172,22 +172,22 @@ class _LPPool(Module):
 class LPPool1d(_LPPool):
     """`functional.lp_pool1d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.lp_pool1d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """`functional.lp_pool2d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.lp_pool2d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
     """`functional.lp_pool3d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.lp_pool3d(x, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class _FractionalMaxPool(Module):
@@ -215,9 +215,9 @@ class _FractionalMaxPool(Module):
             self.output_ratio = ratios
         self.register_buffer("_random_samples", _random_samples)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, input: TensorLike) -> AnyTensor:
         pooled: AnyTensor = type(self).function(
-            x, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
         return pooled
 
@@ -250,8 +250,8 @@ class _Adaptive(Module):
 class AdaptiveAvgPool1d(_Adaptive):
     """`functional.adaptive_avg_pool1d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_avg_pool1d(x, self.output_size)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_Adaptive):
@@ -262,15 +262,15 @@ class AdaptiveAvgPool2d(_Adaptive):
         (1, 3, 1, 1)
     """
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_avg_pool2d(x, self.output_size)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_Adaptive):
     """`functional.adaptive_avg_pool3d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_avg_pool3d(x, self.output_size)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_avg_pool3d(input, self.output_size)
 
 
 class _AdaptiveMax(_Adaptive):
@@ -282,19 +282,19 @@ class _AdaptiveMax(_Adaptive):
 class AdaptiveMaxPool1d(_AdaptiveMax):
     """`functional.adaptive_max_pool1d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_max_pool1d(x, self.output_size, self.return_indices)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
     """`functional.adaptive_max_pool2d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_max_pool2d(x, self.output_size, self.return_indices)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
     """`functional.adaptive_max_pool3d`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_max_pool3d(x, self.output_size, self.return_indices)
+    def forward(self, input: TensorLike) -> AnyTensor:
+        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)

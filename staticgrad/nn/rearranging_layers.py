@@ -26,8 +26,8 @@ class _Padding(Module):
         if len(self.padding) != 2 * self.axes:
             raise ArgumentError(f"{type(self).__name__}: padding is one number or {2 * self.axes}, got {padding!r}")
 
-    def forward(self, x: Any) -> Any:
-        return functional.pad(x, self.padding, self.mode, self.value)
+    def forward(self, input: Any) -> Any:
+        return functional.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -75,8 +75,8 @@ class PixelShuffle(Module):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, x: Any) -> Tensor:
-        return functional.pixel_shuffle(x, self.upscale_factor)
+    def forward(self, input: Any) -> Tensor:
+        return functional.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
         return f"upscale_factor={self.upscale_factor}"
@@ -89,8 +89,8 @@ class PixelUnshuffle(Module):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, x: Any) -> Tensor:
-        return functional.pixel_unshuffle(x, self.downscale_factor)
+    def forward(self, input: Any) -> Tensor:
+        return functional.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
         return f"downscale_factor={self.downscale_factor}"
@@ -103,8 +103,8 @@ class ChannelShuffle(Module):
         super().__init__()
         self.groups = _extent("ChannelShuffle", "groups", groups)
 
-    def forward(self, x: Any) -> Tensor:
-        return functional.channel_shuffle(x, self.groups)
+    def forward(self, input: Any) -> Tensor:
+        return functional.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
         return f"groups={self.groups}"
@@ -127,9 +127,9 @@ class Upsample(Module):
             self.scale_factor = float(scale_factor)
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, input: Any) -> Tensor:
         return functional.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )
 
     def extra_repr(self) -> str:

@@ -88,7 +88,7 @@ class RNNBase(Module):
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
         raise NotImplementedError
 
-    def forward(self, x: AnyTensor, hx: Any = None) -> tuple[AnyTensor, Any]:
+    def forward(self, input: AnyTensor, hx: Any = None) -> tuple[AnyTensor, Any]:
         """(outputs, last state).
 
         Shapes: x (l, n, input_size), with batch_first (n, l, input_size), unbatched (l, input_size) -> outputs like x with
@@ -96,23 +96,23 @@ class RNNBase(Module):
         zeros when left out. An LSTM's outputs and h have proj_size in place of hidden_size, unless that is 0. Raises
         ShapeError.
         """
-        if isinstance(x, PackedSequence):
-            return self._packed(x, hx)
-        name, n = type(self).__name__, len(x.shape)
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        name, n = type(self).__name__, len(input.shape)
         if n not in (2, 3):
             raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {n}D instead")
-        if x.shape[-1] is not None and x.shape[-1] != self.input_size:
-            raise ShapeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}")
+        if input.shape[-1] is not None and input.shape[-1] != self.input_size:
+            raise ShapeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
         if n == 2:
-            x = F.expand_dims(x, 1)
+            input = F.expand_dims(input, 1)
         elif self.batch_first:
-            x = F.swapaxes(x, 0, 1)
-        x, parts = self._layers(x, self._first(x, hx, n == 3), None)
+            input = F.swapaxes(input, 0, 1)
+        input, parts = self._layers(input, self._first(input, hx, n == 3), None)
         if n == 2:
-            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
+            input, parts = F.squeeze(input, 1), tuple(F.squeeze(part, 1) for part in parts)
         elif self.batch_first:
-            x = F.swapaxes(x, 0, 1)
-        return x, parts if self.states > 1 else parts[0]
+            input = F.swapaxes(input, 0, 1)
+        return input, parts if self.states > 1 else parts[0]
 
     def _packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         """The same of sequences of different lengths: each state stays as it is where its sequence has no step."""

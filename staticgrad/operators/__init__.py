@@ -1,6 +1,6 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
-from . import conversions, interception, misuse  # noqa: F401 - methods of every tensor
+from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .former_names import FormerNode, retained, warn_former

@@ -193,6 +193,11 @@ def polygamma(self: Any, n: int) -> Tensor:
     return F.polygamma(n, self)
 
 
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
+    """This tensor, in a dtype: tensors are dense."""
+    return self if dtype is None else to(self, dtype)
+
+
 def hardshrink(self: Any, lambd: float = 0.5) -> Tensor:
     """This tensor, with 0 within [-lambd, lambd]."""
     return F.where(F.abs(self) <= lambd, F.zeros_like(self), self)
@@ -225,10 +230,10 @@ for _name, _text in (
     setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
-    is_nonzero, is_complex, polygamma, hardshrink,
+    is_nonzero, is_complex, polygamma, hardshrink, to_dense,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
-for _name in ("is_pinned", "is_shared", "is_conj", "is_neg", "is_inference"):
+for _name in ("is_pinned", "is_shared", "is_conj", "is_neg", "is_inference", "is_distributed"):
     setattr(Operators, _name, _no)
 _members: dict[str, Any] = {
     "type": type_,
@@ -245,5 +250,20 @@ _members: dict[str, Any] = {
 }
 for _name, _member in _members.items():
     setattr(Operators, _name, _member)
-for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn"):
+for _name in (
+    "is_cuda",
+    "is_sparse",
+    "is_quantized",
+    "is_meta",
+    "is_mps",
+    "is_xpu",
+    "is_mkldnn",
+    "is_nested",
+    "is_sparse_csr",
+    "is_vulkan",
+    "is_xla",
+    "is_ipu",
+    "is_maia",
+    "is_mtia",
+):
     setattr(Operators, _name, property(_no))

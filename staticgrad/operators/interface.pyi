@@ -1393,6 +1393,9 @@ class Tensor:
     def is_cuda(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
+    def is_distributed(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is floating."""
 
@@ -1400,8 +1403,16 @@ class Tensor:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
+    def is_ipu(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
+    @property
     def is_leaf(self) -> builtins.bool:
         """Made by the user, or by an operation that was not recorded."""
+
+    @property
+    def is_maia(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_meta(self) -> builtins.bool:
@@ -1415,7 +1426,15 @@ class Tensor:
     def is_mps(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
+    @property
+    def is_mtia(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
     def is_neg(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
+    @property
+    def is_nested(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     def is_nonzero(self) -> builtins.bool:
@@ -1446,8 +1465,20 @@ class Tensor:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
+    def is_sparse_csr(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
+    @property
     def is_view(self) -> builtins.bool:
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
+
+    @property
+    def is_vulkan(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
+
+    @property
+    def is_xla(self) -> builtins.bool:
+        """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
     @property
     def is_xpu(self) -> builtins.bool:
@@ -2913,6 +2944,9 @@ class Tensor:
         """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
         `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
         """
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: builtins.bool = True) -> Tensor:
+        """This tensor, in a dtype: tensors are dense."""
 
     def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
         """This tensor. Raises DeviceError for a device other than the CPU."""

@@ -265,17 +265,37 @@ def _averager(extent: int, rule: Any, dtype: np.dtype) -> np.ndarray:
     return matrix
 
 
+def _along(x: np.ndarray, axis: int, length: int, rule: Any, spread: bool) -> np.ndarray:
+    """The means along one axis, or `spread` back over the windows of an axis of this length, each window by itself."""
+    table = windows(length, rule)
+    x = np.moveaxis(x, axis, 0)
+    out = np.zeros((length if spread else len(table), *x.shape[1:]), x.dtype)
+    for i, (first, last, divisor) in enumerate(table):
+        if spread:
+            out[first:last] += x[i] / divisor
+        else:
+            out[i] = x[first:last].sum(0) / divisor
+    return np.moveaxis(out, 0, axis)
+
+
+def _means_of(x: np.ndarray, extents: Sequence[int], rows: Any, columns: Any, spread: bool) -> np.ndarray:
+    """By products with matrices of weights. A NaN or an infinity, times a weight of 0, stays in its windows."""
+    down, across = _averager(extents[0], rows, x.dtype), _averager(extents[1], columns, x.dtype)
+    with np.errstate(invalid="ignore"):
+        result: np.ndarray = np.matmul(np.matmul(down.T, x), across) if spread else np.matmul(np.matmul(down, x), across.T)
+    if np.isfinite(result).all():
+        return result
+    with np.errstate(invalid="ignore"):
+        return np.ascontiguousarray(_along(_along(x, 2, extents[0], rows, spread), 3, extents[1], columns, spread))
+
+
 def _mean_eval(x: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
     _mean_infer(TensorType(x.shape, x.dtype), rows, columns)
-    down, across = _averager(x.shape[2], rows, x.dtype), _averager(x.shape[3], columns, x.dtype)
-    result: np.ndarray = np.matmul(np.matmul(down, x), across.T)
-    return result
+    return _means_of(x, x.shape[2:], rows, columns, spread=False)
 
 
 def _mean_put_eval(g: np.ndarray, like: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
-    down, across = _averager(like.shape[2], rows, g.dtype), _averager(like.shape[3], columns, g.dtype)
-    result: np.ndarray = np.matmul(np.matmul(down.T, g), across)
-    return result
+    return _means_of(g, like.shape[2:], rows, columns, spread=True)
 
 
 def _mean_plan(kernel: str, of: int) -> Any:

@@ -26,6 +26,7 @@ from ..operators import Tensor as AnyTensor
 from ..types import PART_OF, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
+from .hooks import Hooked
 from .native_step import native_step
 from .state_io import load, save
 
@@ -119,7 +120,7 @@ def with_decay(p: AnyTensor, g: AnyTensor, hyper: Hyper, group: ParamGroup) -> A
     return g + hyper("weight_decay") * p if group.uses("weight_decay") else g
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base of all optimizers.
 
     params: an iterable of leaf Tensors (or of Variables), or of dicts {"params": ..., "lr": ...} with hyper-parameters
@@ -238,15 +239,15 @@ class Optimizer:
 
     # groups -----------------------------------------------------------------------------------------------------------
 
-    def add_param_group(self, group: Mapping[str, Any]) -> None:
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add {"params": ..., hyper-parameters}; missing hyper-parameters take the default. Raises ArgumentError."""
-        if not isinstance(group, Mapping) or "params" not in group:
-            raise ArgumentError(f"param_group must be a dict with 'params', got {type(group).__name__}")
-        group = named_apart(group)
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise ArgumentError(f"param_group must be a dict with 'params', got {type(param_group).__name__}")
+        param_group = named_apart(param_group)
         known = {id(p) for other in self.param_groups for p in other["params"]}
         merged = ParamGroup(self.defaults)
-        merged.update(group)
-        merged["params"] = checked_params(group["params"], known)
+        merged.update(param_group)
+        merged["params"] = checked_params(param_group["params"], known)
         check_switches(merged)
         self.check(merged)
         merged.sense = self.sense
@@ -468,12 +469,23 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """{"state": {position: copies of slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as
         PyTorch's. The values of slots in graphs are in their Sessions, not here."""
-        return save(self)
+        for hook in self._called("state_dict_pre"):
+            hook(self)
+        saved = save(self)
+        for hook in self._called("state_dict_post"):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        return saved
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over hyper-parameters and slots; existing slots keep their memory. Raises before anything is changed:
         ArgumentError for other groups, ShapeError for a slot of another shape."""
+        for hook in self._called("load_pre"):
+            changed = hook(self, dict(state_dict))
+            state_dict = state_dict if changed is None else changed
         load(self, state_dict)
+        for hook in self._called("load_post"):
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

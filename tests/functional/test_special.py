@@ -274,3 +274,24 @@ def test_error(call: Callable[[], Any], kind: type[Exception], text: str):
     with pytest.raises(kind, match=re.escape(text)) as caught:
         call()
     assert "test_special.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("pool", "touched"),
+    [
+        (lambda x: F.avg_pool2d(x, 2), 1),
+        (lambda x: F.avg_pool2d(x, 3, stride=1, padding=1), 9),
+        (lambda x: F.adaptive_avg_pool2d(x, 3), 1),
+        (lambda x: F.avg_pool1d(x[0], 2), 1),
+    ],
+)
+def test_a_special_value_stays_in_its_windows(pool: Any, touched: int, value: float):
+    x = np.ones((1, 1, 6, 6))
+    x[0, 0, 2, 2] = value
+    x = sg.tensor(x, requires_grad=True)
+    out = pool(x)
+    special = ~np.isfinite(out.detach().numpy())
+    assert special.sum() == touched
+    out.backward(sg.tensor(np.where(special, value, 1.0)))
+    assert 0 < np.isfinite(x.grad.numpy()).sum() < 36
