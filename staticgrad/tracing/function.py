@@ -490,6 +490,11 @@ class CompiledFunction(Generic[Arguments, Output]):
 
     # inspection ---------------------------------------------------------------------------------------------------------
 
+    def specialization_of(self, *args: Any) -> Specialization:
+        """The trace for a call with these arguments, which does not run. Raises TraceError for one that needs values."""
+        with self.lock:
+            return self._find(self._with_state(args, {}))[0]
+
     @property
     def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first."""

@@ -197,10 +197,11 @@ if (plan) {
   const only = h("select", { id: "which", onchange: () => fill() }, ...["all", "fused", "not fused"].map((name) => h("option", {}, name)));
   const counted = h("p", { class: "note", "aria-live": "polite" });
   const fill = () => {
-    const word = box.value.toLowerCase(), found = log.decisions.filter(([fused, a, b, why, at]) => (only.value === "all" || (only.value === "fused") === Boolean(fused)) &&
-      (!word || `${texts[a]} ${texts[b]} ${texts[why]} ${texts[at]}`.toLowerCase().includes(word)));
-    list.replaceChildren(...found.slice(0, 300).map(([fused, a, b, why, at, n]) => h("tr", {}, h("td", { class: fused ? "yes" : "no" }, fused ? "fused" : "not fused"), h("td", {}, line(`${texts[a]} → ${texts[b]}`)),
-      h("td", {}, texts[why] + (n > 1 ? ` (${n} times)` : "")), h("td", {}, at ? line(texts[at]) : ""))));
+    const word = box.value.toLowerCase(), found = log.decisions.filter(([fused, a, b, why, at, , , remedy]) => (only.value === "all" || (only.value === "fused") === Boolean(fused)) &&
+      (!word || `${texts[a]} ${texts[b]} ${texts[why]} ${texts[at]} ${texts[remedy]}`.toLowerCase().includes(word)));
+    list.replaceChildren(...found.slice(0, 300).map(([fused, a, b, why, at, n, size, remedy]) => h("tr", {}, h("td", { class: fused ? "yes" : "no" }, fused ? "fused" : "not fused"), h("td", {}, line(`${texts[a]} → ${texts[b]}`)),
+      h("td", { class: "number" }, size ? `${bytesText(size)} ${fused ? "saved" : "paid"}` : "–"), h("td", {}, texts[why] + (n > 1 ? ` (${n} times)` : "")),
+      h("td", {}, fused ? "" : texts[remedy]), h("td", {}, at ? line(texts[at]) : ""))));
     counted.textContent = `${plural(found.length, "decision")}${found.length > 300 ? ", of which the first 300 are listed" : ""}.`;
   };
   fill();
@@ -208,7 +209,7 @@ if (plan) {
     h("h3", {}, "Passes"), table("Graph after each pass", ["after", "nodes", "operations"], log.stages.map(([name, nodes, ops]) => [name, nodes, ops])),
     log.rewrites.length ? h("details", { open: log.rewrites.length < 15 }, h("summary", {}, `Rewrite rules: ${plural(log.rewrites.reduce((sum, row) => sum + row[2], 0), "rewrite")}`), table("Rewrite rules", ["rule", "at", "times"], log.rewrites.map(([rule, op, n]) => [texts[rule], line(texts[op]), n]), 2)) : null,
     h("h3", {}, "Fusion decisions"), h("div", { class: "filter" }, h("label", { for: "filter" }, "Filter "), box, h("label", { for: "which" }, " show "), only), counted,
-    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Fusion decisions" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "edge", "reason", "your line"].map((name) => h("th", { scope: "col" }, name)))), list)),
+    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Fusion decisions" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "edge", "traffic", "reason", "what you could change", "your line"].map((name) => h("th", { scope: "col" }, name)))), list)),
     log.notes.length ? h("details", {}, h("summary", {}, `${plural(log.notes.length, "note")} on variables, values written over others, and the choice of routines`), h("ul", {}, ...log.notes.map(([note, n]) => h("li", {}, texts[note] + (n > 1 ? ` (${n} times)` : ""))))) : null);
 }
 page.prepend(h("nav", { "aria-label": "Sections" }, ...[...page.querySelectorAll("section")].map((one) => h("a", { href: `#${one.id}` }, one.querySelector("h2").textContent))));
