@@ -31,8 +31,8 @@ def compare(
     modes: of "eager", "session" and "compiled"; eager mode is always run, because the others are compared with it.
     order: 0 compares values, 1 gradients too: of the sum of all floating results, with respect to the floating arguments and
     to whatever tensors the function reaches that require grad; 2 also the gradients of half the sum of their squares. For a
-    function that calls `backward` itself, a training step, gradients are the values that it leaves in `.grad`, and a Session runs
-    the graph of its trace. In a step that ends in `return loss, optimizer.minimize(loss)` it defines the graph itself.
+    function that calls `backward` itself, a training step, gradients are the values that it leaves in `.grad`, and a Session
+    runs the graph of its trace. A step that ends in `return loss, optimizer.minimize(loss)` defines its graph itself.
     peers: the function in other frameworks. "torch" gets tensors of PyTorch's, "jax" arrays of JAX's and is jitted; a function
     of another name gets NumPy arrays. Gradients are compared with respect to the arguments.
     repeats: timed calls per mode. seed: of the random draws; all modes start from the same state of the generator,

@@ -82,9 +82,7 @@ def draw(
         >>> w = sg.tensor([1.0, 2.0], requires_grad=True)
         >>> _ = sg.draw((w * w).sum(), "loss.dot")
     """
-    suffix = None if path is None else os.path.splitext(path)[1].lower()
-    if path is not None and suffix not in (*PICTURES, ".dot"):
-        raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
+    suffix = check_path(path)
     if group not in GROUPINGS:
         raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
     compiled = compiled_of(what)
@@ -109,6 +107,14 @@ def draw(
     with replacing(path) as file:
         file.write(_picture(figure, suffix[1:]))
     return None
+
+
+def check_path(path: str | os.PathLike[str] | None) -> str | None:
+    """The ending of a file that `draw` can write. Raises ArgumentError for another one."""
+    suffix = None if path is None else os.path.splitext(path)[1].lower()
+    if path is not None and suffix not in (*PICTURES, ".dot"):
+        raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
+    return suffix
 
 
 def _picture(figure: Figure, format: str) -> bytes:
