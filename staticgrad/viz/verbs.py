@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir import text
-from .grouping import by_kernel, by_module, groups_of, titles
-from .subjects import called, compiled_of, graph_meant, made_plan, plan_meant
+from .grouping import by_module, groups_of, titles
+from .subjects import called, compiled_of, graph_meant, kernels_of, plan_meant
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -69,12 +69,10 @@ def to_dot(what: Any, *, inputs: Sequence[Any] | None = None, stage: str | None 
     Edges carry operand positions where a node has several operands; control edges are dashed; results are framed bold.
     group: "module" or "kernel" frames the nodes of one module, or of one instruction of the plan.
     """
-    graph = graph_meant(what, "to_dot", inputs=inputs, stage=stage)
+    graph, kernels = kernels_of(what, "to_dot", inputs=inputs, stage=stage)
     if group is None:
         return text.to_dot(graph)
-    compiled = compiled_of(what)
-    plan = made_plan(what if compiled is None else compiled)
-    names = by_kernel(plan)[1] if group == "kernel" and plan is not None and stage is None else by_module(graph)
+    names = kernels if group == "kernel" and kernels else by_module(graph)
     return text.to_dot(graph, titles(groups_of(graph, names.get)))
 
 
@@ -134,4 +132,7 @@ def profile(
         >>> [name for _, name, _ in found.instructions]
         ['neg+exp+sum']
     """
+    compiled = compiled_of(what)
+    if compiled is not None:
+        return called(compiled, "profile", inputs).profile(repeats)
     return plan_meant(what, "profile", inputs=inputs, feeds=feeds, run=True).profile(repeats)
