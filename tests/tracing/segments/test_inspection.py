@@ -28,7 +28,7 @@ def stepped():
 
 def test_all_segments_are_shown(stepped):
     text = sg.to_text(stepped)
-    assert [text.count(name) for name in ("cut(", "exp(", "sub(", "placeholder after %6")] == [1, 1, 1, 2]
+    assert [text.count(name) for name in ("cut(", "exp(%", "sub(%", "placeholder after %6")] == [1, 1, 1, 2]
     assert "if y.sum().item() > 0:" in text
     cut = next(node for node in sg.to_networkx(stepped).nodes.values() if node["op"] == CUT.name)
     assert cut["line"] == "if y.sum().item() > 0:"
