@@ -11,10 +11,10 @@ function section(title, ...content) {
   page.append(h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...content));
 }
 function table(label, head, rows, numeric = 1) {
-  const cell = (x) => (x instanceof Node ? x : String(x));
+  const kind = (i) => (i < numeric ? null : head[i] === "your line" ? "wrap" : "number"), cell = (x) => (x instanceof Node ? x : String(x));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, h("table", {},
-    h("thead", {}, h("tr", {}, ...head.map((name, i) => h("th", { scope: "col", class: i < numeric ? null : "number" }, name)))),
-    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((x, i) => h(i ? "td" : "th", { scope: i ? null : "row", class: i < numeric ? null : "number" }, cell(x))))))));
+    h("thead", {}, h("tr", {}, ...head.map((name, i) => h("th", { scope: "col", class: kind(i) }, name)))),
+    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((x, i) => h(i ? "td" : "th", { scope: i ? null : "row", class: kind(i) }, cell(x))))))));
 }
 const legend = (names) => h("ul", { class: "legend" }, ...names.map(([name, tint]) => h("li", {}, h("span", { style: `background:${tint}` }), name)));
 const modeLegend = (modes) => legend(modes.map((mode) => [mode.name, color(mode.index)]));
@@ -200,8 +200,8 @@ if (plan) {
     const word = box.value.toLowerCase(), found = log.decisions.filter(([fused, a, b, why, at, , , remedy]) => (only.value === "all" || (only.value === "fused") === Boolean(fused)) &&
       (!word || `${texts[a]} ${texts[b]} ${texts[why]} ${texts[at]} ${texts[remedy]}`.toLowerCase().includes(word)));
     list.replaceChildren(...found.slice(0, 300).map(([fused, a, b, why, at, n, size, remedy]) => h("tr", {}, h("td", { class: fused ? "yes" : "no" }, fused ? "fused" : "not fused"), h("td", {}, line(`${texts[a]} → ${texts[b]}`)),
-      h("td", { class: "number" }, size ? `${bytesText(size)} ${fused ? "saved" : "paid"}` : "–"), h("td", {}, texts[why] + (n > 1 ? ` (${n} times)` : "")),
-      h("td", {}, fused ? "" : texts[remedy]), h("td", {}, at ? line(texts[at]) : ""))));
+      h("td", { class: "number" }, size ? `${bytesText(size)} ${fused ? "saved" : "paid"}` : "–"), h("td", { class: "wrap" }, texts[why] + (n > 1 ? ` (${n} times)` : "")),
+      h("td", { class: "wrap" }, fused ? "" : texts[remedy]), h("td", { class: "wrap" }, at ? line(texts[at]) : ""))));
     counted.textContent = `${plural(found.length, "decision")}${found.length > 300 ? ", of which the first 300 are listed" : ""}.`;
   };
   fill();
