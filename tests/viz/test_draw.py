@@ -327,7 +327,7 @@ def test_a_compiled_function_is_drawn_by_kernel(tmp_path):
         shown = texts(sg.draw(what))
         assert "2 kernel tanh+sum" in shown
     sg.draw(step, tmp_path / "g.dot", group="kernel")
-    assert 'subgraph cluster_0 { label="0 ' in (tmp_path / "g.dot").read_text()
+    assert 'subgraph cluster_0 { label="1 gemm' in (tmp_path / "g.dot").read_text()
 
 
 @pytest.mark.parametrize("group", ["layer", 3, True])
