@@ -365,15 +365,16 @@ def _summed(x: Array, dtype: Any) -> Any:
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Array:
     """The sum over axes; all for None."""
-    return F.sum(F.astype(x, _summed(x, dtype)), tuple(range(x.ndim)) if axis is None else axis, keepdims)
+    return F.sum(x, tuple(range(x.ndim)) if axis is None else axis, keepdims, dtype=_summed(x, dtype))
 
 
 def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Array:
     """The product over axes; all for None."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    x = F.astype(x, _summed(x, dtype))
+    kind = _summed(x, dtype)
+    x = F.astype(x, kind)
     for each in sorted((a % x.ndim for a in axes), reverse=True):
-        x = F.prod(x, each, keepdims)
+        x = F.prod(x, each, keepdims, dtype=kind)
     return x
 
 
@@ -479,8 +480,11 @@ def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Array:
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """The sum over an axis of the products of conj(x1) and x2."""
-    return F.sum((F.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis)
+    """The sum over an axis of the products of conj(x1) and x2. Raises ArgumentError for different extents of it."""
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ArgumentError(f"vecdot: axis {axis} has extents {x1.shape[axis]} and {x2.shape[axis]}, which are not equal")
+    products = (F.conj(x1) if x1.dtype.kind == "c" else x1) * x2
+    return F.sum(products, axis, dtype=products.dtype)
 
 
 def isin(x1: Array, x2: Array, /, *, invert: Any = False) -> Array:

@@ -76,9 +76,9 @@ def to_dot(what: Any, *, inputs: Sequence[Any] | None = None, stage: str | None 
     return text.to_dot(graph, titles(groups_of(graph, names.get)))
 
 
-def to_graphml(what: Any, path: str | os.PathLike[str] | None = None) -> str:
+def to_graphml(what: Any, path: str | os.PathLike[str] | None = None, *, inputs: Sequence[Any] | None = None) -> str:
     """The graph of `to_networkx` in GraphML (for yEd, Gephi, Cytoscape); also written to `path` when one is given."""
-    return text.to_graphml(graph_meant(what, "to_graphml"), path)
+    return text.to_graphml(graph_meant(what, "to_graphml", inputs=inputs), path)
 
 
 def explain(
@@ -105,8 +105,9 @@ def explain(
     return plan_meant(what, "explain", inputs=inputs, feeds=feeds).explain(detail=detail, why_not=why_not)
 
 
-def plan_diff(first: Any, second: Any) -> PlanDifference:
-    """What differs between the plans of two subjects: figures, instructions, which edges are fused, rewrite rules.
+def plan_diff(first: Any, second: Any, *, inputs: Sequence[Any] | None = None) -> PlanDifference:
+    """What differs between the plans of two subjects: figures, instructions, which edges are fused, rewrite rules. inputs: of
+    both, where they are modules or functions.
 
     Examples:
         >>> f, g = sg.compile(lambda x: sg.exp(x) + 1), sg.compile(lambda x: sg.exp(x))
@@ -116,7 +117,7 @@ def plan_diff(first: Any, second: Any) -> PlanDifference:
         >>> "kernel exp+add" in str(sg.plan_diff(f, g))
         True
     """
-    return plan_meant(first, "plan_diff").diff(plan_meant(second, "plan_diff"))
+    return plan_meant(first, "plan_diff", inputs=inputs).diff(plan_meant(second, "plan_diff", inputs=inputs))
 
 
 def profile(
