@@ -196,8 +196,8 @@ class FloatInfo(NamedTuple):
 def finfo(type: Any, /) -> FloatInfo:
     """The limits of a floating dtype, of a complex one's parts."""
     found = np.finfo(getattr(type, "dtype", type))
-    limits = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
-    return FloatInfo(int(found.bits), *limits, found.dtype)
+    eps, most, least, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatInfo(int(found.bits), eps, most, least, normal, found.dtype)
 
 
 def iinfo(type: Any, /) -> Any:

@@ -58,11 +58,11 @@ def _axes(name: str, axes: Any, ndim: int) -> dict[int, str]:
     if axes is None:
         return {}
     if isinstance(axes, Mapping):
-        pairs = axes.items()
+        pairs: list[tuple[Any, Any]] = [*axes.items()]
     elif all(isinstance(a, int) for a in axes):
         pairs = [(a, f"{name}_dynamic_axes_{i + 1}") for i, a in enumerate(axes)]  # PyTorch's names
     else:
-        pairs = enumerate(axes)
+        pairs = [*enumerate(axes)]
     found = {}
     for axis, symbol in pairs:
         if not isinstance(axis, int) or not -ndim <= axis < ndim:
@@ -294,7 +294,7 @@ class _Joined:
 
 def _is_triangle(a: np.ndarray) -> bool:
     """Whether a matrix has one value in its lower triangle, and another one above."""
-    return min(a.shape) > 1 and np.array_equal(a, np.where(np.tri(*a.shape, dtype=bool), a[1, 0], a[0, 1]))
+    return min(a.shape) > 1 and np.array_equal(a, np.where(np.tri(*a.shape) > 0, a[1, 0], a[0, 1]))
 
 
 def onnx_code(dtype: np.dtype) -> int:

@@ -174,7 +174,8 @@ class Roads:
             program = Program(
                 self.graph, fetches, feeds[::-1], numerics=self.numerics, passes=self.passes, templates=self.templates
             )
-            at.plans[fetches] = Segment(program, operations, *where(), after)
+            place, reason = where()
+            at.plans[fetches] = Segment(program, operations, place, reason, after)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 
