@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = getattr(importlib.import_module(f".command_line.{given.module}", __package__), given.function)(given)
         return code
     except Misuse as error:
-        print(f"staticgrad {given.command}: {error}", file=sys.stderr)
+        print(_said(given.command, str(error)), file=sys.stderr)
         return 2
     except BrokenPipeError:  # `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -129,13 +129,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             return 1
         if isinstance(error, ArgumentError) and not _place(error):  # of the command, not of the program
-            print(f"staticgrad {given.command}: {error}", file=sys.stderr)
+            print(_said(given.command, str(error)), file=sys.stderr)
             return 2
-        print(f"staticgrad {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
+        print(_said(given.command, str(error), f"{type(error).__name__}: "), file=sys.stderr)
         if not isinstance(error, StaticgradError):
             print(_place(error), end="", file=sys.stderr)
         print("  --traceback before the command shows the whole traceback", file=sys.stderr)
         return 1
+
+
+def _said(command: str, text: str, kind: str = "") -> str:
+    """The first words of an error name the command, once, though the library's function of that name says it too."""
+    return f"staticgrad {command}: {kind}{text.removeprefix(f'{command}: ')}"
 
 
 def _place(error: BaseException) -> str:

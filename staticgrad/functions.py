@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from .devices import check_device
-from .eager import Tensor
+from .eager import Tensor, tensor
 from .errors import ArgumentError, DTypeError
 from .operators import Symbol, TensorLike, frontends, state
 from .operators import Tensor as AnyTensor
@@ -27,6 +27,8 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
         >>> sg.as_tensor([1, 2], dtype=sg.float64)
         tensor([1., 2.], dtype=torch.float64)
     """
+    if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
+        return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
     x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)
     return x if dtype is None else astype(x, as_dtype(dtype))
 

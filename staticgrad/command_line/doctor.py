@@ -33,10 +33,13 @@ def doctor(given: Namespace) -> int:
     if given.json:
         print(json.dumps({**known, "findings": [finding._asdict() for finding in found]}))
         return int(any(finding.broken for finding in found))
+    from ..compiler.execute.tables import size_text
+
+    width = max(len(name) for rows in known.values() for name in rows)
     for title, rows in known.items():
         print(title)
         for name, value in rows.items():
-            print(f"  {name:20s} {value}")
+            print(f"  {name:{width}s}  {size_text(value) if name in ('bytes', 'limit') else value}")
         print()
     print("nothing to mend" if not found else "to mend")
     for finding in found:

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .programs import Misuse, array_file, array_of, inputs_of, pairs, subject
+from .programs import Misuse, array_file, array_of, inputs_of, output_file, pairs, subject
 
 
 def compare(given: Namespace) -> int:
     """Print the comparison of all modes. 1 where they disagree, or one could not be run."""
     from ..viz.compare import compare as compared
 
+    output_file(given.html, "--html")
     fn, module = subject(given.program)
     inputs = inputs_of(fn, module, given.inputs, given.shapes, given.seed)
     more: dict[str, Any] = {"repeats": given.repeats}
@@ -50,9 +51,12 @@ def explain(given: Namespace) -> int:
 
 def draw(given: Namespace) -> int:
     """Draw the graph to a file, or print it as text."""
+    from ..viz.draw import check_path
     from ..viz.draw import draw as drawn
     from ..viz.verbs import to_text
 
+    output_file(given.output, "--output")
+    check_path(given.output)
     fn, module = subject(given.program)
     inputs = inputs_of(fn, module, given.inputs, given.shapes, given.seed)
     if given.output is None:
@@ -71,6 +75,7 @@ def profile(given: Namespace) -> int:
     """Print the time of each instruction, or write a trace."""
     from ..viz.verbs import profile as profiled
 
+    output_file(given.trace, "--trace")
     fn, module = subject(given.program)
     found = profiled(fn, inputs=inputs_of(fn, module, given.inputs, given.shapes, given.seed), repeats=given.repeats)
     print(json.dumps(found.as_dict()) if given.json else found)
@@ -82,6 +87,7 @@ def profile(given: Namespace) -> int:
 
 def run(given: Namespace) -> int:
     """Run an exported step on arrays from files, or on random ones."""
+    output_file(given.output, "--output")
     step = exported(Path(given.folder))
     files = {name: array_file(path) for name, path in pairs(given.input, "--input").items()}
     names = [name for name, _, _ in step.inputs]

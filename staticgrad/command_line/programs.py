@@ -61,14 +61,15 @@ def load(file: Path) -> ModuleType:
 
 def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[str], seed: int) -> tuple[Any, ...] | None:
     """The arguments of a call: a variable or function of the file, arrays of shapes that the user gave, `inputs` of the file,
-    or none for a function without parameters. None where the subject is called already. Raises Misuse."""
+    or none for a function without parameters. None where the subject is called already. Raises Misuse, also for arguments
+    that the function does not take."""
     if named is not None:
         if not hasattr(module, named):
             raise Misuse(f"the file defines no {named!r}, which --inputs names")
-        return _tuple(getattr(module, named))
+        return _fitting(fn, _tuple(getattr(module, named)), "--inputs")
     if shapes:
         rng = np.random.default_rng(seed)
-        return tuple(array_of(shape, rng) for shape in shapes)
+        return _fitting(fn, tuple(array_of(shape, rng) for shape in shapes), "--shapes")
     if _called(fn):
         return None
     required = _required(fn)
@@ -84,6 +85,30 @@ def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[s
     return ()
 
 
+def _fitting(fn: Any, found: tuple[Any, ...], option: str) -> tuple[Any, ...]:
+    """Arguments that the subject can be called with. Raises Misuse for others."""
+    if not callable(fn) and hasattr(fn, "nodes"):
+        raise Misuse(f"a {type(fn).__name__} is not called, so it takes no arguments: leave out {option}")
+    try:
+        parameters = signature(_target(fn))
+    except (TypeError, ValueError):
+        return found
+    try:
+        parameters.bind(*found)
+    except TypeError:
+        names = [*parameters.parameters]
+        raise Misuse(
+            f"{option} gives {len(found)} argument{'s' if len(found) != 1 else ''}, and the function takes "
+            f"{len(names)}: {', '.join(names) or 'none'}\n  give one {'shape' if option == '--shapes' else 'value'} for each"
+        ) from None
+    return found
+
+
+def _target(fn: Any) -> Any:
+    """The function that has the parameters of a subject: a module's `forward`, the one that is compiled."""
+    return fn.fn if hasattr(fn, "fn") else getattr(fn, "forward", fn)
+
+
 def _tuple(value: Any) -> tuple[Any, ...]:
     value = value() if callable(value) else value
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -91,9 +116,8 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def _required(fn: Any) -> list[str]:
     """The names of the parameters without a default."""
-    target = getattr(fn, "forward", fn) if not hasattr(fn, "fn") else fn.fn
     try:
-        return [p.name for p in signature(target).parameters.values() if p.default is p.empty and p.kind in POSITIONAL]
+        return [p.name for p in signature(_target(fn)).parameters.values() if p.default is p.empty and p.kind in POSITIONAL]
     except (TypeError, ValueError):
         return []
 
@@ -117,6 +141,19 @@ def array_of(text: str, rng: np.random.Generator) -> np.ndarray:
     if dtype.kind in "iu":
         return rng.integers(0, 2, extents).astype(dtype)
     return rng.standard_normal(extents).astype(dtype) if dtype.kind == "f" else rng.random(extents).astype(dtype)
+
+
+def output_file(path: str | None, option: str) -> None:
+    """Check, before any work, that a file can be written. Raises Misuse."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise Misuse(f"{option} {path}: there is no folder {folder}")
+    if os.path.isdir(path):
+        raise Misuse(f"{option} {path}: this is a folder, not a file")
+    if not os.access(folder, os.W_OK):
+        raise Misuse(f"{option} {path}: the folder {folder} can't be written to")
 
 
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:

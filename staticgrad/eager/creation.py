@@ -440,6 +440,8 @@ def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
             requires_grad: bool = False) -> AnyTensor:  # fmt: skip
     """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
     check_device(device)
+    if dtype is not None and not is_tensor(obj) and not hasattr(obj, "__array__"):
+        return tensor(obj, dtype, requires_grad)
     made: Any = obj if is_tensor(obj) else Tensor(obj)
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made

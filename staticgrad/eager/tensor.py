@@ -212,11 +212,13 @@ class Tensor(Operators):
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
         return np.array(self.numpy(), dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: builtins.bool | None = None
+    ) -> Any:
         """For other libraries, which share the memory. Raises GradientError when the tensor requires grad."""
         if self._tracked:
             raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.numpy().__dlpack__(**options)
+        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> Any:
         return self._data.__dlpack_device__()

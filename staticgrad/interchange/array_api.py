@@ -43,7 +43,7 @@ DTYPES = {
 
 SAME = (
     "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "broadcast_to", "ceil", "conj", "copysign", "cos", "cosh", "divide",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "conj", "copysign", "cos", "cosh", "divide",
     "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less",
     "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
     "matmul", "maximum", "minimum", "moveaxis", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real",
@@ -51,12 +51,12 @@ SAME = (
     "trunc", "where",
 )  # fmt: skip
 """Functions with this library's names, arguments by position."""
-RENAMED = {"bitwise_invert": "bitwise_not", "equal": "eq", "permute_dims": "permute"}
+RENAMED = {"bitwise_invert": "bitwise_not", "equal": "eq"}
 globals().update({name: getattr(F, RENAMED.get(name, name)) for name in (*SAME, *RENAMED)})
 
 HIDDEN = {
-    "Any", "Array", "Axis", "Callable", "CPU", "DTYPES", "F", "HIDDEN", "Info", "KINDS", "NamedTuple", "RENAMED", "SAME",
-    "Sequence", "SimpleNamespace", "UniqueAll", "UniqueCounts", "UniqueInverse", "ArgumentError", "annotations", "any_",
+    "Any", "Array", "Axis", "Callable", "CPU", "DTYPES", "F", "FloatInfo", "HIDDEN", "Info", "KINDS", "NamedTuple", "RENAMED",
+    "SAME", "Sequence", "SimpleNamespace", "UniqueAll", "UniqueCounts", "UniqueInverse", "ArgumentError", "annotations", "any_",
     "builtins", "get_default_dtype", "math", "np",
 }  # fmt: skip
 """Names of this module that the standard does not have."""
@@ -105,7 +105,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True) -> Array:
     """`num` numbers at equal distances."""
     if not endpoint:
-        stop = stop - (stop - start) / num if num else stop
+        kind = get_default_dtype() if dtype is None else dtype
+        return _asarray(np.linspace(start, stop, num, endpoint=False).astype(kind))
     return _linspace(start, stop, num, dtype=dtype)
 
 
@@ -181,9 +182,22 @@ def isdtype(dtype: Any, kind: Any) -> Any:
     return dtype == kind
 
 
-def finfo(type: Any, /) -> Any:
-    """The limits of a floating dtype."""
-    return np.finfo(getattr(type, "dtype", type))
+class FloatInfo(NamedTuple):
+    """The limits of a floating dtype, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """The limits of a floating dtype, of a complex one's parts."""
+    found = np.finfo(getattr(type, "dtype", type))
+    eps, most, least, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatInfo(int(found.bits), eps, most, least, normal, found.dtype)
 
 
 def iinfo(type: Any, /) -> Any:
@@ -222,7 +236,17 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(F.unbind(x, axis))
 
 
-def expand_dims(x: Array, /, *, axis: Any = 0) -> Array:
+def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
+    """x repeated along axes of extent 1."""
+    return F.broadcast_to(x, shape)
+
+
+def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
+    """The axes in another order."""
+    return F.permute(x, axes)
+
+
+def expand_dims(x: Array, /, axis: int = 0) -> Array:
     """An axis of extent 1 more."""
     return F.expand_dims(x, axis)
 
@@ -272,7 +296,9 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """The positions of elements that are not 0, axis by axis."""
+    """The positions of elements that are not 0, axis by axis. Raises ArgumentError for a tensor without axes."""
+    if x.ndim == 0:
+        raise ArgumentError("nonzero: a tensor without axes has no positions", "xp.reshape(x, (1,))")
     return tuple(F.unbind(F.nonzero(x), 1))
 
 
@@ -339,15 +365,16 @@ def _summed(x: Array, dtype: Any) -> Any:
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Array:
     """The sum over axes; all for None."""
-    return F.sum(F.astype(x, _summed(x, dtype)), tuple(range(x.ndim)) if axis is None else axis, keepdims)
+    return F.sum(x, tuple(range(x.ndim)) if axis is None else axis, keepdims, dtype=_summed(x, dtype))
 
 
 def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Array:
     """The product over axes; all for None."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    x = F.astype(x, _summed(x, dtype))
+    kind = _summed(x, dtype)
+    x = F.astype(x, kind)
     for each in sorted((a % x.ndim for a in axes), reverse=True):
-        x = F.prod(x, each, keepdims)
+        x = F.prod(x, each, keepdims, dtype=kind)
     return x
 
 
@@ -453,8 +480,11 @@ def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Array:
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """The sum over an axis of the products of conj(x1) and x2."""
-    return F.sum((F.conj(x1) if x1.dtype.kind == "c" else x1) * x2, axis)
+    """The sum over an axis of the products of conj(x1) and x2. Raises ArgumentError for different extents of it."""
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ArgumentError(f"vecdot: axis {axis} has extents {x1.shape[axis]} and {x2.shape[axis]}, which are not equal")
+    products = (F.conj(x1) if x1.dtype.kind == "c" else x1) * x2
+    return F.sum(products, axis, dtype=products.dtype)
 
 
 def isin(x1: Array, x2: Array, /, *, invert: Any = False) -> Array:
@@ -472,7 +502,40 @@ linalg.diagonal = lambda x, /, *, offset=0: F.diagonal(x, offset, -2, -1)
 linalg.trace = lambda x, /, *, offset=0, dtype=None: sum(F.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 linalg.svdvals = _linalg.svdvals
 linalg.vecdot, linalg.matrix_transpose, linalg.tensordot = vecdot, matrix_transpose, tensordot
-fft = SimpleNamespace(**{name: getattr(_fft, name) for name in _fft.__all__})
+linalg.cross = lambda x1, x2, /, *, axis=-1: _linalg.cross(x1, x2, dim=axis)
+linalg.matrix_norm = lambda x, /, *, keepdims=False, ord="fro": _linalg.matrix_norm(x, ord, keepdim=keepdims)
+linalg.vector_norm = lambda x, /, *, axis=None, keepdims=False, ord=2: _linalg.vector_norm(x, ord, axis, keepdims)
+
+
+def _one_axis(name: str) -> Any:
+    transform = getattr(_fft, name)
+
+    def of_axis(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+        return transform(x, n, axis, norm)
+
+    return of_axis
+
+
+def _several_axes(name: str) -> Any:
+    transform = getattr(_fft, name)
+
+    def of_axes(x: Array, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+        return transform(x, s, axes, norm)
+
+    return of_axes
+
+
+def _shifting(name: str) -> Any:
+    move = getattr(_fft, name)
+    return lambda x, /, *, axes=None: move(x, axes)
+
+
+fft = SimpleNamespace(
+    **{name: getattr(_fft, name) for name in _fft.__all__}
+    | {name: _one_axis(name) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")}
+    | {name: _several_axes(name) for name in ("fftn", "ifftn", "rfftn", "irfftn")}
+    | {name: _shifting(name) for name in ("fftshift", "ifftshift")}
+)
 
 
 class Info:

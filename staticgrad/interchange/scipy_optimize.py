@@ -9,15 +9,17 @@ import numpy as np
 
 from ..eager import Tensor, grad, no_grad
 from ..errors import ArgumentError
+from ..operators import Tensor as AnyTensor
 from ..tracing import compile
 
 
 class Objective:
     """`objective(x)` writes x into the parameters and returns the loss and its gradient, as float64 numbers."""
 
-    def __init__(self, fn: Callable[..., Any], params: Iterable[Tensor], compiled: bool):
-        self.params = list(params)
-        if not self.params or not all(isinstance(p, Tensor) and p.requires_grad for p in self.params):
+    def __init__(self, fn: Callable[..., Any], params: Iterable[AnyTensor], compiled: bool):
+        given = list(params)
+        self.params = [p for p in given if isinstance(p, Tensor) and p.requires_grad]
+        if not given or len(self.params) < len(given):
             raise ArgumentError("scipy_objective: params are tensors that require grad", "pass model.parameters()")
         self.fn = fn
         self.run: Any = compile(self._evaluated) if compiled else self._evaluated
@@ -46,7 +48,9 @@ class Objective:
         return float(loss.item()), np.concatenate([g.numpy().reshape(-1) for g in slopes]).astype(np.float64)
 
 
-def scipy_objective(fn: Callable[..., Any], params: Iterable[Tensor], *, compiled: bool = True) -> tuple[Objective, np.ndarray]:
+def scipy_objective(
+    fn: Callable[..., Any], params: Iterable[AnyTensor], *, compiled: bool = True
+) -> tuple[Objective, np.ndarray]:
     """What `scipy.optimize.minimize(*sg.scipy_objective(fn, params), jac=True)` takes: the objective and its first x.
 
     fn: a function that returns the loss of the parameters' present values; the `args` of `minimize` are passed to it. params:

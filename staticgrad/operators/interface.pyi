@@ -48,7 +48,14 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray:
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
         """For other libraries, which share the memory. Raises GradientError when the tensor requires grad."""
 
     def __dlpack_device__(self) -> Any: ...

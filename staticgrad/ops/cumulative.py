@@ -90,7 +90,7 @@ def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = 
         tensor([1, 3, 6])
     """
     if dtype is not None:
-        x = F.astype(x, dtype)
+        return F.astype(cumsum(F.astype(x, dtype), axis), dtype)
     if axis_of_scalar(x, axis):
         return F.reshape(cumsum(x), ())
     if axis is None:
@@ -243,7 +243,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """
     x, axis, scalar = with_axis(input if dtype is None else F.astype(input, dtype), dim)
     result: Tensor = without_axis(apply(cumprod_op, x, axis=axis), scalar)
-    return result
+    return result if dtype is None else F.astype(result, dtype)
 
 
 def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -276,10 +276,10 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
         >>> sg.prod(sg.tensor([2.0, 3.0, 4.0]))
         tensor(24.)
     """
-    x = input if dtype is None else F.astype(input, dtype)
-    n = ndim_of(x)
-    if dtype is not None and dtype_of(x) == bool_:
-        return F.all(x, dim, keepdim)
+    if dtype is not None:
+        x = F.astype(input, dtype)
+        return F.all(x, dim, keepdim) if dtype_of(x) == bool_ else F.astype(prod(x, dim, keepdim), dtype)
+    x, n = input, ndim_of(input)
     if dim is None or not n:
         return apply(prod_op, F.reshape(x, (-1,)), axis=0)
     for axis in reversed(normalize_axes(dim, n)):

@@ -285,7 +285,8 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", exa
             refuse_out(name)
         if dtype is not None:
             input = F.astype(input, dtype)
-        return apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))
+        result = apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))
+        return result if dtype is None else F.astype(result, dtype)  # sums of small integers are int64
 
     function.__name__ = function.__qualname__ = name
     doc += " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."

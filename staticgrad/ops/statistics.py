@@ -101,7 +101,7 @@ def _zeroed(input: Any) -> Any:
 @torch_function(np.nansum)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of what is not NaN."""
-    return F.sum(_zeroed(input if dtype is None else F.astype(input, dtype)), dim, keepdim)
+    return F.sum(_zeroed(input if dtype is None else F.astype(input, dtype)), dim, keepdim, dtype=dtype)
 
 
 @torch_function(np.nanmean)

@@ -493,6 +493,11 @@ class CompiledFunction(Generic[Arguments, Output]):
 
     # inspection ---------------------------------------------------------------------------------------------------------
 
+    def specialization_of(self, *args: Any) -> Specialization:
+        """The trace for a call with these arguments, which does not run. Raises TraceError for one that needs values."""
+        with self.lock:
+            return self._find(self._with_state(args, {}))[0]
+
     @property
     def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first."""
@@ -537,9 +542,9 @@ class CompiledFunction(Generic[Arguments, Output]):
             >>> print(f.explain(why_not=("neg", "exp")))
             neg ... is fused with exp ...
         """
-        if self.segmented is None or why_not is not None:
-            return self.plan.explain(detail=detail, why_not=why_not)
-        return self.segmented.explain(detail)
+        if self.segmented is not None and self.segmented.plan is not None:
+            return self.segmented.explain(detail, why_not)
+        return self.plan.explain(detail=detail, why_not=why_not)
 
     def source(self, number: int | None = None) -> str:
         """The text of the plan's generated kernels, or of one of them.
@@ -571,7 +576,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         return plan.export(folder, None if self.latest is None else self.latest.own_results)
 
     def profile(self, repeats: int = 200) -> Profile:
-        """The time of each instruction of the plan."""
+        """The time of each instruction of the plan, or of the plans of all segments."""
+        if self.segmented is not None and self.segmented.plan is not None:
+            return self.segmented.profile(repeats)
         profile: Profile = self.plan.profile(repeats)
         return profile
 

@@ -31,8 +31,8 @@ def compare(
     modes: of "eager", "session" and "compiled"; eager mode is always run, because the others are compared with it.
     order: 0 compares values, 1 gradients too: of the sum of all floating results, with respect to the floating arguments and
     to whatever tensors the function reaches that require grad; 2 also the gradients of half the sum of their squares. For a
-    function that calls `backward` itself, a training step, gradients are the values that it leaves in `.grad`, which a Session
-    does not have. A step that ends in `return loss, optimizer.minimize(loss)` runs in all modes.
+    function that calls `backward` itself, a training step, gradients are the values that it leaves in `.grad`, and a Session
+    runs the graph of its trace. A step that ends in `return loss, optimizer.minimize(loss)` defines its graph itself.
     peers: the function in other frameworks. "torch" gets tensors of PyTorch's, "jax" arrays of JAX's and is jitted; a function
     of another name gets NumPy arrays. Gradients are compared with respect to the arguments.
     repeats: timed calls per mode. seed: of the random draws; all modes start from the same state of the generator,
@@ -90,6 +90,4 @@ def _attempt(name: str, run: Callable[[Case, int], Mode], case: Case, repeats: i
         return run(case, repeats)
     except Exception as error:
         text = error.summary if isinstance(error, StaticgradError) else str(error).strip().partition("\n")[0]
-        if name == "session" and case.own_gradients:
-            text += "; a step that ends in `return loss, optimizer.minimize(loss)` runs in all modes"
         return Mode(name, f"{type(error).__name__}: {text}")

@@ -24,6 +24,7 @@ from ..tracing import CompiledFunction, compile
 from ..types import INEXACT
 from .comparison import AFTER, Mode
 from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
+from .defined_steps import DefinedStep, traced_step
 
 Found = tuple[Any, dict[str, Any]]
 """The result of a call, and gradients by name."""
@@ -81,8 +82,8 @@ def _squares(found: Sequence[Any]) -> Any:
 # eager ------------------------------------------------------------------------------------------------------------------
 
 
-def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
-    """The arguments as tensors with memory of their own, and those that gradients are wanted of, by name."""
+def fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
+    """The arguments as tensors with memory of their own, and their tensors by name."""
     leaves: dict[str, Tensor] = {}
 
     def make(name: str, array: np.ndarray) -> Tensor:
@@ -90,7 +91,15 @@ def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
         leaves[name].name = name
         return leaves[name]
 
-    args = case.arguments(make)
+    return case.arguments(make), leaves
+
+
+def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
+    """Likewise, with those tensors alone that gradients are wanted of. Each call begins without the gradients of earlier ones,
+    as the first does."""
+    args, leaves = fresh(case)
+    for tensor in case.bare:
+        tensor.grad = None
     return args, {name: tensor for name, tensor in leaves.items() if tensor.requires_grad}
 
 
@@ -194,33 +203,22 @@ def _allocated(work: Callable[[], Any]) -> int | None:
 
 def run_session(case: Case, repeats: int) -> Mode:
     begin = time.perf_counter()
-    graph = Graph()
-    inputs: dict[str, Symbol] = {}
-
-    def make(name: str, array: np.ndarray) -> Symbol:
-        inputs[name] = placeholder(array.dtype, array.shape, name=name)
-        return inputs[name]
-
-    with graph.as_default():
-        result = case.fn(*case.arguments(make))
-        leaves = leaves_of(result)
-        symbolic = [x for _, x in leaves if isinstance(x, Symbol)]
-        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind in INEXACT}, **case.parameters}
-        found: dict[str, Any] = {}
-        if case.differentiate and not case.own_gradients:
-            total = total_of([x for x in symbolic if x.dtype.kind in INEXACT])
-            known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
-            found = dict(zip(wanted, known, strict=True))
-        initializer = global_variables_initializer()
-    variables = {name: graph.standing_for(tensor) for name, tensor in case.tensors.items() if name in case.changed}
-    if any(node is None for node in variables.values()) or (variables and not any(isinstance(x, Operation) for _, x in leaves)):
+    step = _traced_step(case) if case.own_gradients else _defined_step(case)
+    graph, inputs, found = step.graph, step.inputs, step.gradients
+    leaves = leaves_of(step.result)
+    variables = {name: step.variables.get(id(case.tensors[name])) for name in case.changed}
+    operations = [x for _, x in leaves if isinstance(x, Operation)]
+    if any(node is None for node in variables.values()) or (variables and not operations and step.update is None):
         raise GradientError(
             f"it changes {', '.join(case.changed)} in place, which a graph can't do",
             "return the operation that does: return loss, optimizer.minimize(loss), or an assign",
         )
+    with graph.as_default():
+        initializer = global_variables_initializer()
     fetches = {
         "leaves": [x for _, x in leaves if isinstance(x, (Symbol, Operation))],
         "gradients": {name: g for name, g in found.items() if g is not None},
+        "update": [] if step.update is None else [step.update],
     }
     defined = _defined(graph, fetches)
     with Session(graph) as session:
@@ -242,13 +240,43 @@ def run_session(case: Case, repeats: int) -> Mode:
 
         mode = timed("session", lambda: None, call, values, repeats, begin, ready)
         plan = session.plan(fetches, feeds)
-        if case.order == 2 and found:
+        if case.order == 2 and found and not case.own_gradients:
             try:
-                mode.seconds = _session_seconds(graph, session, found, wanted, feeds)
+                mode.seconds = _session_seconds(graph, session, found, step.wanted, feeds)
             except StaticgradError as error:
                 mode.second_error = error.summary
     mode.graph = defined
     return _with_plan(mode, plan)
+
+
+def _defined_step(case: Case) -> DefinedStep:
+    """The function called with placeholders, and the gradients of its results."""
+    graph = Graph()
+    inputs: dict[str, Symbol] = {}
+
+    def make(name: str, array: np.ndarray) -> Symbol:
+        inputs[name] = placeholder(array.dtype, array.shape, name=name)
+        return inputs[name]
+
+    with graph.as_default():
+        result = case.fn(*case.arguments(make))
+        symbolic = [x for _, x in leaves_of(result) if isinstance(x, Symbol)]
+        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind in INEXACT}, **case.parameters}
+        found: dict[str, Any] = {}
+        if case.differentiate:
+            total = total_of([x for x in symbolic if x.dtype.kind in INEXACT])
+            known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
+            found = dict(zip(wanted, known, strict=True))
+    nodes = {id(tensor): graph.standing_for(tensor) for tensor in case.tensors.values()}
+    variables = {key: node for key, node in nodes.items() if node is not None}
+    return DefinedStep(graph, inputs, result, found, variables, None, wanted)
+
+
+def _traced_step(case: Case) -> DefinedStep:
+    """The trace of a function that calls `backward`, as a graph."""
+    args, leaves = fresh(case)
+    with case.untouched():
+        return traced_step(case, args, leaves)
 
 
 def _session_seconds(graph: Graph, session: Session, found: Any, wanted: Any, feeds: Any) -> dict[str, Any]:
@@ -264,6 +292,7 @@ def _defined(graph: Graph, fetches: Any) -> IRGraph:
     """The part of a graph that is run, with named results."""
     outputs = {f"result {i}" if i else "result": x.node for i, x in enumerate(fetches["leaves"])}
     outputs |= {f"grad/{name}": g.node for name, g in fetches["gradients"].items()}
+    outputs |= {x.name: x.node for x in fetches["update"]}
     return part_of(graph, outputs)
 
 

@@ -53,6 +53,8 @@ class Case:
             if isinstance(tensor, Tensor) and id(tensor) not in ids and tensor.is_leaf:
                 ids.add(id(tensor))
                 self.tensors[name if name not in self.tensors else f"{name} ({len(ids)})"] = tensor
+        self.bare = [tensor for tensor in self.tensors.values() if tensor.requires_grad and tensor._grad is None]
+        """The tensors that have no gradient before a call."""
 
     def _keep(self, name: str, array: np.ndarray) -> np.ndarray:
         self.arrays[name] = array

@@ -6,17 +6,17 @@ import io
 import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..extras import MissingExtra
 from ..files import replacing
-from ..ir import Graph
+from ..ir import Graph, Node
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
-from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of, titles
+from .grouping import Group, automatic, boxes, by_module, groups_of, titles
 from .placement import LETTER, LINE, Box, Edge, inside_of, place
-from .subjects import called, compiled_of, graph_meant, made_plan
+from .subjects import called, compiled_of, kernels_of, made_plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,9 +83,7 @@ def draw(
         >>> w = sg.tensor([1.0, 2.0], requires_grad=True)
         >>> _ = sg.draw((w * w).sum(), "loss.dot")
     """
-    suffix = None if path is None else os.path.splitext(path)[1].lower()
-    if path is not None and suffix not in (*PICTURES, ".dot"):
-        raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
+    suffix = check_path(path)
     if group not in GROUPINGS:
         raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
     compiled = compiled_of(what)
@@ -96,8 +94,8 @@ def draw(
         raise ArgumentError(
             f"draw: only compiled functions have kernels, got {type(what).__name__}", "draw the function, sg.draw(step, path)"
         )
-    graph = graph_meant(what, "draw", backward=backward)
-    groups = _groups(graph, plan, group, text=suffix == ".dot")
+    graph, kernels = kernels_of(what, "draw", backward=backward)
+    groups = _groups(graph, kernels, group, text=suffix == ".dot")
     if path is not None and suffix == ".dot":
         text = to_dot(graph, titles(groups))
         with replacing(path) as file:
@@ -112,6 +110,14 @@ def draw(
     return None
 
 
+def check_path(path: str | os.PathLike[str] | None) -> str | None:
+    """The ending of a file that `draw` can write. Raises ArgumentError for another one."""
+    suffix = None if path is None else os.path.splitext(path)[1].lower()
+    if path is not None and suffix not in (*PICTURES, ".dot"):
+        raise ArgumentError(f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot")
+    return suffix
+
+
 def _picture(figure: Figure, format: str) -> bytes:
     """The bytes of a file. The same graph gives the same file; text in SVG stays text."""
     import matplotlib
@@ -123,13 +129,12 @@ def _picture(figure: Figure, format: str) -> bytes:
     return picture.getvalue()
 
 
-def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[Group]:
+def _groups(graph: Graph, kernels: Mapping[Node, str], group: str | None, *, text: bool) -> list[Group]:
     inside = set() if text else inside_of(graph)
     if group is None or (group == "auto" and text):
         return []
-    if plan is not None and group in ("auto", "kernel"):
-        _, names = by_kernel(plan)
-        found = groups_of(graph, names.get, inside)
+    if kernels and group in ("auto", "kernel"):
+        found = groups_of(graph, kernels.get, inside)
         return found if group == "kernel" or boxes(graph, found, inside) <= MANY else automatic(graph, inside)
     if group == "module":
         return groups_of(graph, by_module(graph).get, inside)

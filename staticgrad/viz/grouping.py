@@ -227,13 +227,26 @@ def boxes(graph: Graph, groups: Sequence[Group], inside: set[Node]) -> int:
 # kernels ------------------------------------------------------------------------------------------------------------
 
 
+def _with_results(plan: Any) -> Graph:
+    """The nodes of a plan with the names of its results; of several with the same value, the first."""
+    graph, results = Graph(), {f"result {i}": node for i, node in enumerate(plan.builder.fetched_nodes)}
+    results |= {f"{cell.name or 'variable'} after": node for cell, node in plan.assigns}
+    graph.outputs = {name: node for name, node in results.items() if node in plan.ir}
+    read = {*graph.outputs.values(), *(x for node in plan.ir.nodes for x in node.parents)}
+    for node in plan.ir.nodes:
+        if node in read or node.op.leaf != "variable":
+            graph.append(node)
+    return graph
+
+
 def by_kernel(plan: Any) -> tuple[Graph, dict[Node, str]]:
-    """The graph of a plan, and the instruction that computes each node; a view belongs to its operand."""
-    graph: Graph = plan.ir
+    """The graph of a plan, and the instruction that computes each node; a view belongs to its operand. Variables that are only
+    written are no nodes of it, but names of its results."""
+    graph = _with_results(plan)
     names: dict[Node, str] = {}
     for i, row in enumerate(plan.instructions):
         for node in row.nodes or ([row.node] if row.node is not None else []):
-            names.setdefault(node, f"row {i}: {row.kind} {row.name}")
+            names.setdefault(node, f"{i} {row.kind} {row.name}")
     for node in graph.nodes:
         if node not in names and not node.op.leaf and node.inputs:
             above = names.get(node.inputs[0])

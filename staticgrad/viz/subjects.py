@@ -8,28 +8,45 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager import Tensor, graph_of
 from ..errors import ArgumentError, GraphError
-from ..ir import Graph
+from ..ir import Graph, Node
 from ..ir.text import backward_part, outputs_of
 from ..operators import Symbol
+from .grouping import by_kernel
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..tracing import CompiledFunction
+    from ..tracing.segments.runs import SegmentedRuns
 
 
 def graph_meant(
     what: Any, verb: str, *, backward: bool | None = None, inputs: Sequence[Any] | None = None, stage: str | None = None
 ) -> Graph:
     """The graph of a subject. Raises GraphError, with the name of the verb, for something that has none."""
+    return kernels_of(what, verb, backward=backward, inputs=inputs, stage=stage)[0]
+
+
+def kernels_of(
+    what: Any, verb: str, *, backward: bool | None = None, inputs: Sequence[Any] | None = None, stage: str | None = None
+) -> tuple[Graph, dict[Node, str]]:
+    """The graph of a subject, and the instruction that computes each node, where there is a plan of this graph. A function that
+    runs in segments has one graph of all of them, with the cuts between. Raises GraphError, as `graph_meant`."""
     what = _called(what, verb, inputs)
+    segments = segments_of(what)
+    if segments is not None and stage is None:
+        return segments.graph()
     plan = made_plan(what)
+    if plan is not None and stage is None:
+        return by_kernel(plan)
+    return _graph(what, plan, verb, backward, stage), {}
+
+
+def _graph(what: Any, plan: Plan | None, verb: str, backward: bool | None, stage: str | None) -> Graph:
     if stage is not None:
         if plan is None:
             raise ArgumentError(f"{verb}: only what is compiled has stages, got {type(what).__name__}")
         found: Graph = plan.stages.graph(stage) if stage != "fuse" else plan.ir
         return found
-    if plan is not None:
-        return plan.ir
     if not isinstance(what, Graph) and isinstance(getattr(what, "graph", None), Graph) and not isinstance(what, Symbol):
         what = what.graph  # a session that has run nothing
     if isinstance(what, Graph):
@@ -58,6 +75,14 @@ def made_plan(what: Any) -> Plan | None:
     if static is not None and isinstance(what, static.Session):
         return max(what.plans, key=lambda plan: len(plan.instructions), default=None)
     return None
+
+
+def segments_of(what: Any) -> SegmentedRuns | None:
+    """The segments of a compiled function that runs in several; None for anything else."""
+    compiled = compiled_function(what)
+    if compiled is None or compiled.segmented is None or compiled.segmented.plan is None:
+        return None
+    return compiled.segmented
 
 
 def compiled_function(what: Any) -> CompiledFunction[..., Any] | None:

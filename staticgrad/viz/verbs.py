@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir import text
-from .grouping import by_kernel, by_module, groups_of, titles
-from .subjects import called, compiled_of, graph_meant, made_plan, plan_meant
+from .grouping import by_module, groups_of, titles
+from .subjects import called, compiled_of, graph_meant, kernels_of, plan_meant
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -69,18 +69,16 @@ def to_dot(what: Any, *, inputs: Sequence[Any] | None = None, stage: str | None 
     Edges carry operand positions where a node has several operands; control edges are dashed; results are framed bold.
     group: "module" or "kernel" frames the nodes of one module, or of one instruction of the plan.
     """
-    graph = graph_meant(what, "to_dot", inputs=inputs, stage=stage)
+    graph, kernels = kernels_of(what, "to_dot", inputs=inputs, stage=stage)
     if group is None:
         return text.to_dot(graph)
-    compiled = compiled_of(what)
-    plan = made_plan(what if compiled is None else compiled)
-    names = by_kernel(plan)[1] if group == "kernel" and plan is not None and stage is None else by_module(graph)
+    names = kernels if group == "kernel" and kernels else by_module(graph)
     return text.to_dot(graph, titles(groups_of(graph, names.get)))
 
 
-def to_graphml(what: Any, path: str | os.PathLike[str] | None = None) -> str:
+def to_graphml(what: Any, path: str | os.PathLike[str] | None = None, *, inputs: Sequence[Any] | None = None) -> str:
     """The graph of `to_networkx` in GraphML (for yEd, Gephi, Cytoscape); also written to `path` when one is given."""
-    return text.to_graphml(graph_meant(what, "to_graphml"), path)
+    return text.to_graphml(graph_meant(what, "to_graphml", inputs=inputs), path)
 
 
 def explain(
@@ -107,8 +105,9 @@ def explain(
     return plan_meant(what, "explain", inputs=inputs, feeds=feeds).explain(detail=detail, why_not=why_not)
 
 
-def plan_diff(first: Any, second: Any) -> PlanDifference:
-    """What differs between the plans of two subjects: figures, instructions, which edges are fused, rewrite rules.
+def plan_diff(first: Any, second: Any, *, inputs: Sequence[Any] | None = None) -> PlanDifference:
+    """What differs between the plans of two subjects: figures, instructions, which edges are fused, rewrite rules. inputs: of
+    both, where they are modules or functions.
 
     Examples:
         >>> f, g = sg.compile(lambda x: sg.exp(x) + 1), sg.compile(lambda x: sg.exp(x))
@@ -118,7 +117,7 @@ def plan_diff(first: Any, second: Any) -> PlanDifference:
         >>> "kernel exp+add" in str(sg.plan_diff(f, g))
         True
     """
-    return plan_meant(first, "plan_diff").diff(plan_meant(second, "plan_diff"))
+    return plan_meant(first, "plan_diff", inputs=inputs).diff(plan_meant(second, "plan_diff", inputs=inputs))
 
 
 def profile(
@@ -134,4 +133,7 @@ def profile(
         >>> [name for _, name, _ in found.instructions]
         ['neg+exp+sum']
     """
+    compiled = compiled_of(what)
+    if compiled is not None:
+        return called(compiled, "profile", inputs).profile(repeats)
     return plan_meant(what, "profile", inputs=inputs, feeds=feeds, run=True).profile(repeats)

@@ -35,6 +35,16 @@ def pair(x, y):
     return x * y
 
 
+def trained(x):
+    loss = layer(x).square().mean()
+    loss.backward()
+    return loss
+
+
+def two():
+    return 1.0, 2.0
+
+
 def nothing():
     return sg.ones(3) * 2
 
@@ -73,14 +83,21 @@ CASES: list[tuple[str, int, str, str]] = [
     ("draw program.py:double --inputs made", 0, '%0  f32[2,3]  placeholder "x"', ""),
     ("draw program.py:layer --stage functionalize", 0, 'variable "weight"', ""),
     ("draw program.py:layer -o g.dot", 0, "g.dot: ", ""),
-    ("draw program.py:layer -o g.gif", 2, "", "draw: can't write 'g.gif'"),
+    ("draw program.py:layer -o g.gif", 2, "", "staticgrad draw: can't write 'g.gif'"),
+    ("draw program.py:double -o no/g.svg", 2, "", "staticgrad draw: --output no/g.svg: there is no folder "),
+    ("draw program.py:raises -o .", 2, "", "staticgrad draw: --output .: this is a folder"),
+    ("compare program.py:raises --html no/r.html", 2, "", "staticgrad compare: --html no/r.html: there is no folder "),
+    ("profile program.py:raises --trace no/t.json", 2, "", "--trace no/t.json: there is no folder "),
+    ("explain program.py:pair --shapes 3", 2, "", "--shapes gives 1 argument, and the function takes 2: x, y"),
+    ("explain program.py:double --inputs two", 2, "", "--inputs gives 2 arguments, and the function takes 1: x"),
+    ("compare program.py:trained --repeats 1", 0, "eager, session and compiled", ""),
     ("profile program.py:double --repeats 10", 0, "mul+sum", ""),
     ("compare program.py:double --repeats 1", 0, "compiled", ""),
     ("compare program.py:raises --repeats 1", 1, "", "KeyError: 'missing'"),
     ("explain program.py:wrong", 1, "", "ShapeError: matmul: inner sizes differ, (4, 3) @ (4, 3)"),
     ("explain program.py:raises", 1, "", '   raise KeyError("missing")'),
     ("explain program.py:pair", 2, "", "the function takes x, y, and the command has no arrays for it"),
-    ("explain program.py:triple", 2, "", "it defines made, double, pair, nothing, wrong, raises"),
+    ("explain program.py:triple", 2, "", "it defines made, double, pair, trained, two, nothing, wrong, raises"),
     ("explain program.py", 2, "", "write FILE.py:function"),
     ("explain other.py:double", 2, "", "there is no file other.py\n  there is program.py"),
     ("explain program.py:double --shapes 3y", 2, "", "'3y' is no shape"),

@@ -137,12 +137,9 @@ def test_a_training_step_leaves_everything_as_it_was():
     before = training.state()
     result = sg.compare(step, X, Y, repeats=2)
     np.testing.assert_equal(training.state(), before)
-    assert "session" in str(result)
-    assert result["session"].error.startswith("TraceError: ")  # backward() of a symbol is for traces: said, not raised
-    assert "could not be run" in str(result)
-    assert not result.ok
+    assert result.ok, result
     assert result.agree(rtol=1e-4)
-    for mode in (result["eager"], result["compiled"]):
+    for mode in result.modes:
         assert list(mode.values) == ["result", "0.weight after", "0.bias after", "count after"]
         assert mode.values["count after"] == 1
         assert mode.gradients["0.weight"].any()
@@ -166,7 +163,8 @@ def test_gradients_that_are_left_in_grad():
         w.grad = start
         result = sg.compare(accumulate, X, repeats=3)
         expected = X.T @ np.ones((6, 3), np.float32) + (0 if start is None else 1)
-        for mode in (result["eager"], result["compiled"]):
+        assert result.ok, result
+        for mode in result.modes:
             np.testing.assert_allclose(mode.gradients["w"], expected, rtol=1e-5)
             np.testing.assert_allclose(mode.gradients["x"], np.ones((6, 3), np.float32) @ W.T, rtol=1e-4, atol=1e-6)
         assert w.grad is start

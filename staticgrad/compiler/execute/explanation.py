@@ -79,6 +79,8 @@ class Explanation:
     detail: bool = False
     answer: str = ""
     """To `why_not`."""
+    title: str = ""
+    """Of a part: its segment."""
 
     # text -----------------------------------------------------------------------------------------------------------
 
@@ -100,12 +102,16 @@ class Explanation:
     def folded(self) -> str:
         """A page."""
         lines = list(self.heading)
-        for number, part in enumerate(self.parts[:MOST_EDGES]):
-            lines += ["", f"segment {number}", *part.heading[:1]]
+        most = max(MOST_ROWS // max(len(self.parts), 1), 2)
+        for part in self.parts[:MOST_EDGES]:
+            lines += ["", part.title, *part.heading[:1], *part._folded_rows(most)]
+            lines += part._folded_edges(most // 2) if part.edges else []
+        if len(self.parts) > MOST_EDGES:
+            lines.append(f"and {len(self.parts) - MOST_EDGES} more segments")
         if self.rows:
-            lines += ["", *self._folded_rows()]
+            lines += ["", *self._folded_rows(MOST_ROWS)]
         if self.edges:
-            lines += ["", *self._folded_edges()]
+            lines += ["", *self._folded_edges(MOST_EDGES)]
         lines += _section("passes of the user", self.passed, MOST_NOTES)
         lines += _section("rewrite rules applied", self._rules(), MOST_NOTES)
         lines += _section("memory and the choice of routines", counted_alike(self.notes), MOST_NOTES)
@@ -117,8 +123,8 @@ class Explanation:
     def unfolded(self) -> str:
         """Everything."""
         lines = list(self.heading)
-        for number, part in enumerate(self.parts):
-            lines += ["", f"segment {number}", part.unfolded()]
+        for part in self.parts:
+            lines += ["", part.title, part.unfolded()]
         if self.parts:
             return "\n".join(lines)
         lines += ["", "instructions"]
@@ -152,11 +158,11 @@ class Explanation:
     def _rules(self) -> list[str]:
         return [f"{n} x {rule} (at {op})" for (rule, op), n in Counter(self.rewrites).most_common()]
 
-    def _folded_rows(self) -> list[str]:
+    def _folded_rows(self, most: int) -> list[str]:
         kinds: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows:
             kinds.setdefault(row.kind, []).append(row)
-        heavy = sorted(kinds.values(), key=lambda rows: -sum(r.bytes + r.flops for r in rows))[:MOST_ROWS]
+        heavy = sorted(kinds.values(), key=lambda rows: -sum(r.bytes + r.flops for r in rows))[:most]
         shown = [rows for rows in kinds.values() if any(rows is other for other in heavy)]
         lines = [f"instructions: {len(self.rows)} of {len(kinds)} kinds, in the order of their first occurrence"]
         for rows in shown:
@@ -175,7 +181,7 @@ class Explanation:
             )
         return lines
 
-    def _folded_edges(self) -> list[str]:
+    def _folded_edges(self, most: int) -> list[str]:
         fused = [e for e in self.edges if e.fused]
         apart = [e for e in self.edges if not e.fused]
         saved, paid = totals(self.edges)
@@ -187,15 +193,15 @@ class Explanation:
         for edge in apart:
             kinds.setdefault((edge.ops, edge.reason), []).append(edge)
         ranked = sorted(kinds.values(), key=lambda edges: -sum(e.bytes for e in edges))
-        for edges in ranked[:MOST_EDGES]:
+        for edges in ranked[:most]:
             first, size = edges[0], size_text(sum(e.bytes for e in edges))
             lines.append(
                 f"  {f'{len(edges)} x' if len(edges) > 1 else '':>6s} {size:>9s}  {first.ops}: {first.reason}  {first.where}"
             )
             if first.remedy and not first.remedy.startswith("nothing"):
                 lines.append(f"{'':19s}to change that: {first.remedy}")
-        if len(ranked) > MOST_EDGES:
-            rest = [e for edges in ranked[MOST_EDGES:] for e in edges]
+        if len(ranked) > most:
+            rest = [e for edges in ranked[most:] for e in edges]
             lines.append(f"  and {len(rest)} smaller ones: {size_text(sum(e.bytes for e in rest))}")
         return lines
 
@@ -228,7 +234,8 @@ class Explanation:
             for row in self.rows
         ]
         head = ("number", "kind", "operations", "bytes", "flops", "line", "variables")
-        return html_table(" ".join(self.heading), head, rows)
+        own = html_table("\n".join([self.title, *self.heading] if self.title else self.heading), head, rows)
+        return "".join([own, *(part._repr_html_() for part in self.parts)])
 
 
 def _section(title: str, texts: Sequence[str], most: int) -> list[str]:

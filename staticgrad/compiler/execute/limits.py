@@ -47,8 +47,8 @@ class Limits(NamedTuple):
 
     def least_us(self, cost: Cost, double: bool = False) -> float:
         """Microseconds below which nothing of this cost can be. double: it computes in float64."""
-        rate = self.doubles if double and self.doubles else self.flops
-        return 1e6 * max(cost.flops / rate, cost.bytes / self.bytes_per_second(cost.bytes))
+        flops = self.doubles if double and self.doubles else self.flops
+        return 1e6 * max(cost.flops / flops, cost.bytes / self.bytes_per_second(cost.bytes))
 
     def raised(self, cost: Cost, us: float) -> Limits:
         """The limits where something of this cost took so long: a limit that was exceeded had been measured under load."""
@@ -56,9 +56,9 @@ class Limits(NamedTuple):
         if not 0 < us < least:
             return self
         level = self.bytes_per_second(cost.bytes)
-        rate, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)
+        flops, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)
         raised = tuple((size, speed if found == level else found) for size, found in self.bandwidth)
-        return self._replace(flops=rate, bandwidth=raised)
+        return self._replace(flops=flops, bandwidth=raised)
 
     def __str__(self) -> str:
         return (
@@ -73,46 +73,46 @@ def limits() -> Limits:
     threads = get_num_threads()
     key = f"{object_code.cpu()} {threads} {SIZES} {SIDE}"
     content, _ = disk_cache.kept(f"limits-{threads}.json", key, lambda: json.dumps(_measured(threads)).encode())
-    flops, bandwidth, doubles = json.loads(content)
-    return Limits(flops, tuple((size, rate) for size, rate in bandwidth), doubles)
+    flops, copies, doubles = json.loads(content)
+    return Limits(flops, tuple((size, speed) for size, speed in copies), doubles)
 
 
 def _measured(threads: int) -> Limits:
     with ThreadPoolExecutor(threads) as pool:
-        found = tuple((2 * size, _bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES)
-    flops, doubles = (max(_rate(1, dtype), _rate(threads, dtype)) for dtype in ("float32", "float64"))
+        found = tuple((2 * size, bandwidth(size, threads if size >= SIZES[-2] else 1, pool)) for size in SIZES)
+    flops, doubles = (max(rate(1, dtype), rate(threads, dtype)) for dtype in ("float32", "float64"))
     return Limits(flops, found, doubles)
 
 
-def _rate(threads: int, dtype: str) -> float:
-    """Operations per second of a product of matrices in the cache."""
-    a = np.ones((SIDE, SIDE), dtype)
+def rate(threads: int, dtype: str, side: int = SIDE) -> float:
+    """Operations per second of a product of matrices, by default in the cache."""
+    a = np.ones((side, side), dtype)
     out = np.empty_like(a)
     with module("threadpoolctl").threadpool_limits(threads, user_api="blas"):
-        return 2 * SIDE**3 / _best(lambda: np.matmul(a, a, out=out))
+        return 2 * side**3 / best(lambda: np.matmul(a, a, out=out))
 
 
-def _bandwidth(size: int, threads: int, pool: ThreadPoolExecutor) -> float:
-    """Bytes read and written per second."""
+def bandwidth(size: int, threads: int, pool: ThreadPoolExecutor) -> float:
+    """Bytes read and written per second by copies of so many bytes."""
     source, target, few = np.ones(size // 4, np.float32), np.ones(size // 4, np.float32), np.empty(1, np.float32)
     cuts = [slice(i * len(source) // threads, (i + 1) * len(source) // threads) for i in range(threads)]
 
     def copy(cut: slice) -> None:
         np.copyto(target[cut], source[cut])
 
-    call = _best(lambda: np.copyto(few, few)) if size <= SMALL else 0.0  # small copies mostly consist of the call
-    took = _best(lambda: np.copyto(target, source)) - call
+    call = best(lambda: np.copyto(few, few)) if size <= SMALL else 0.0  # small copies mostly consist of the call
+    took = best(lambda: np.copyto(target, source)) - call
     if threads > 1:
-        took = min(took, _best(lambda: list(pool.map(copy, cuts))))
+        took = min(took, best(lambda: list(pool.map(copy, cuts))))
     return 2 * size / max(took, 1e-9)
 
 
-def _best(work: Callable[[], Any]) -> float:
+def best(work: Callable[[], Any], seconds: float = SECONDS) -> float:
     """Seconds of the fastest of repeated calls: a limit is what is reached undisturbed."""
     work()
-    best, end = float("inf"), time.perf_counter() + SECONDS
+    fastest, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
         work()
-        best = min(best, time.perf_counter() - begin)
-    return best
+        fastest = min(fastest, time.perf_counter() - begin)
+    return fastest

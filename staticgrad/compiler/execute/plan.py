@@ -412,7 +412,7 @@ class Plan:
             instruction = self.instructions[stopped]
             if instruction.kind != "host":
                 self.fail(stopped)
-            self._host(instruction, arrays)
+            self.call_host(instruction, arrays)
             at += 1
         self.kept.clear()
 
@@ -448,7 +448,7 @@ class Plan:
                 at = next_instruction(instruction, at)
                 continue
             if instruction.kind == "host":
-                self._host(instruction, arrays)
+                self.call_host(instruction, arrays)
             elif instruction.kind in ("kernel", "fold"):
                 kernel = instruction.kernel if instruction.kernel is not None else kernel  # a fold ends the kernel before it
                 assert kernel is not None
@@ -459,7 +459,7 @@ class Plan:
             at += 1
         return [buffer.array(arrays).copy() for buffer in self.fetches]
 
-    def _host(self, instruction: Instruction, arrays: Sequence[np.ndarray]) -> None:
+    def call_host(self, instruction: Instruction, arrays: Sequence[np.ndarray]) -> None:
         """Run an op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = instruction.node
         assert node is not None

@@ -18,6 +18,7 @@ from ...ir.text import clip
 from ..codegen.cost import Cost
 from ..runtime import loader
 from .explain import arena_buffers, cost, trips
+from .host_times import host_times
 from .limits import Limits, limits
 from .tables import html_table
 
@@ -39,7 +40,7 @@ class Profile:
     costs: list[Cost]
     """Of each instruction, for all iterations."""
     untimed: int = 0
-    """Host calls, which are not timed: zeros may be no operands for them."""
+    """Host calls that have no time: they refuse the numbers that they are tried on."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Of each instruction: its number, the dtype of its result, the user's line, and the bytes of the arena in use."""
 
@@ -126,30 +127,32 @@ LEAST, MOST, LONG = 10, 1000, 100.0
 
 
 def profile(plan: Plan, repeats: int = 200) -> Profile:
-    """Time each native instruction by itself, on feeds of zeros; variables are restored afterwards.
+    """Time each native instruction by itself, on feeds of zeros, and host calls in whole runs (`host_times.py`); variables are
+    restored afterwards.
 
     An instruction runs `repeats` times at least, in native calls of ten and more. Each round times all instructions, so that
-    other load on the machine affects all equally; the median round counts. Host calls are not timed. Raises UninitializedError
-    when the plan has not run yet, because it has no variables to run on.
+    other load on the machine affects all equally; the median round counts. Raises UninitializedError when the plan has not run
+    yet, because it has no variables to run on.
     """
     plan.wait()
-    runs, rounds = plan.alone(_rounds, plan, repeats)
+    runs, rounds, hosts = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
     counts = np.maximum([count for _, count in runs[1:]], 1)
     times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
+    spent = {i: us * often[i] for us, i in zip(times.tolist(), _timed(plan), strict=True)} | hosts
+    plan.times = {i: spent[i] for i in sorted(spent)}
     found, costs = [], []
-    for us, i in zip(times.tolist(), _timed(plan), strict=True):
+    for i, us in plan.times.items():
         instruction, n = plan.instructions[i], often[i]
-        found.append((instruction.kind, instruction.name if n == 1 else f"{instruction.name}, {n:,d} times", us * n))
+        found.append((instruction.kind, instruction.name if n == 1 else f"{instruction.name}, {n:,d} times", us))
         flops, size = cost(instruction)
         costs.append(Cost(flops * n, size * n))
-    plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
-    return Profile(found, sum(us for _, _, us in found), costs, plan.host_calls, _facts(plan))
+    return Profile(found, sum(plan.times.values()), costs, plan.host_calls - len(hosts), _facts(plan))
 
 
 def _facts(plan: Plan) -> list[dict[str, Any]]:
     buffers, found = arena_buffers(plan), []
-    for i in _timed(plan):
+    for i in plan.times:
         node = plan.instructions[i].node
         found.append(
             {
@@ -162,15 +165,17 @@ def _facts(plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """The instructions to time with their runs in one call, and the microseconds that they took in each round."""
+def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray, dict[int, float]]:
+    """The instructions to time with their runs in one call, the microseconds that they took in each round, and those of host
+    calls."""
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
     saved = [(array, array.copy()) for array in plan.bound.values()]
     kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
     try:
         runs = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
-        return runs, np.array([[_repeated(plan, i, n) for i, n in runs] for _ in range(max(1, repeats // LEAST))])
+        rounds = np.array([[_repeated(plan, i, n) for i, n in runs] for _ in range(max(1, repeats // LEAST))])
+        return runs, rounds, host_times(plan, repeats)
     finally:
         plan.status[:4] = 0
         for array, before in saved:

@@ -19,6 +19,8 @@ from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
 from . import write_elementwise, write_layers, write_shapes
+from .dynamic_extents import dynamic_axes_of, generalized
+from .op_sets import check_version, in_op_set
 from .records import BUFFERS
 from .writing import OPSET, Name, Scope, value_info
 
@@ -34,6 +36,9 @@ def export(
     input_names: Sequence[str] = (),
     output_names: Sequence[str] = (),
     session: Any = None,
+    dynamic_axes: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    opset_version: int = OPSET,
 ) -> Any:
     """Write a function, module or graph as an ONNX model, which is checked and returned as a `ModelProto`.
 
@@ -42,8 +47,11 @@ def export(
     and variables have their values in `session` (the default one for None), those of eager tensors the tensors' values. path:
     the file; None writes none. Parameters and buffers keep their names; the file says which are buffers.
 
-    Extents are those of `args`. The model is of op set 18. Raises UnwrittenError for an operation without an ONNX counterpart,
-    with the line that it came from.
+    Extents are those of `args`, but for those that `dynamic_axes` names, `{"input_0": {0: "batch"}}`, or, by position,
+    `dynamic_shapes`, `({0: "batch"},)`: the model takes any. Extents that follow from them are computed in the model.
+    opset_version: of ONNX's op set, 17 or later. Raises UnwrittenError for an operation without an ONNX counterpart,
+    with the line that it came from, and for a symbolic extent that ONNX wants as a number; ArgumentError for another op set or
+    an axis that no input has.
 
     Examples:
         >>> layer = sg.nn.Linear(3, 2)
@@ -53,20 +61,37 @@ def export(
         >>> sg.onnx.load(model)(sg.ones(4, 3)).shape
         (4, 2)
     """
+    import onnx
+
+    version = check_version(opset_version)
     if isinstance(model, Graph):
+        if dynamic_axes is not None or dynamic_shapes is not None:
+            raise ArgumentError(
+                "onnx.export: symbolic extents are for functions and modules", "export the function of the graph"
+            )
         graph, inputs = model, [node for node in model.nodes if node.op.leaf == "placeholder" and not _fed(model, node)]
         outputs = dict(getattr(model, "outputs", None) or {})
         if not outputs:
             raise GraphError("onnx.export: the graph has no outputs", 'graph.outputs = {"y": y.node}')
-        names: dict[int, str] = {}
+        made = _written(graph, inputs, outputs, {}, input_names, output_names, session)
     else:
-        graph, inputs, found = _traced(model, args)
-        outputs = {f"output_{i}" if len(found) > 1 else "output": node for i, node in enumerate(found)}
+        arrays = [x if isinstance(x, Tensor) else Tensor(x) for x in (args if isinstance(args, (tuple, list)) else (args,))]
+        called = [input_names[i] if i < len(input_names) else f"input_{i}" for i in range(len(arrays))]
+        shapes = {name: tuple(x.shape) for name, x in zip(called, arrays, strict=True)}
         names = _parameter_names(model)
-    made = _written(graph, inputs, outputs, names, input_names, output_names, session)
-    if path is not None:
-        import onnx
 
+        def write(shapes: Mapping[str, tuple[int, ...]]) -> Any:
+            types = [(x.dtype, shape) for x, shape in zip(arrays, shapes.values(), strict=True)]
+            graph, inputs, found = _traced(model, types)
+            outputs = {f"output_{i}" if len(found) > 1 else "output": node for i, node in enumerate(found)}
+            return _written(graph, inputs, outputs, names, input_names, output_names, session)
+
+        axes = dynamic_axes_of(dynamic_axes, dynamic_shapes, [*shapes.items()])
+        made = generalized(write, axes, shapes) if axes else write(shapes)
+    if version != OPSET:
+        made = in_op_set(made, version)
+        onnx.checker.check_model(made, full_check=True)
+    if path is not None:
         onnx.save(made, os.fspath(path))
     return made
 
@@ -76,12 +101,11 @@ def _fed(graph: Graph, node: Node) -> bool:
     return node in getattr(graph, "sources", ())
 
 
-def _traced(model: Any, args: Any) -> tuple[Graph, list[Node], list[Node]]:
-    """The graph of a call on placeholders of the arguments' types, its inputs and results."""
+def _traced(model: Any, types: Sequence[tuple[np.dtype, tuple[int, ...]]]) -> tuple[Graph, list[Node], list[Node]]:
+    """The graph of a call on placeholders of these dtypes and shapes, its inputs and results."""
     fn = getattr(model, "_orig_mod", None) or (model.fn if hasattr(model, "specializations") else model)
     if not callable(fn):
         raise ArgumentError(f"onnx.export: expected a function, a module or a graph, got {type(model).__name__}")
-    arrays = [x if isinstance(x, Tensor) else Tensor(x) for x in (args if isinstance(args, (tuple, list)) else (args,))]
     if isinstance(fn, Module) and fn.training:
         modes = [(module, module.training) for module in fn.modules()]
         fn.eval()
@@ -90,7 +114,7 @@ def _traced(model: Any, args: Any) -> tuple[Graph, list[Node], list[Node]]:
     graph = StaticGraph()
     try:
         with graph.as_default():
-            inputs = [placeholder(x.dtype, x.shape, name=f"input_{i}") for i, x in enumerate(arrays)]
+            inputs = [placeholder(dtype, shape, name=f"input_{i}") for i, (dtype, shape) in enumerate(types)]
             leaves, _ = flatten(fn(*inputs))
             results = [symbol(graph, leaf) for leaf in leaves]
     finally:

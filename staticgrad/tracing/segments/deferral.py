@@ -26,7 +26,7 @@ from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
 from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
-from .roads import NUMBERS, Roads, Step
+from .roads import NUMBERS, Roads, Segment, Step
 
 ndarray = np.ndarray
 LARGE = 1 << 22
@@ -43,6 +43,8 @@ class Deferral:
         self.roads, self.full = roads, full
         self.ended = False
         """Whether the function has returned."""
+        self.latest: Segment | None = None
+        """The segment that ran last."""
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
         self.records: list[weakref.ref[Record]] = []
@@ -342,7 +344,8 @@ class Deferral:
         raised: Exception | None = None
         if roots:
             where = (lambda: (None, "")) if self.ended else _cut
-            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where)
+            segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where, self.latest)
+            self.latest = segment
             failed: Exception | None = None
             results: Sequence[Any] = ()
             if segment is not None:

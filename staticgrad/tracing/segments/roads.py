@@ -86,10 +86,10 @@ def alike(a: Any, b: Any) -> bool:
 
 class Segment:
     """The operations from one cut to the next as a plan. fetches: the nodes whose values live on. where: the user's line of the
-    cut; reason: what asked for a value there."""
+    cut; reason: what asked for a value there. after: the segment that ran before this one when it was first met."""
 
-    def __init__(self, program: Program, operations: int, where: Where | None, reason: str):
-        self.program, self.operations, self.where, self.reason = program, operations, where, reason
+    def __init__(self, program: Program, operations: int, where: Where | None, reason: str, after: Segment | None = None):
+        self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
         self.runs = 0
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -159,8 +159,9 @@ class Roads:
             at.children += twins
         return step
 
-    def segment(self, at: Step, fetches: tuple[Node, ...], where: Any) -> Segment | None:
-        """The plan for the road to `at`; None where there are too many. where: gives the user's line and the reason."""
+    def segment(self, at: Step, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
+        """The plan for the road to `at`; None where there are too many. where: gives the user's line and the reason. after: the
+        segment that ran before."""
         if fetches not in at.plans:
             if len(self.segments) >= self.most:
                 return None
@@ -173,7 +174,8 @@ class Roads:
             program = Program(
                 self.graph, fetches, feeds[::-1], numerics=self.numerics, passes=self.passes, templates=self.templates
             )
-            at.plans[fetches] = Segment(program, operations, *where())
+            place, reason = where()
+            at.plans[fetches] = Segment(program, operations, place, reason, after)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 

@@ -15,6 +15,8 @@ from .roads import Roads
 
 if TYPE_CHECKING:
     from ...compiler.execute.explanation import Explanation
+    from ...compiler.execute.profile import Profile
+    from ...ir import Graph, Node
 
 Result = TypeVar("Result")
 
@@ -110,14 +112,21 @@ class SegmentedRuns:
         segments = [segment for segment in self.roads.segments if segment.plan is not None]
         return max(segments, key=lambda segment: segment.operations).plan if segments else None
 
-    def explain(self, detail: bool = False) -> Explanation:
+    def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""
-        from ...compiler.execute.explanation import Explanation
+        return _inspection().explained(self.name, str(self.why).partition("\n")[0], self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
 
-        summary = str(self.why).partition("\n")[0]
-        lines = [f"{self.name} runs in segments, because {summary}"]
-        for number, segment in enumerate(self.roads.segments):
-            line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"
-            lines.append(f"segment {number}: {segment.operations} operations, {segment.runs} runs, cut at {line}")
-        plans = [segment.plan for segment in self.roads.segments if segment.plan is not None]
-        return Explanation(lines, parts=[plan.explain(detail=detail) for plan in plans], detail=detail)
+    def graph(self) -> tuple[Graph, dict[Node, str]]:
+        """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""
+        return _inspection().joined(self.roads.segments)  # type: ignore[no-any-return]
+
+    def profile(self, repeats: int = 200) -> Profile:
+        """The times of all segments."""
+        return _inspection().profiled(self.roads.segments, lambda plan: plan.profile(repeats))  # type: ignore[no-any-return]
+
+
+def _inspection() -> Any:
+    """Imported when somebody looks: the printing of plans is no part of running them."""
+    from . import inspection
+
+    return inspection

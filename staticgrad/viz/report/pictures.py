@@ -176,9 +176,8 @@ def _paths(graph: Graph, shown: Sequence[Node], loss: Node | None, plan: Any) ->
     found: dict[Node, Path] = {}
     for name, nodes in members.items():
         (path, _), *_ = Counter(paths[node] for node in nodes).most_common(1)
-        row, _, rest = name.removeprefix("row ").partition(": ")
         for node in nodes:
-            found[node] = (*path, f"kernel {row} {rest}")
+            found[node] = (*path, f"kernel {name}")
     return {node: found.get(node, paths[node]) for node in shown}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.cost import Cost
+from ...compiler.execute.edges import Edge, edges_of, source_of
 from ...compiler.execute.explain import arena_buffers, cost, trips
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
@@ -76,10 +77,13 @@ def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
 
 
 def _log(plan: Any, texts: Texts) -> dict[str, Any]:
-    """stages: [name, nodes, ops]; rewrites: [rule, op, times]; decisions: [fused, producer, consumer, reason, line, times]."""
-    decisions = Counter(
-        (d.fused, d.producer.op.name, d.consumer.op.name, d.reason, _line(d.consumer, texts)) for d in plan.decisions
-    )
+    """stages: [name, nodes, ops]; rewrites: [rule, op, times]; decisions: [fused, producer, consumer, reason, line, times,
+    bytes saved or paid by all of these, remedy], those of most bytes first."""
+    decisions, sizes = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+    for d in _decisions(plan):
+        kind = d.fused, d.producer.op.name, d.consumer.op.name, str(d.reason), _line(d.consumer, texts), d.remedy
+        decisions[kind] += 1
+        sizes[kind] += d.bytes
     rewrites = Counter(plan.rewrites)
     stages = plan.stages.graphs() if plan.stages is not None else {}
     return {
@@ -88,12 +92,25 @@ def _log(plan: Any, texts: Texts) -> dict[str, Any]:
         ] + [["end", len(plan.ir.nodes), sum(not node.op.leaf for node in plan.ir.nodes)]],
         "rewrites": [[texts(rule), texts(op), n] for (rule, op), n in rewrites.most_common()],
         "decisions": [
-            [int(fused), texts(producer), texts(consumer), texts(str(reason)), line, n]
-            for (fused, producer, consumer, reason, line), n in list(decisions.items())[:MOST_DECISIONS]
+            [int(fused), texts(producer), texts(consumer), texts(reason), line, decisions[kind], size, texts(advice)]
+            for kind, size in sizes.most_common(MOST_DECISIONS)
+            for fused, producer, consumer, reason, line, advice in [kind]
         ],
         "left": max(len(decisions) - MOST_DECISIONS, 0),
         "notes": [[texts(note), n] for note, n in Counter([*plan.notes, *plan.passed]).items()],
     }  # fmt: skip
+
+
+def _decisions(plan: Any) -> list[Edge]:
+    """All edges between operations, and decisions about operations of which neither reads the other."""
+    edges = edges_of(plan)
+    known = {(edge.producer, edge.consumer) for edge in edges}
+    others = {(source_of(d.producer), d.consumer): d for d in plan.decisions}
+    return edges + [
+        Edge(producer, consumer, d.fused, str(d.reason), 0, (-1, -1))
+        for (producer, consumer), d in others.items()
+        if (producer, consumer) not in known and producer not in consumer.inputs
+    ]
 
 
 def _line(node: Node, texts: Texts) -> int:

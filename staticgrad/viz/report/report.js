@@ -11,10 +11,10 @@ function section(title, ...content) {
   page.append(h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...content));
 }
 function table(label, head, rows, numeric = 1) {
-  const cell = (x) => (x instanceof Node ? x : String(x));
+  const kind = (i) => (i < numeric ? null : head[i] === "your line" ? "wrap" : "number"), cell = (x) => (x instanceof Node ? x : String(x));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, h("table", {},
-    h("thead", {}, h("tr", {}, ...head.map((name, i) => h("th", { scope: "col", class: i < numeric ? null : "number" }, name)))),
-    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((x, i) => h(i ? "td" : "th", { scope: i ? null : "row", class: i < numeric ? null : "number" }, cell(x))))))));
+    h("thead", {}, h("tr", {}, ...head.map((name, i) => h("th", { scope: "col", class: kind(i) }, name)))),
+    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((x, i) => h(i ? "td" : "th", { scope: i ? null : "row", class: kind(i) }, cell(x))))))));
 }
 const legend = (names) => h("ul", { class: "legend" }, ...names.map(([name, tint]) => h("li", {}, h("span", { style: `background:${tint}` }), name)));
 const modeLegend = (modes) => legend(modes.map((mode) => [mode.name, color(mode.index)]));
@@ -197,10 +197,11 @@ if (plan) {
   const only = h("select", { id: "which", onchange: () => fill() }, ...["all", "fused", "not fused"].map((name) => h("option", {}, name)));
   const counted = h("p", { class: "note", "aria-live": "polite" });
   const fill = () => {
-    const word = box.value.toLowerCase(), found = log.decisions.filter(([fused, a, b, why, at]) => (only.value === "all" || (only.value === "fused") === Boolean(fused)) &&
-      (!word || `${texts[a]} ${texts[b]} ${texts[why]} ${texts[at]}`.toLowerCase().includes(word)));
-    list.replaceChildren(...found.slice(0, 300).map(([fused, a, b, why, at, n]) => h("tr", {}, h("td", { class: fused ? "yes" : "no" }, fused ? "fused" : "not fused"), h("td", {}, line(`${texts[a]} → ${texts[b]}`)),
-      h("td", {}, texts[why] + (n > 1 ? ` (${n} times)` : "")), h("td", {}, at ? line(texts[at]) : ""))));
+    const word = box.value.toLowerCase(), found = log.decisions.filter(([fused, a, b, why, at, , , remedy]) => (only.value === "all" || (only.value === "fused") === Boolean(fused)) &&
+      (!word || `${texts[a]} ${texts[b]} ${texts[why]} ${texts[at]} ${texts[remedy]}`.toLowerCase().includes(word)));
+    list.replaceChildren(...found.slice(0, 300).map(([fused, a, b, why, at, n, size, remedy]) => h("tr", {}, h("td", { class: fused ? "yes" : "no" }, fused ? "fused" : "not fused"), h("td", {}, line(`${texts[a]} → ${texts[b]}`)),
+      h("td", { class: "number" }, size ? `${bytesText(size)} ${fused ? "saved" : "paid"}` : "–"), h("td", { class: "wrap" }, texts[why] + (n > 1 ? ` (${n} times)` : "")),
+      h("td", { class: "wrap" }, fused ? "" : texts[remedy]), h("td", { class: "wrap" }, at ? line(texts[at]) : ""))));
     counted.textContent = `${plural(found.length, "decision")}${found.length > 300 ? ", of which the first 300 are listed" : ""}.`;
   };
   fill();
@@ -208,7 +209,7 @@ if (plan) {
     h("h3", {}, "Passes"), table("Graph after each pass", ["after", "nodes", "operations"], log.stages.map(([name, nodes, ops]) => [name, nodes, ops])),
     log.rewrites.length ? h("details", { open: log.rewrites.length < 15 }, h("summary", {}, `Rewrite rules: ${plural(log.rewrites.reduce((sum, row) => sum + row[2], 0), "rewrite")}`), table("Rewrite rules", ["rule", "at", "times"], log.rewrites.map(([rule, op, n]) => [texts[rule], line(texts[op]), n]), 2)) : null,
     h("h3", {}, "Fusion decisions"), h("div", { class: "filter" }, h("label", { for: "filter" }, "Filter "), box, h("label", { for: "which" }, " show "), only), counted,
-    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Fusion decisions" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "edge", "reason", "your line"].map((name) => h("th", { scope: "col" }, name)))), list)),
+    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Fusion decisions" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "edge", "traffic", "reason", "what you could change", "your line"].map((name) => h("th", { scope: "col" }, name)))), list)),
     log.notes.length ? h("details", {}, h("summary", {}, `${plural(log.notes.length, "note")} on variables, values written over others, and the choice of routines`), h("ul", {}, ...log.notes.map(([note, n]) => h("li", {}, texts[note] + (n > 1 ? ` (${n} times)` : ""))))) : null);
 }
 page.prepend(h("nav", { "aria-label": "Sections" }, ...[...page.querySelectorAll("section")].map((one) => h("a", { href: `#${one.id}` }, one.querySelector("h2").textContent))));

@@ -31,7 +31,7 @@ def test_report():
     text = str(fn.explain(detail=True))
     assert "halved runs in segments, because" in text
     assert re.search(r"cut at .*test_runs.py:\d+   if y.sum\(\) > 3:, for __bool__", text)
-    assert re.search(r"segment 1: \d+ operations, 1 runs, cut at the end of the function", text), text[:800]
+    assert re.search(r"segment 1, after segment 0: \d+ operations, 1 runs, cut at the end of the function", text), text[:800]
     assert fn.plan.host_calls == 0
 
 
