@@ -15,7 +15,9 @@ from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
+from .shapes import TensorShape
 from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
+from .tensor_array import TensorArray
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -142,7 +144,8 @@ def while_loop(
 ) -> Any:
     """Repeat `body` while `cond` holds; returns the last loop variables, which keep their shapes.
 
-    parallel_iterations and swap_memory are accepted. back_prop=False: no gradient flows through the loop.
+    shape_invariants: a TensorShape for each loop variable; extents that it leaves open may change from one iteration to the
+    next. parallel_iterations and swap_memory are accepted. back_prop=False: no gradient flows through the loop.
     """
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body must be callable.")
@@ -156,17 +159,38 @@ def while_loop(
     given = buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
+        first = tuple(_tensors(symbols(v)) for v in given)
+        shapes = None if shape_invariants is None else _shapes(first, shape_invariants, wrap)
         found = _built(graph, lambda: F.while_loop(
             _body(cond),
             _same_length(_body(body), len(given)),
-            tuple(_tensors(symbols(v)) for v in given),
+            first,
             max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
+            shape_invariants=shapes,
         ))  # fmt: skip
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit")
     found = arrays(found, wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
+
+
+def _shapes(variables: Any, invariants: Any, given: Any) -> Any:
+    """The extents of loop variables, by shapes in the structure of `given`, in which arrays keep theirs."""
+    if isinstance(given, TensorArray):
+        return variables.shape if has_rank(variables) else None
+    if isinstance(variables, dict):
+        return {key: _shapes(variables[key], invariants[key], given[key]) for key in variables}
+    if isinstance(variables, (list, tuple)):
+        if not isinstance(invariants, (list, tuple)) or len(invariants) != len(variables):
+            raise ValueError("The two structures don't have the same nested structure: loop_vars and shape_invariants")
+        return [_shapes(*each) for each in zip(variables, invariants, given, strict=True)]
+    if not isinstance(invariants, TensorShape):
+        raise TypeError(
+            "'shape_invariants' must be a (possibly nested) list or tuple of TensorShapes, one for each loop variable, got "
+            f"{invariants!r}"
+        )
+    return None if invariants.ndims is None else tuple(invariants.as_list())
 
 
 def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:
