@@ -89,7 +89,12 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
     """
     attrs = node.attrs
     known = {p: values(inputs[p], node) for p in attrs["values"]}
-    made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+    try:
+        made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+    except ValueError as error:
+        if isinstance(error, StaticgradError):
+            raise
+        raise ShapeError(str(error), where=node.where) from error
     moved: dict[Node, Node] = dict(zip(made.parameters, inputs, strict=True))
     last = made.results[attrs["index"]]
     for each in postorder([last], lambda n: n.inputs, moved):

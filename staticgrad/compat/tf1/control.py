@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import static
 from ...errors import UnknownExtentError
 from ...operators import F, Symbol, has_rank
@@ -76,14 +78,30 @@ def cond(
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
     """The results of `true_fn` where `pred` holds, else those of `false_fn`; only that branch runs."""
+    if fn1 is not None and true_fn is not None:
+        raise TypeError("cond(): true_fn and fn1 may not be set simultaneously.")
+    if fn2 is not None and false_fn is not None:
+        raise TypeError("cond(): false_fn and fn2 may not be set simultaneously.")
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("true_fn and false_fn must be callable.")
+    if not strict:
+        true_fn, false_fn = _bare(true_fn), _bare(false_fn)
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
         found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), _body(true_fn), _body(false_fn)))
         found = _entered(graph, found, "Merge")
-    return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
+    return found
+
+
+def _bare(fn: Callable[[], Any]) -> Callable[[], Any]:
+    """A function whose only result comes without the list around it."""
+
+    def call() -> Any:
+        found = fn()
+        return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not hasattr(found, "_fields") else found
+
+    return call
 
 
 def _scalar(pred: Any) -> Any:
@@ -95,15 +113,48 @@ def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive
          name: str = "case") -> Any:  # fmt: skip
     """The result of the first function whose condition holds, else that of `default`; without one a run in
     which none holds raises InvalidArgumentError."""
+    if not isinstance(pred_fn_pairs, (list, tuple, dict)):
+        raise TypeError("pred_fn_pairs must be a list, tuple, or dict")
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
         raise ValueError("case: pred_fn_pairs has to have an entry")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0]} must be callable.")
     result = default
     if result is None:
         result = _asserted(*pairs.pop())
+    elif not callable(result):
+        raise TypeError("default must be callable.")
+    if exclusive:
+        from .py_functions import Assert
+
+        given = pairs if default is not None else list(
+            pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+        )  # fmt: skip
+        count = _how_many([pred for pred, _ in given])
+        text = "Input error: more than one condition evaluated as True but exclusive=True"
+        with control_dependencies([Assert(_at_most_one(count), [text])]):
+            return _tensors_after(_first_of(pairs, result, name)())
+    return _first_of(pairs, result, name)()
+
+
+def _first_of(pairs: list[Any], result: Callable[[], Any], name: str) -> Callable[[], Any]:
     for pred, fn in reversed(pairs):
         result = _else(pred, fn, result, name)
-    return result()
+    return result
+
+
+@operation("Sum")
+def _how_many(conditions: list[Any]) -> Any:
+    return F.sum(F.stack([F.astype(tensor(c), np.int32) for c in conditions]))
+
+
+@operation("LessEqual")
+def _at_most_one(count: Any) -> Any:
+    return F.le(tensor(count), 1)
 
 
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
@@ -112,7 +163,7 @@ def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def call() -> Any:
         from .py_functions import Assert
 
-        text = "None of the conditions evaluated as True, and there is no default"
+        text = "Input error: None of conditions evaluated as True."
         with control_dependencies([Assert(pred, [text])]):
             return _tensors_after(fn())
 
@@ -277,6 +328,9 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that runs all inputs."""
     graph = graph_of(inputs)
+    for item in inputs:
+        if not (hasattr(item, "op") or isinstance(item, (Operation, list, tuple))):
+            raise TypeError(f"Expected tf.group() expected Tensor objects not None or {item!r} of type {type(item).__name__}")
     with using(graph):
         made = static.group(*_effects(inputs), name=graph.full_name(name or "group_deps"))
     return Operation(graph, made.node)

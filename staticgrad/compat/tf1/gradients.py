@@ -61,9 +61,11 @@ def gradients(
         for item in given:
             if not isinstance(item, Handle):
                 raise TypeError(f"gradients: each {what} has to be a tensor or variable, got {item!r}")
+    smooth = [x for x in sources if x.dtype.is_floating]  # none flows to an integer
     with using(graph), graph.name_scope(name or "gradients"):
-        found = static.gradients(symbols(roots), symbols(sources), seeds, symbols(_listed(stop_gradients or [])))
-        made = [None if g is None else _gradient(graph, g, x) for g, x in zip(found, sources, strict=True)]
+        found = iter(static.gradients(symbols(roots), symbols(smooth), seeds, symbols(_listed(stop_gradients or []))))
+        pairs = [(next(found) if x.dtype.is_floating else None, x) for x in sources]
+        made = [None if g is None else _gradient(graph, g, x) for g, x in pairs]
     if zeros:
         from .arrays import zeros_like
 

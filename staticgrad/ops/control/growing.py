@@ -1,10 +1,10 @@
 """Loops whose variables change their shapes: they are written iteration by iteration when the shapes at their entry are known.
 
-The functions of the loop run once, on parameters with the extents that all iterations share, and make two subgraphs. The loop is
-a deferred operation over the tensors that they read. Where one iteration leaves all shapes as they are, it becomes the loop of
-`while_loop`; elsewhere the bodies of all iterations follow one another, each for its shapes. So a plan holds native code for
-every shape, and gradients of any order are those of straight code. The condition has to follow from constants, extents and
-feeds, or an operand says how many iterations there are.
+The functions of the loop run once, on parameters with the extents that all iterations share, and make two subgraphs. The loop
+is a deferred operation over the tensors that they read. Where one iteration leaves all shapes as they are, it becomes the loop
+of `while_loop`; elsewhere the bodies of all iterations follow one another, each for its shapes. So a plan holds native code
+for every shape, and gradients of any order are those of straight code. The condition has to follow from constants, extents
+and feeds, or an operand says how many iterations there are.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def invariant(name: str, entering: Any, shape: Any) -> TensorType:
     extents: Shape = tuple(None if n is None else int(n) for n in shape)
     if has_rank(entering) and not fits(extents, entering.shape):
         raise ShapeError(
-            f"The shape invariant specified for {name} is not compatible with the initial shape of the loop variable. It "
-            f"enters the loop with shape {shape_text(entering.shape)}, but the specified shape invariant is {shape_text(extents)}.",
+            f"The shape invariant specified for {name} is not compatible with the initial shape of the loop variable. "
+            f"It enters the loop with shape {shape_text(entering.shape)}, but the specified shape invariant is "
+            f"{shape_text(extents)}.",
             "give None for each extent that changes",
         )
     return TensorType(extents, entering.dtype)
