@@ -181,6 +181,15 @@ def test_values_that_were_wrong():
         sgtf.losses.mean_squared_error(sgtf.constant(X), sgtf.constant(X), [[1.0, 2.0], [3.0, 4.0]])
 
 
+def test_checks_of_a_branch_that_is_not_taken_do_nothing():
+    x = sgtf.placeholder(sgtf.float32, [])
+    check = sgtf.cond(x > 0, sgtf.no_op, lambda: sgtf.Assert(False, ["negative"]))
+    with sgtf.Session() as session:
+        session.run(check, {x: 1.0})
+        with pytest.raises(sgtf.errors.InvalidArgumentError, match="negative"):
+            session.run(check, {x: -1.0})
+
+
 def test_averages_are_listed_under_their_variables():
     v, average = sgtf.Variable(4.0, name="v"), sgtf.train.ExponentialMovingAverage(0.5, zero_debias=True)
     update = average.apply([v, sgtf.multiply(v, 2.0, name="twice")])

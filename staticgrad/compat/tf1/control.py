@@ -85,6 +85,8 @@ def cond(
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("true_fn and false_fn must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool")
     if not strict:
         true_fn, false_fn = _bare(true_fn), _bare(false_fn)
     graph = graph_of([pred])

@@ -61,9 +61,15 @@ def gradients(
         for item in given:
             if not isinstance(item, Handle):
                 raise TypeError(f"gradients: each {what} has to be a tensor or variable, got {item!r}")
-    smooth = [x for x in sources if x.dtype.is_floating]  # none flows to an integer
+    # none flows from or to an integer
+    ends = [(y, None if seeds is None else seeds[i]) for i, y in enumerate(roots) if y.dtype.is_floating]
+    smooth = [x for x in sources if x.dtype.is_floating]
     with using(graph), graph.name_scope(name or "gradients"):
-        found = iter(static.gradients(symbols(roots), symbols(smooth), seeds, symbols(_listed(stop_gradients or []))))
+        found = iter([None] * len(smooth))
+        if ends:
+            given = None if seeds is None else [seed for _, seed in ends]
+            stops = symbols(_listed(stop_gradients or []))
+            found = iter(static.gradients(symbols([y for y, _ in ends]), symbols(smooth), given, stops))
         pairs = [(next(found) if x.dtype.is_floating else None, x) for x in sources]
         made = [None if g is None else _gradient(graph, g, x) for g, x in pairs]
     if zeros:
