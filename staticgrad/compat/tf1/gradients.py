@@ -65,12 +65,13 @@ def gradients(
     ends = [(y, None if seeds is None else seeds[i]) for i, y in enumerate(roots) if y.dtype.is_floating]
     smooth = [x for x in sources if x.dtype.is_floating]
     with using(graph), graph.name_scope(name or "gradients"):
-        found = iter([None] * len(smooth))
+        found: list[Any] = [None] * len(smooth)
         if ends:
             given = None if seeds is None else [seed for _, seed in ends]
             stops = symbols(_listed(stop_gradients or []))
-            found = iter(static.gradients(symbols([y for y, _ in ends]), symbols(smooth), given, stops))
-        pairs = [(next(found) if x.dtype.is_floating else None, x) for x in sources]
+            found = static.gradients(symbols([y for y, _ in ends]), symbols(smooth), given, stops)
+        rest = iter(found)
+        pairs = [(next(rest) if x.dtype.is_floating else None, x) for x in sources]
         made = [None if g is None else _gradient(graph, g, x) for g, x in pairs]
     if zeros:
         from .arrays import zeros_like

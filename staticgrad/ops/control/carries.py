@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import Graph
-from ...operators import F, Lifted, Symbol, as_array, frontends, has_rank, state
+from ...operators import F, Lifted, Symbol, as_array, frontends, state
 from ...types import UnrankedType, shape_text
 from ..leaves import fits
 from ..pytree import text
@@ -70,9 +70,9 @@ def check_structure(what: str, before: Any, after: Any) -> None:
 
 
 def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> None:
-    """Every carry keeps its dtype, and its shape as far as it has one. Raises ShapeError, DTypeError."""
+    """Every carry keeps its shape and dtype; before: tensors, or types, of any rank perhaps. Raises ShapeError, DTypeError."""
     for name, a, b in zip(names, before, after, strict=True):
-        if ranked(a) and ranked(b) and not fits(a.shape, b.shape):
+        if not isinstance(a, UnrankedType) and not fits(a.shape, b.shape):
             raise ShapeError(
                 f"The shape for {name} is not an invariant for the loop. It enters the loop with shape "
                 f"{shape_text(a.shape)}, but has shape {shape_text(b.shape)} after one iteration.",
@@ -85,11 +85,6 @@ def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after:
                 f"dtype {b.dtype} after one iteration.",
                 f"cast it in the body: {name.split('[')[0]}.astype(sg.{a.dtype}), or let it enter as {b.dtype}",
             )
-
-
-def ranked(x: Any) -> bool:
-    """Whether the number of axes of a tensor, or of a type, is known."""
-    return has_rank(x) and not isinstance(x, UnrankedType)
 
 
 def check_callable(what: str, fn: Any) -> None:

@@ -219,7 +219,8 @@ class _While:
         finally:
             test.withdraw()
         body.withdraw()
-        check_carries("while_loop", [*self.names, "steps"][:n], kinds[:n], body.symbols[:n])
+        before = kinds[:n] if self.shapes else [Symbol(graph, p) for p in body.params[:n]]
+        check_carries("while_loop", [*self.names, "steps"][:n], before, body.symbols[:n])
         return test, body
 
     def invariants(self, carry: Sequence[Any]) -> list[TensorType]:
