@@ -67,9 +67,9 @@ def gradients(
     with using(graph), graph.name_scope(name or "gradients"):
         found: list[Any] = [None] * len(smooth)
         if ends:
-            given = None if seeds is None else [seed for _, seed in ends]
+            cotangents = None if seeds is None else [seed for _, seed in ends]
             stops = symbols(_listed(stop_gradients or []))
-            found = static.gradients(symbols([y for y, _ in ends]), symbols(smooth), given, stops)
+            found = static.gradients(symbols([y for y, _ in ends]), symbols(smooth), cotangents, stops)
         rest = iter(found)
         pairs = [(next(rest) if x.dtype.is_floating else None, x) for x in sources]
         made = [None if g is None else _gradient(graph, g, x) for g, x in pairs]
