@@ -2449,6 +2449,7 @@ def while_loop(
     loop_vars: list[Tensor],
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> list[Tensor]: ...
 @overload
 def while_loop(
@@ -2457,6 +2458,7 @@ def while_loop(
     loop_vars: tuple[Tensor, ...],
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> tuple[Tensor, ...]: ...
 @overload
 def while_loop(
@@ -2465,6 +2467,7 @@ def while_loop(
     loop_vars: list[Any],
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> list[Any]: ...
 @overload
 def while_loop(
@@ -2473,6 +2476,7 @@ def while_loop(
     loop_vars: tuple[Any, ...],
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> tuple[Any, ...]: ...
 @overload
 def while_loop(
@@ -2481,17 +2485,21 @@ def while_loop(
     loop_vars: Array | float,
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> Tensor:
     """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
     As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
     (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes.
+    shape_invariants: in the structure of loop_vars, a shape for each tensor, with None for extents that may change.
     max_steps:
     at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
     functions may draw random numbers, as in `scan`.
 
     In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
-    with the number of iterations. Eagerly, a Python loop.
+    with the number of iterations. Eagerly, a Python loop. A loop of a graph whose shapes change becomes one iteration
+    after the
+    other; its condition has to follow from constants, shapes and feeds.
 
     Examples:
         >>> @sg.compile

@@ -6320,6 +6320,7 @@ class Functions:
         loop_vars: list[Tensor],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
+        shape_invariants: Any = None,
     ) -> list[Tensor]: ...
     @overload
     @staticmethod
@@ -6329,6 +6330,7 @@ class Functions:
         loop_vars: tuple[Tensor, ...],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
+        shape_invariants: Any = None,
     ) -> tuple[Tensor, ...]: ...
     @overload
     @staticmethod
@@ -6338,6 +6340,7 @@ class Functions:
         loop_vars: list[Any],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
+        shape_invariants: Any = None,
     ) -> list[Any]: ...
     @overload
     @staticmethod
@@ -6347,6 +6350,7 @@ class Functions:
         loop_vars: tuple[Any, ...],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
+        shape_invariants: Any = None,
     ) -> tuple[Any, ...]: ...
     @overload
     @staticmethod
@@ -6356,17 +6360,21 @@ class Functions:
         loop_vars: Array | float,
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
+        shape_invariants: Any = None,
     ) -> Tensor:
         """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
         As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
         (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes.
+        shape_invariants: in the structure of loop_vars, a shape for each tensor, with None for extents that may change.
         max_steps:
         at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
         functions may draw random numbers, as in `scan`.
 
         In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
-        with the number of iterations. Eagerly, a Python loop.
+        with the number of iterations. Eagerly, a Python loop. A loop of a graph whose shapes change becomes one iteration
+        after the
+        other; its condition has to follow from constants, shapes and feeds.
 
         Examples:
             >>> @sg.compile

@@ -89,7 +89,12 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
     """
     attrs = node.attrs
     known = {p: values(inputs[p], node) for p in attrs["values"]}
-    made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+    try:
+        made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+    except ValueError as error:
+        if isinstance(error, StaticgradError):
+            raise
+        raise ShapeError(str(error), where=node.where) from error
     moved: dict[Node, Node] = dict(zip(made.parameters, inputs, strict=True))
     last = made.results[attrs["index"]]
     for each in postorder([last], lambda n: n.inputs, moved):
@@ -126,11 +131,11 @@ def placed(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) -> 
     assert isinstance(node.op.emit, Region)
     attrs, types = dict(node.attrs), [i.type for i in inputs]
     for key, given in node.op.emit.parameters(attrs, types).items():
-        attrs[key] = _written_body(attrs[key], [kind for kind, _ in given], [operand for _, operand in given], inputs, values)
+        attrs[key] = written_body(attrs[key], [kind for kind, _ in given], [operand for _, operand in given], inputs, values)
     return graph.add(node.op, tuple(inputs), attrs, node.op.typed(types, attrs), node.name, node.where)
 
 
-def _written_body(
+def written_body(
     body: Subgraph, kinds: Sequence[TensorType], operands: Sequence[int | None], inputs: Sequence[Node], values: Values
 ) -> Subgraph:
     """A body over parameters of concrete types. operands: those of `inputs` that parameters always are."""
@@ -144,19 +149,28 @@ def _written_body(
         except NeedsValues:
             return None
 
-    inner = Values(outside=outside)
-    moved = dict(zip(body.params, params, strict=True))
+    results = _placed_nodes(graph, body, dict(zip(body.params, params, strict=True)), Values(outside=outside))
+    whole = None if body.written is None else written_body(body.written, kinds, operands, inputs, values)
+    return Subgraph(graph, params, results, whole)
+
+
+def written_nodes(graph: Graph, body: Subgraph, inputs: Sequence[Node], values: Values) -> list[Node]:
+    """The results of a body as nodes of `graph` over `inputs`, whose types are concrete."""
+    return _placed_nodes(graph, body, dict(zip(body.params, inputs, strict=True)), values)
+
+
+def _placed_nodes(graph: Graph, body: Subgraph, moved: dict[Node, Node], values: Values) -> list[Node]:
+    """The results of a body, whose parameters are `moved` to nodes of `graph`."""
     for node in body.nodes:
         given = tuple([moved[i] for i in node.inputs])
         if has_deferred(node):
-            moved[node] = placed(graph, node, given, inner)
+            moved[node] = placed(graph, node, given, values)
         elif node.op.leaf:
             moved[node] = graph.append(node)
         else:
             kind = node.op.typed([i.type for i in given], node.attrs)
             moved[node] = graph.add(node.op, given, node.attrs, kind, node.name, node.where)
-    whole = None if body.written is None else _written_body(body.written, kinds, operands, inputs, values)
-    return Subgraph(graph, params, [moved[r] for r in body.results], whole)
+    return [moved[r] for r in body.results]
 
 
 # the record -----------------------------------------------------------------------------------------------------------
@@ -256,14 +270,23 @@ def defer(
     kinds: the types of the results as far as they are known; otherwise they are found by guesses at what is unknown. Raises
     UnknownExtentError where the number of results depends on a value.
     """
+    values, found = _asked(graph, definition, operands)
+    return _deferred(graph, definition, operands, tuple(sorted(values)), found if kinds is None else kinds)
+
+
+def values_read(graph: Graph, definition: Definition, operands: Sequence[Symbol]) -> list[Symbol]:
+    """The operands whose values decide how a definition is written."""
+    return [operands[i] for i in sorted(_asked(graph, definition, operands)[0])]
+
+
+def _asked(graph: Graph, definition: Definition, operands: Sequence[Symbol]) -> tuple[set[int], list[TensorType]]:
+    """The positions of the operands whose values decide, and the types of the results as guesses show them."""
     values: set[int] = set()
     while True:
         try:
-            found = _kinds(graph, definition, operands, sorted(values))
+            return values, _kinds(graph, definition, operands, sorted(values))
         except Asked as asked:
             values |= asked.positions
-            continue
-        return _deferred(graph, definition, operands, tuple(sorted(values)), found if kinds is None else kinds)
 
 
 def narrowed(x: Symbol, kind: TensorType) -> Symbol:

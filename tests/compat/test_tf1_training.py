@@ -139,10 +139,11 @@ def elements_of_fed_rows(tf):
         _, _, out = tf.while_loop(
             lambda i, t, a: i < 3, lambda i, t, a: (i + 1, t + x, a.write(i, t * x)), (0, rows, tf.TensorArray(tf.float32, 3))
         )
+        stacked = out.stack()
         alone = tf.TensorArray(tf.float32, 2).write(1, x).write(0, 3 * x).stack()
-        (slope,) = tf.gradients(tf.reduce_sum(out.stack()) + tf.reduce_sum(alone**2), x)
+        (slope,) = tf.gradients(tf.reduce_sum(stacked) + tf.reduce_sum(alone**2), x)
         with tf.Session() as session:
-            return [session.run([out.stack(), alone, slope], {x: np.arange(2.0 * n).reshape(n, 2)}) for n in (1, 4)]
+            return [session.run([stacked, alone, slope], {x: np.arange(2.0 * n).reshape(n, 2)}) for n in (1, 4)]
 
 
 def test_elements_may_have_extents_that_are_fed():

@@ -20,7 +20,7 @@ from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, array_of, known, operation, pair, symbols, tensor
+from .tensor import SIZES, array_of, extents_of, known, operation, pair, symbols, tensor
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
@@ -55,7 +55,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: boo
             raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
         flat = array.ravel()
         count = int(np.prod(sizes, dtype=np.int64))
-        if flat.size > count or not flat.size:
+        if flat.size > count or (count and not flat.size):
             raise ValueError(f"Too many elements provided. Needed at most {count}, but received {flat.size}")
         array = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
     return static.constant(array)
@@ -139,16 +139,29 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, 
     return static.constant(np.broadcast_to(matrix, (*batch, *matrix.shape)))
 
 
-@operation("range", "Range", SIZES | {"start", "limit", "delta"})
+def _kind_of(*values: Any) -> np.dtype:
+    """The widest dtype of operands that may be tensors, arrays or plain numbers."""
+    plain = [int(v) if hasattr(v, "__index__") and not hasattr(v, "dtype") else v for v in values]
+    kinds = [np.dtype(v.dtype if isinstance(v, Symbol) else array_of(v).dtype) for v in plain]
+    order = [np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64)]
+    return max(kinds, key=lambda kind: order.index(kind) if kind in order else -1)
+
+
+@operation("range", "Range")
 def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
-    """start, start + delta, ... before limit."""
+    """start, start + delta, ... before limit, in the widest of their dtypes."""
     start, limit = (0, start) if limit is None else (start, limit)
-    return static.constant(array_of(np.arange(start, limit, delta).tolist(), None if dtype is None else as_dtype(dtype).numpy))
+    kind = _kind_of(start, limit, delta) if dtype is None else as_dtype(dtype).numpy
+    if not known(delta):
+        raise ValueError(f"Requires delta != 0: {known(delta)} for 'range'")
+    return static.constant(np.arange(known(start), known(limit), known(delta)).astype(kind))
 
 
-@operation("LinSpace", sizes=SIZES | {"start", "stop"})
-def linspace(start: float, stop: float, num: int) -> Any:
-    return static.constant(np.linspace(start, stop, num).astype(np.float32))
+@operation("LinSpace")
+def linspace(start: Any, stop: Any, num: int) -> Any:
+    """`num` numbers from start to stop, both included, in the dtype of start."""
+    kind = _kind_of(start)
+    return static.constant(np.linspace(known(start), known(stop), num).astype(kind if kind.kind == "f" else np.float32))
 
 
 # shapes ---------------------------------------------------------------------------------------------------------------
@@ -186,7 +199,13 @@ def expand_dims(input: Any, axis: Any = None, dim: Any = None) -> Any:
 def squeeze(input: Any, axis: Any = None, squeeze_dims: Any = None) -> Any:
     axis = squeeze_dims if axis is None else axis
     axis = tuple(axis) if isinstance(axis, list) else axis
-    return F.squeeze(tensor(input)) if axis is None or axis == () else F.squeeze(tensor(input), axis)
+    x = tensor(input)
+    if axis is None or axis == ():
+        extents_of(x)  # which of them are 1 decides
+    for i in () if axis is None else axis if isinstance(axis, tuple) else (axis,):
+        if has_rank(x) and -x.ndim <= i < x.ndim and x.shape[i] not in (1, None):
+            raise ValueError(f"Can not squeeze dim[{i}], expected a dimension of 1, got {x.shape[i]}")
+    return F.squeeze(x) if axis is None or axis == () else F.squeeze(x, axis)
 
 
 @operation("concat", "ConcatV2")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import static
 from ...errors import UnknownExtentError
 from ...operators import F, Symbol, has_rank
@@ -15,7 +17,9 @@ from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
+from .shapes import TensorShape
 from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
+from .tensor_array import TensorArray
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -74,14 +78,32 @@ def cond(
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
     """The results of `true_fn` where `pred` holds, else those of `false_fn`; only that branch runs."""
+    if fn1 is not None and true_fn is not None:
+        raise TypeError("cond(): true_fn and fn1 may not be set simultaneously.")
+    if fn2 is not None and false_fn is not None:
+        raise TypeError("cond(): false_fn and fn2 may not be set simultaneously.")
     true_fn, false_fn = true_fn or fn1, false_fn or fn2
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("true_fn and false_fn must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool")
+    if not strict:
+        true_fn, false_fn = _bare(true_fn), _bare(false_fn)
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
         found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), _body(true_fn), _body(false_fn)))
         found = _entered(graph, found, "Merge")
-    return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
+    return found
+
+
+def _bare(fn: Callable[[], Any]) -> Callable[[], Any]:
+    """A function whose only result comes without the list around it."""
+
+    def call() -> Any:
+        found = fn()
+        return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not hasattr(found, "_fields") else found
+
+    return call
 
 
 def _scalar(pred: Any) -> Any:
@@ -93,15 +115,48 @@ def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive
          name: str = "case") -> Any:  # fmt: skip
     """The result of the first function whose condition holds, else that of `default`; without one a run in
     which none holds raises InvalidArgumentError."""
+    if not isinstance(pred_fn_pairs, (list, tuple, dict)):
+        raise TypeError("pred_fn_pairs must be a list, tuple, or dict")
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
         raise ValueError("case: pred_fn_pairs has to have an entry")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0]} must be callable.")
     result = default
     if result is None:
         result = _asserted(*pairs.pop())
+    elif not callable(result):
+        raise TypeError("default must be callable.")
+    if exclusive:
+        from .py_functions import Assert
+
+        given = pairs if default is not None else list(
+            pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+        )  # fmt: skip
+        count = _how_many([pred for pred, _ in given])
+        text = "Input error: more than one condition evaluated as True but exclusive=True"
+        with control_dependencies([Assert(_at_most_one(count), [text])]):
+            return _tensors_after(_first_of(pairs, result, name)())
+    return _first_of(pairs, result, name)()
+
+
+def _first_of(pairs: list[Any], result: Callable[[], Any], name: str) -> Callable[[], Any]:
     for pred, fn in reversed(pairs):
         result = _else(pred, fn, result, name)
-    return result()
+    return result
+
+
+@operation("Sum")
+def _how_many(conditions: list[Any]) -> Any:
+    return F.sum(F.stack([F.astype(tensor(c), np.int32) for c in conditions]))
+
+
+@operation("LessEqual")
+def _at_most_one(count: Any) -> Any:
+    return F.le(tensor(count), 1)
 
 
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
@@ -110,7 +165,7 @@ def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
     def call() -> Any:
         from .py_functions import Assert
 
-        text = "None of the conditions evaluated as True, and there is no default"
+        text = "Input error: None of conditions evaluated as True."
         with control_dependencies([Assert(pred, [text])]):
             return _tensors_after(fn())
 
@@ -142,7 +197,8 @@ def while_loop(
 ) -> Any:
     """Repeat `body` while `cond` holds; returns the last loop variables, which keep their shapes.
 
-    parallel_iterations and swap_memory are accepted. back_prop=False: no gradient flows through the loop.
+    shape_invariants: a TensorShape for each loop variable; extents that it leaves open may change from one iteration to the
+    next. parallel_iterations and swap_memory are accepted. back_prop=False: no gradient flows through the loop.
     """
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body must be callable.")
@@ -156,17 +212,38 @@ def while_loop(
     given = buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
+        first = tuple(_tensors(symbols(v)) for v in given)
+        shapes = None if shape_invariants is None else _shapes(first, shape_invariants, wrap)
         found = _built(graph, lambda: F.while_loop(
             _body(cond),
             _same_length(_body(body), len(given)),
-            tuple(_tensors(symbols(v)) for v in given),
+            first,
             max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
+            shape_invariants=shapes,
         ))  # fmt: skip
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit")
     found = arrays(found, wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
+
+
+def _shapes(variables: Any, invariants: Any, given: Any) -> Any:
+    """The extents of loop variables, by shapes in the structure of `given`, in which arrays keep theirs."""
+    if isinstance(given, TensorArray):
+        return variables.shape if has_rank(variables) else None
+    if isinstance(variables, dict):
+        return {key: _shapes(variables[key], invariants[key], given[key]) for key in variables}
+    if isinstance(variables, (list, tuple)):
+        if not isinstance(invariants, (list, tuple)) or len(invariants) != len(variables):
+            raise ValueError("The two structures don't have the same nested structure: loop_vars and shape_invariants")
+        return [_shapes(*each) for each in zip(variables, invariants, given, strict=True)]
+    if not isinstance(invariants, TensorShape):
+        raise TypeError(
+            "'shape_invariants' must be a (possibly nested) list or tuple of TensorShapes, one for each loop variable, got "
+            f"{invariants!r}"
+        )
+    return None if invariants.ndims is None else tuple(invariants.as_list())
 
 
 def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -253,6 +330,9 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that runs all inputs."""
     graph = graph_of(inputs)
+    for item in inputs:
+        if not (hasattr(item, "op") or isinstance(item, (Operation, list, tuple))):
+            raise TypeError(f"Expected tf.group() expected Tensor objects not None or {item!r} of type {type(item).__name__}")
     with using(graph):
         made = static.group(*_effects(inputs), name=graph.full_name(name or "group_deps"))
     return Operation(graph, made.node)

@@ -61,9 +61,18 @@ def gradients(
         for item in given:
             if not isinstance(item, Handle):
                 raise TypeError(f"gradients: each {what} has to be a tensor or variable, got {item!r}")
+    # none flows from or to an integer
+    ends = [(y, None if seeds is None else seeds[i]) for i, y in enumerate(roots) if y.dtype.is_floating]
+    smooth = [x for x in sources if x.dtype.is_floating]
     with using(graph), graph.name_scope(name or "gradients"):
-        found = static.gradients(symbols(roots), symbols(sources), seeds, symbols(_listed(stop_gradients or [])))
-        made = [None if g is None else _gradient(graph, g, x) for g, x in zip(found, sources, strict=True)]
+        found: list[Any] = [None] * len(smooth)
+        if ends:
+            cotangents = None if seeds is None else [seed for _, seed in ends]
+            stops = symbols(_listed(stop_gradients or []))
+            found = static.gradients(symbols([y for y, _ in ends]), symbols(smooth), cotangents, stops)
+        rest = iter(found)
+        pairs = [(next(rest) if x.dtype.is_floating else None, x) for x in sources]
+        made = [None if g is None else _gradient(graph, g, x) for g, x in pairs]
     if zeros:
         from .arrays import zeros_like
 

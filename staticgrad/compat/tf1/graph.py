@@ -116,6 +116,9 @@ class Graph(static.Graph):
         finally:
             self._scope = outer
 
+    def switch_to_thread_local(self) -> None:
+        """Accepted: scopes are each thread's own."""
+
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """A name that no operation has, in the current scope."""
         if mark_as_used:

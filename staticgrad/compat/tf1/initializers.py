@@ -23,6 +23,13 @@ class Initializer:
         raise NotImplementedError
 
 
+def _floating(dtype: Any) -> Any:
+    """A dtype of floats, or None. Raises ValueError for another one."""
+    if dtype is not None and not as_dtype(dtype).is_floating:
+        raise ValueError(f"Expected floating point type, got {as_dtype(dtype)}.")
+    return dtype
+
+
 class Zeros(Initializer):
     def __init__(self, dtype: Any = None):
         self.dtype = dtype
@@ -48,7 +55,7 @@ class Constant(Initializer):
 
 class RandomNormal(Initializer):
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.mean, self.stddev, self.dtype = mean, stddev, dtype
+        self.mean, self.stddev, self.dtype = mean, stddev, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         return random.random_normal(shape, self.mean, self.stddev, dtype)
@@ -83,7 +90,7 @@ class VarianceScaling(Initializer):
             raise ValueError("Invalid `mode` argument:", mode)
         if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
             raise ValueError("Invalid `distribution` argument:", distribution)
-        self.scale, self.mode, self.distribution, self.dtype = scale, mode, distribution, dtype
+        self.scale, self.mode, self.distribution, self.dtype = scale, mode, distribution, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         field = math.prod(shape[:-2])
@@ -104,7 +111,7 @@ class Identity(Initializer):
     """The identity matrix, times `gain`."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = None):
-        self.gain, self.dtype = gain, dtype
+        self.gain, self.dtype = gain, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         return arrays.constant(self.gain * np.eye(shape[0], shape[1]), dtype)
@@ -114,7 +121,7 @@ class Orthogonal(Initializer):
     """A matrix with orthonormal rows or columns, times `gain`; the last axis is that of the columns. Saxe et al., 2014."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.gain, self.dtype = gain, dtype
+        self.gain, self.dtype = gain, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         from . import linalg
@@ -132,7 +139,7 @@ class UniformUnitScaling(Initializer):
     """Uniform numbers in +-factor * sqrt(3 / inputs), with the product of all extents but the last as inputs."""
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.factor, self.dtype = factor, dtype
+        self.factor, self.dtype = factor, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         limit = math.sqrt(3 / max(1, math.prod(shape[:-1]))) * self.factor

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...operators import F
+import numpy as np
+
+from ...operators import F, Symbol, has_rank
+from ...ops.leaves import fits
+from .arrays import convert_to_tensor
 from .graph import GraphKeys, get_default_graph
 from .math import add_n
 from .nn import (
@@ -12,7 +16,7 @@ from .nn import (
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
-from .tensor import extent_of, operation, pair, tensor
+from .tensor import extent_of, operation, pair, symbols, tensor
 
 
 class Reduction:
@@ -25,29 +29,66 @@ class Reduction:
     SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
     SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
 
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_OVER_NONZERO_WEIGHTS, cls.SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises ValueError for a reduction that does not exist."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
+
+def _weights(weights: Any, losses: Any) -> Any:
+    """Weights in the dtype of the losses and with their axes: a number, or extents that are those of the losses or 1.
+
+    Raises ValueError for None and for other shapes.
+    """
+    if weights is None:
+        raise ValueError("weights cannot be None")
+    weights = symbols(weights)
+    weights = F.astype(weights if isinstance(weights, Symbol) else tensor(weights), losses.dtype)
+    if not (has_rank(weights) and has_rank(losses)) or not weights.ndim:
+        return weights
+    rank = losses.ndim
+    if weights.ndim == rank + 1 and weights.shape[-1] == 1:
+        weights = F.squeeze(weights, -1)
+    elif weights.ndim == rank - 1:
+        weights = F.expand_dims(weights, -1)
+    if not weights.ndim:
+        return weights
+    fitting = weights.ndim == rank and all(
+        m == n or m == 1 or None in (m, n) for m, n in zip(weights.shape, losses.shape, strict=True)
+    )
+    if not fitting:
+        raise ValueError(
+            f"weights can not be broadcast to values. values.rank={rank}. weights.rank={weights.ndim}. values.shape="
+            f"{losses.shape}. weights.shape={weights.shape}."
+        )
+    return weights
+
 
 @operation("weighted_loss")
 def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     losses = tensor(losses)
-    weights = tensor(weights, losses.dtype)
-    if weights.ndim and weights.ndim < losses.ndim:
-        weights = F.expand_dims(weights, tuple(range(weights.ndim, losses.ndim)))
+    kind = losses.dtype
+    losses = losses if kind.kind == "f" else F.astype(losses, np.float32)
+    weights = _weights(weights, losses)
     weighted = F.mul(losses, weights)
     if reduction == Reduction.NONE:
-        return weighted
+        return F.astype(weighted, kind)
     total = F.sum(weighted)
     if reduction == Reduction.SUM:
-        return total
+        return F.astype(total, kind)
     spread = F.broadcast_like(weights, losses)
     if reduction == Reduction.MEAN:
         count = F.sum(spread)
     elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
         count = F.sum(F.astype(F.ne(spread, 0), losses.dtype))
-    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-        count = F.sum(F.ones_like(losses))
     else:
-        raise ValueError(f"Invalid Reduction Key {reduction}.")
-    return F.where(F.eq(count, 0), F.zeros_like(total), F.div(total, F.where(F.eq(count, 0), F.ones_like(count), count)))
+        count = F.sum(F.ones_like(losses))
+    return F.astype(_over(total, count), kind)
 
 
 def compute_weighted_loss(
@@ -58,6 +99,7 @@ def compute_weighted_loss(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
     """The weighted sum of losses over the number of weights that are not 0, entered in the collection of losses."""
+    Reduction.validate(reduction)
     loss = _weighted(losses, weights, reduction, name=f"{scope or 'weighted_loss'}/value")
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
@@ -89,9 +131,17 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
 
 
 def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
+    """Both as floats of one shape. Raises ValueError for None and for two shapes."""
+    if labels is None:
+        raise ValueError("labels must not be None.")
+    if predictions is None:
+        raise ValueError("predictions must not be None.")
     predictions, labels = tensor(predictions), tensor(labels)
+    predictions = predictions if predictions.dtype.kind == "f" else F.astype(predictions, np.float32)
     if labels.dtype != predictions.dtype:
         labels = F.astype(labels, predictions.dtype)
+    if has_rank(labels) and has_rank(predictions) and not fits(labels.shape, predictions.shape):
+        raise ValueError(f"Shapes {labels.shape} and {predictions.shape} are incompatible")
     return pair(predictions, labels, "Sub")
 
 
@@ -182,8 +232,16 @@ def softmax_cross_entropy(
     return compute_weighted_loss(losses, weights, scope or "softmax_cross_entropy_loss", **options)
 
 
+@operation("remove_squeezable_dimensions", "Squeeze")
+def _one_axis_less(labels: Any, logits: Any) -> Any:
+    """Labels without a last axis of extent 1, where they have as many axes as the logits."""
+    labels, logits = tensor(labels), tensor(logits)
+    return F.squeeze(labels, -1) if labels.ndim == logits.ndim and labels.shape[-1] in (1, None) else labels
+
+
 def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
     """The mean cross entropy against class numbers."""
+    labels, logits = _one_axis_less(labels, logits), convert_to_tensor(logits)
     losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return compute_weighted_loss(losses, weights, scope or "sparse_softmax_cross_entropy_loss", **options)
 
@@ -224,9 +282,7 @@ def _pairwise(predictions: Any, labels: Any, weights: Any) -> Any:
     p, y = _same_shape(predictions, labels)
     error = F.sub(p, y)
     axes = tuple(range(1, error.ndim))
-    weights = tensor(weights, error.dtype)
-    if weights.ndim and weights.ndim < error.ndim:
-        weights = F.expand_dims(weights, tuple(range(weights.ndim, error.ndim)))
+    weights = _weights(weights, error)
     spread = F.broadcast_like(weights, error)
     count = F.sum(F.astype(F.ne(spread, 0), error.dtype), axis=axes, keepdims=True) if axes else F.ones_like(error)
     squares = F.sum(F.square(error), axis=axes, keepdims=True) if axes else F.square(error)

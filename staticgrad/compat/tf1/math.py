@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...operators import F
+from ...operators import F, Symbol, has_rank
+from ...ops.leaves import fits
 from .clipping import clip_by_average_norm as clip_by_average_norm
 from .clipping import clip_by_global_norm as clip_by_global_norm
 from .clipping import clip_by_norm as clip_by_norm
@@ -27,6 +28,12 @@ from .reductions import reduce_mean as reduce_mean
 from .reductions import reduce_prod as reduce_prod
 from .tensor import operation, pair, tensor
 
+
+def _stepped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is constant almost everywhere: TensorFlow has no gradient flow through it, not even zeros."""
+    return lambda *args: F.stop_gradient(function(*args))
+
+
 UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "abs": (F.abs, "Abs"),
     "negative": (F.neg, "Neg"),
@@ -42,9 +49,9 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "tanh": (F.tanh, "Tanh"),
     "sigmoid": (F.sigmoid, "Sigmoid"),
     "erf": (F.erf, "Erf"),
-    "floor": (F.floor, "Floor"),
-    "ceil": (F.ceil, "Ceil"),
-    "round": (F.round, "Round"),
+    "floor": (_stepped(F.floor), "Floor"),
+    "ceil": (_stepped(F.ceil), "Ceil"),
+    "round": (_stepped(F.round), "Round"),
     "sign": (F.sign, "Sign"),
     "reciprocal": (F.reciprocal, "Reciprocal"),
     "is_nan": (F.isnan, "IsNan"),
@@ -64,7 +71,7 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "lgamma": (F.lgamma, "Lgamma"),
     "erfc": (F.erfc, "Erfc"),
     "erfinv": (F.erfinv, "Erfinv"),
-    "rint": (F.round, "Rint"),
+    "rint": (_stepped(F.round), "Rint"),
     "log_sigmoid": (lambda x: F.neg(F.logaddexp(F.zeros_like(x), F.neg(x))), "LogSigmoid"),
     "softplus": (lambda x: F.logaddexp(x, F.zeros_like(x)), "Softplus"),
     "reciprocal_no_nan": (lambda x: F.where(F.eq(x, 0), F.zeros_like(x), F.div(1, _nonzero(x))), "ReciprocalNoNan"),
@@ -80,7 +87,7 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
     "minimum": (F.minimum, "Minimum"),
     "pow": (F.pow, "Pow"),
     "floormod": (F.remainder, "FloorMod"),
-    "floordiv": (F.floor_divide, "FloorDiv"),
+    "floordiv": (_stepped(F.floor_divide), "FloorDiv"),
     "equal": (F.eq, "Equal"),
     "not_equal": (F.ne, "NotEqual"),
     "less": (F.lt, "Less"),
@@ -104,7 +111,7 @@ BINARY |= {
     "igamma": (F.igamma, "Igamma"),
     "igammac": (F.igammac, "Igammac"),
     "xlogy": (F.xlogy, "Xlogy"),
-    "xdivy": (lambda x, y: F.where(F.eq(x, 0), F.zeros_like(x), F.div(x, _nonzero(y))), "Xdivy"),
+    "xdivy": (lambda x, y: F.div(x, F.where(F.eq(x, 0), F.ones_like(x), y)), "Xdivy"),
     "multiply_no_nan": (lambda x, y: F.where(F.eq(y, 0), F.zeros_like(x), F.mul(x, y)), "MulNoNan"),
     "truncatemod": (F.fmod, "TruncateMod"),
     "nextafter": (F.nextafter, "NextAfter"),
@@ -191,10 +198,17 @@ divide_no_nan, realdiv = div_no_nan, truediv
 
 @operation("AddN")
 def add_n(inputs: Any) -> Any:
-    """The sum of tensors of one shape."""
-    total = tensor(inputs[0])
-    for item in inputs[1:]:
-        total = F.add(total, tensor(item, total.dtype))
+    """The sum of tensors of one shape and dtype. Raises ValueError for others, or none."""
+    if isinstance(inputs, Symbol) or not inputs:
+        raise ValueError("inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape")
+    terms = [tensor(item) for item in inputs]
+    total = terms[0]
+    for item in terms[1:]:
+        if item.dtype != total.dtype:
+            raise TypeError(f"AddN: all inputs must have the same dtype, got {total.dtype} and {item.dtype}")
+        if has_rank(item) and has_rank(total) and not fits(item.shape, total.shape):
+            raise ValueError(f"AddN: all inputs must have the same shape, got {total.shape} and {item.shape}")
+        total = F.add(total, item)
     return total
 
 

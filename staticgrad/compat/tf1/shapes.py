@@ -30,6 +30,13 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
         return other if self.value is None else self
 
+    def assert_is_compatible_with(self, other: Any) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+
+    def __reduce__(self) -> Any:
+        return Dimension, (self.value,)
+
     def __index__(self) -> int:
         if self.value is None:
             raise TypeError("an unknown Dimension is no integer: use tf.shape(x) for the extent in a run")
@@ -112,6 +119,9 @@ class TensorShape:
         else:
             self._dims = tuple(as_dimension(d) for d in (dims if isinstance(dims, Iterable) else (dims,)))
 
+    def __reduce__(self) -> Any:
+        return TensorShape, (self._dims,)
+
     @property
     def dims(self) -> list[Dimension] | None:
         return None if self._dims is None else list(self._dims)
@@ -161,6 +171,20 @@ class TensorShape:
         other = TensorShape(other)
         return TensorShape(None if self._dims is None or other._dims is None else [*self._dims, *other._dims])
 
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate([other] if isinstance(other, Dimension) else other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape([other] if isinstance(other, Dimension) else other).concatenate(self)
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The extents in which both shapes agree."""
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None or len(self._dims) != len(other._dims):
+            return TensorShape(None)
+        pairs = zip(self.as_list(), other.as_list(), strict=True)
+        return TensorShape([m if m == n else None for m, n in pairs])
+
     def with_rank(self, rank: int) -> TensorShape:
         """This shape. Raises ValueError for one of another rank."""
         if self._dims is None:
@@ -172,6 +196,16 @@ class TensorShape:
     def assert_is_compatible_with(self, other: Any) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def assert_is_fully_defined(self) -> None:
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises ValueError for a shape of another rank."""
+        other = TensorShape(other)
+        if None not in (self.ndims, other.ndims) and self.ndims != other.ndims:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:
         self.with_rank(rank)

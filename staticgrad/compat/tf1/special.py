@@ -106,7 +106,7 @@ def truncatediv(x: Any, y: Any) -> Any:
     """The quotient of integers, rounded toward zero."""
     x, y = pair(x, y, "TruncateDiv")
     if x.dtype.kind == "f":
-        return F.trunc(F.div(x, y))
+        return F.stop_gradient(F.trunc(F.div(x, y)))
     return F.floor_divide(F.sub(x, F.fmod(x, y)), y)
 
 

@@ -16,7 +16,7 @@ from .arrays import identity
 from .control import cond, no_op
 from .errors import FailedPreconditionError
 from .graph import GraphKeys, get_default_graph, name_scope
-from .handles import Operation
+from .handles import Handle, Operation
 from .summary import Serialized
 from .tensor import operation, tensor
 from .variables import global_variables, local_variables, local_variables_initializer
@@ -120,6 +120,19 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
         pairs = list(enumerate(pairs))
     if not pairs:
         raise ValueError("switch_case: branch_fns has to have an entry")
+    if not isinstance(branch_index, Handle):
+        raise TypeError(f"branch_index must be a Tensor, got {type(branch_index)}")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in branch_fns must be a 2-tuple")
+        if not isinstance(pair[0], int):
+            raise TypeError(f"key must be a Python `int`, got {type(pair[0])}")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for key {pair[0]} must be callable.")
+    if sorted(number for number, _ in pairs) != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices must form contiguous range of [0 to {len(pairs)}) but found {sorted(n for n, _ in pairs)}"
+        )
     pairs.sort(key=lambda pair: pair[0])
     result = pairs.pop()[1] if default is None else default
     for number, fn in reversed(pairs):

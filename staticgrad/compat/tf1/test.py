@@ -31,10 +31,11 @@ class TestCase(unittest.TestCase):
         super().__init_subclass__(**options)
         cls.__test__ = True
 
+    _cached: Any = None
+
     def setUp(self) -> None:
         np.random.seed(87654321)
         reset_default_graph()
-        self._cached: Any = None
 
     def tearDown(self) -> None:
         if self._cached is not None:
@@ -137,6 +138,10 @@ class TestCase(unittest.TestCase):
         """An array and a tensor have one shape."""
         a, b = (x.shape.as_list() if isinstance(x, Handle) else list(np.shape(x)) for x in (input_a, input_b))
         self.assertEqual(a, b, msg)
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """A text begins with another one."""
+        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         self.assertTrue((self._array(a) > comparison_target).all())

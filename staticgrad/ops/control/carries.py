@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import Graph
 from ...operators import F, Lifted, Symbol, as_array, frontends, state
-from ...types import shape_text
+from ...types import UnrankedType, shape_text
 from ..leaves import fits
 from ..pytree import text
 
@@ -70,12 +70,13 @@ def check_structure(what: str, before: Any, after: Any) -> None:
 
 
 def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> None:
-    """Every carry keeps its shape and dtype. Raises ShapeError, DTypeError."""
+    """Every carry keeps its shape and dtype; before: tensors, or types, of any rank perhaps. Raises ShapeError, DTypeError."""
     for name, a, b in zip(names, before, after, strict=True):
-        if not fits(a.shape, b.shape):
+        if not isinstance(a, UnrankedType) and not fits(a.shape, b.shape):
             raise ShapeError(
                 f"The shape for {name} is not an invariant for the loop. It enters the loop with shape "
                 f"{shape_text(a.shape)}, but has shape {shape_text(b.shape)} after one iteration.",
+                *(["give shape_invariants, with None for each extent that changes"] if what == "while_loop" else []),
                 f"{what} carries values of one shape; to collect values, return them as y of a scan",
             )
         if a.dtype != b.dtype:

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph
 from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, public, state
-from ...types import bool_
+from ...types import TensorType, bool_
 from ..adjoint import as_written
 from ..pytree import flatten, paths, unflatten
 from ..random import stream
@@ -28,33 +28,34 @@ from .carries import (
     iterations,
     own,
 )
+from .growing import Growing, invariant, leaf_shapes
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 
 @overload
 def while_loop(
     cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Tensor], max_steps: int | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
 ) -> list[Tensor]: ...  # fmt: skip
 @overload
 def while_loop(
     cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Tensor, ...], max_steps: int | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
 ) -> tuple[Tensor, ...]: ...  # fmt: skip
 @overload
 def while_loop(
     cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Any], max_steps: int | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
 ) -> list[Any]: ...  # fmt: skip
 @overload
 def while_loop(
     cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Any, ...], max_steps: int | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
 ) -> tuple[Any, ...]: ...  # fmt: skip
 @overload
 def while_loop(
     cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: Array | float, max_steps: int | None = None,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
 ) -> Tensor: ...  # fmt: skip
 @public
 def while_loop(
@@ -63,16 +64,19 @@ def while_loop(
     loop_vars: Any,
     max_steps: int | None = None,
     checkpoint_every: int | None = None,
+    shape_invariants: Any = None,
 ) -> Any:
     """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
     As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
-    (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes. max_steps:
+    (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes.
+    shape_invariants: in the structure of loop_vars, a shape for each tensor, with None for extents that may change. max_steps:
     at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
     functions may draw random numbers, as in `scan`.
 
     In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
-    with the number of iterations. Eagerly, a Python loop.
+    with the number of iterations. Eagerly, a Python loop. A loop of a graph whose shapes change becomes one iteration after the
+    other; its condition has to follow from constants, shapes and feeds.
 
     Examples:
         >>> @sg.compile
@@ -90,6 +94,8 @@ def while_loop(
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "while_loop: checkpoint_every", 1)
     level = under_transforms.innermost()
+    if level is not None and level.loops and shape_invariants is not None:
+        raise under_transforms.no_loop("while_loop with shape_invariants")
     if level is not None and level.loops:
         result = under_transforms.while_loop(
             level, while_loop, cond, body, given, max_steps=max_steps, checkpoint_every=checkpoint_every
@@ -97,6 +103,8 @@ def while_loop(
         return result[0] if bare else result
     leaves, spec = flatten(given)
     job = _While(cond, body, spec, max_steps)
+    if shape_invariants is not None:
+        job.shapes = leaf_shapes(spec, (shape_invariants,) if bare else shape_invariants)
     graph = graph_for(leaves)
     if graph is None:
         try:
@@ -107,8 +115,13 @@ def while_loop(
             numbers.undo()
             graph = found.graph
     carry = [symbol(graph, x) for x in leaves]
+    if job.shapes and state.tracer is not None:
+        result = unflatten(spec, job.followed(graph, carry))
+        return result[0] if bare else result
     with Draws(graph, always=True) as job.draws:
-        if checkpoint_every is None:
+        if job.shapes and not all(kind.static for kind in job.invariants(carry)):
+            last = job.growing(graph, carry, job.invariants(carry))
+        elif checkpoint_every is None:
             last = job.symbolic(graph, carry)
         else:
             last = job.checkpointed(graph, carry, checkpoint_every)
@@ -126,6 +139,8 @@ class _While:
     def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], spec: Any, limit: Any, draws: Draws | None = None):
         self.cond, self.body, self.spec, self.limit, self.draws = cond, body, spec, limit, draws
         self.names = paths(spec, "loop_vars")
+        self.shapes: list[Any] = []
+        """Of the leaves, where the user gives them: None for extents that may change."""
 
     def verdict(self, carry: Sequence[Any]) -> Any:
         return self.cond(*unflatten(self.spec, carry))
@@ -150,27 +165,25 @@ class _While:
             after = eager_tensors(self.next(carry), carry)
             if isinstance(verdict, Lifted):  # samples that have ended keep their values
                 after = [F.where(verdict, new, old) for new, old in zip(after, carry, strict=True)]
-            check_carries("while_loop", self.names, carry, after)
+            check_carries("while_loop", self.names, self.invariants(carry) if self.shapes else carry, after)
             carry, steps = after, steps + 1
         return unflatten(self.spec, own(carry))
 
+    def followed(self, graph: Graph, carry: list[Any]) -> list[Any]:
+        """The last variables of a loop of a trace, which goes on by the value of the condition."""
+        steps = 0
+        while (self.limit is None or bool(steps < self.limit)) and bool(self.verdict(carry)):
+            after = [symbol(graph, x, like.dtype) for x, like in zip(self.next(carry), carry, strict=True)]
+            check_carries("while_loop", self.names, self.invariants(carry), after)
+            carry, steps = after, steps + 1
+        return carry
+
     def symbolic(self, graph: Graph, carry: list[Any], *, remat: bool = False, step: Any = None) -> list[Any]:
         """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""
-        first, limited = len(carry), self.limit is not None
-        if limited:
-            carry = [*carry, symbol(graph, np.zeros((), np.int64))]
+        first = len(carry)
+        carry = self._with_steps(graph, carry)
         n = len(carry)
-        kinds = [*(x.node.type for x in carry), COUNTER]
-        if self.draws is not None:
-            self.draws.count = 0
-        test = Traced(graph, self._test, kinds, lambda p: (p[:n], p[n]), "while_loop")
-        try:
-            body = Traced(graph, self._step, kinds, lambda p: (p[:n], p[n]), "while_loop", [k.dtype for k in kinds])
-            test.carry(list(body.assigned))
-        finally:
-            test.withdraw()
-        body.withdraw()
-        check_carries("while_loop", [*self.names, "steps"][:n], carry, body.symbols[:n])
+        test, body = self._traced(graph, [x.node.type for x in carry])
         variables = list(body.assigned)
         values = current_values(graph, variables, body.before)
         if step is not None or (self.draws is not None and self.draws.count):
@@ -189,6 +202,52 @@ class _While:
         if variables:
             results = assign_results(graph, variables, results[len(carry) :], results[: len(carry)], body.before)
         return results[:first] if step is None else [*results[:first], results[-1]]
+
+    def _with_steps(self, graph: Graph, carry: list[Any]) -> list[Any]:
+        """The variables; with `limit` also the number of iterations."""
+        return carry if self.limit is None else [*carry, symbol(graph, np.zeros((), np.int64))]
+
+    def _traced(self, graph: Graph, kinds: list[TensorType]) -> tuple[Traced, Traced]:
+        """Condition and body on variables of these types and the number of draws of earlier iterations."""
+        n, kinds = len(kinds), [*kinds, COUNTER]
+        if self.draws is not None:
+            self.draws.count = 0
+        test = Traced(graph, self._test, kinds, lambda p: (p[:n], p[n]), "while_loop")
+        try:
+            body = Traced(graph, self._step, kinds, lambda p: (p[:n], p[n]), "while_loop", [k.dtype for k in kinds])
+            test.carry(list(body.assigned))
+        finally:
+            test.withdraw()
+        body.withdraw()
+        before = kinds[:n] if self.shapes else [Symbol(graph, p) for p in body.params[:n]]
+        check_carries("while_loop", [*self.names, "steps"][:n], before, body.symbols[:n])
+        return test, body
+
+    def invariants(self, carry: Sequence[Any]) -> list[TensorType]:
+        """The types of the variables in all iterations, by the shapes that the user gives. Raises ShapeError."""
+        return [invariant(name, x, shape) for name, x, shape in zip(self.names, carry, self.shapes, strict=True)]
+
+    def growing(self, graph: Graph, carry: list[Any], kinds: list[TensorType]) -> list[Any]:
+        """The last variables of a loop that may change their shapes. kinds: their types in all iterations."""
+        first = len(carry)
+        carry = self._with_steps(graph, carry)
+        n = len(carry)
+        test, body = self._traced(graph, [*kinds, *(x.node.type for x in carry[first:])])
+        if body.assigned:
+            raise GraphError(
+                "while_loop: a body whose variables change their shapes assigns to a variable of the graph",
+                "carry the value from one iteration to the next, and assign the result outside",
+            )
+        numbers = []
+        if self.draws is not None and self.draws.count:
+            carry, numbers = [*carry, symbol(graph, np.zeros((), np.int64))], [self.draws.stream.node]
+        else:
+            body.drop(n, n)
+            del test.params[n]
+        captured = list(dict.fromkeys([*test.captured, *body.captured, *numbers]))
+        operands = [*(Symbol(graph, c) for c in captured), *carry]
+        loop = Growing(test.subgraph(captured), body.subgraph(captured), operands, [p.type for p in body.params])
+        return loop.results(graph)[:first]
 
     def _numbers(self, step: Any) -> Any:
         return nullcontext() if self.draws is None else self.draws.inside(step)

@@ -51,7 +51,9 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 
 def _fold(node: Node, *inputs: Any) -> Any:
-    """Not repeats of a constant: how many there are is no reason for another kernel."""
+    """Not repeats of a constant: how many there are is no reason for another kernel. Nor calls of Python: a run makes them."""
+    if not node.op.pure:
+        return None
     for i in inputs:
         if i.node.op is not constant:
             return None

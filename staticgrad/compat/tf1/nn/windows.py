@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....operators import F
@@ -159,13 +160,15 @@ def fused_batch_norm(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """(normalized images, mean, variance over n - 1) per channel: of the batch in training, else as given."""
     x = tensor(x)
-    axes = (0, 1, 2) if data_format == "NHWC" else (0, 2, 3)
-    form = (-1,) if data_format == "NHWC" else (-1, 1, 1)
+    if data_format not in ("NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(f"data_format must be NHWC, NCHW, NDHWC or NCDHW, got {data_format!r}")
+    channel = len(data_format) - 1 if data_format.endswith("C") else 1
+    axes = tuple(i for i in range(len(data_format)) if i != channel)
+    form = (-1, *[1] * (len(data_format) - 1 - channel))
     scale, offset = tensor(scale), tensor(offset)
     if is_training:
         batch_mean, spread = F.mean(x, axis=axes), F.var(x, axis=axes, correction=0)
-        n, *rest = extents_of(x)
-        count = n * rest[0] * rest[1] * rest[2] // extent_of(scale, 0)
+        count = math.prod(extents_of(x)[i] for i in axes)
         new_mean, new_spread = batch_mean, F.mul(spread, count / max(count - 1, 1))
     else:
         batch_mean, spread = tensor(mean), tensor(variance)
@@ -184,8 +187,6 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
 @operation("log_poisson_loss")
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False) -> Any:
     """exp(log_input) - targets * log_input, with Stirling's term for targets of 1 and more if `compute_full_loss`."""
-    import math
-
     z, c = tensor(targets), tensor(log_input)
     loss = F.sub(F.exp(c), F.mul(z, c))
     if not compute_full_loss:

@@ -17,14 +17,15 @@ from ..variables import Variable
 
 
 class ExponentialMovingAverage:
-    """average = decay * average + (1 - decay) * value, with decay = min(decay, (1 + n) / (10 + n)) where `num_updates` is n."""
+    """average = decay * average + (1 - decay) * value, with decay = min(decay, (1 + n) / (10 + n)) where `num_updates` is n.
+
+    zero_debias: averages of tensors, which begin as zeros, are divided by 1 - decay ** number of updates.
+    """
 
     def __init__(
         self, decay: float, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
     ):
-        if zero_debias:
-            raise ValueError("ExponentialMovingAverage: zero_debias is not supported")
-        self.decay, self.num_updates, self.name = decay, num_updates, name
+        self.decay, self.num_updates, self.name, self._debiased = decay, num_updates, name, zero_debias
         self._averages: dict[Any, Variable] = {}
 
     def apply(self, var_list: Any = None) -> Operation:
@@ -36,6 +37,8 @@ class ExponentialMovingAverage:
         with using(graph):
             for var in chosen:
                 average = self._averages.get(var)
+                if isinstance(var, Variable) and var not in graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES):
+                    graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
                 if average is None:
                     average = self._averages[var] = self._made(graph, var)
                 old, new = average.symbol, var.symbol
@@ -43,14 +46,28 @@ class ExponentialMovingAverage:
                 if self.num_updates is not None:
                     n = F.astype(tensor(self.num_updates), old.dtype)
                     decay = F.minimum(decay, F.div(F.add(n, 1), F.add(n, 10)))
+                if self._debiased and not isinstance(var, Variable):
+                    updates += self._without_bias(graph, var, average, decay)
+                    continue
                 moved = F.sub(old, F.mul(F.sub(old, new), F.sub(1, decay)))
                 updates.append(static.assign(old, moved))
             return Operation(graph, static.group(*updates, name=graph._scope + self.name).node)
 
+    def _without_bias(self, graph: Any, var: Any, average: Variable, decay: Any) -> list[Any]:
+        """Updates of an average of values that begin as zeros: the sum, the number of updates, and the quotient."""
+        name = average.op.name
+        with graph.name_scope(None), static.control_dependencies(None):
+            total = Variable(np.zeros(average.shape.as_list(), average.dtype.numpy), trainable=False, name=f"{name}/biased")
+            count = Variable(np.zeros((), average.dtype.numpy), trainable=False, name=f"{name}/local_step")
+        moved = F.sub(total.symbol, F.mul(F.sub(total.symbol, var.symbol), F.sub(1, decay)))
+        steps = F.add(count.symbol, 1)
+        value = F.div(moved, F.sub(1, F.pow(decay, steps)))
+        return [static.assign(v.symbol, x) for v, x in ((total, moved), (count, steps), (average, value))]
+
     def _made(self, graph: Any, var: Any) -> Variable:
         """The average of a variable, which begins as its initial value, or of a tensor, which begins as zeros."""
-        kept = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES]
-        name = slot_name(self.average_name(var))
+        kept = [GraphKeys.GLOBAL_VARIABLES]
+        name = slot_name(f"{var.op.name}/{self.name}")
         with graph.name_scope(None), static.control_dependencies(None):
             if isinstance(var, Variable):
                 return Variable(var.initial_value, trainable=False, name=name, collections=kept)
@@ -64,12 +81,18 @@ class ExponentialMovingAverage:
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        return f"{var.op.name}/{self.name}"
+        """The name of the average of a variable, also before there is one."""
+        if var in self._averages:
+            return str(self._averages[var].op.name)
+        return str(get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False))
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """The variables by the names under which a checkpoint has their averages, for `Saver`."""
         graph = get_default_graph()
-        averaged = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if moving_avg_variables is None else moving_avg_variables
+        averaged = moving_avg_variables
+        if averaged is None:
+            averaged = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+            averaged += [v for v in graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES) if v not in averaged]
         found = {self.average_name(v): v for v in averaged}
         others = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v not in set(averaged)]
         kept = set(self._averages.values())

@@ -89,11 +89,18 @@ class SecondOrStepTimer:
             return False
         if self.every_steps is not None:
             return step >= self.last[1] + self.every_steps
-        return time.monotonic() >= self.last[0] + (self.every_secs or 0)
+        return time.time() >= self.last[0] + (self.every_secs or 0)
+
+    def reset(self) -> None:
+        """Forget the last step."""
+        self.last = None
+
+    def last_triggered_step(self) -> int | None:
+        return None if self.last is None else self.last[1]
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
         """(seconds, steps) since the one before."""
-        now = time.monotonic()
+        now = time.time()
         found = (None, None) if self.last is None else (now - self.last[0], step - self.last[1])
         self.last = now, step
         return found
@@ -127,16 +134,21 @@ class LoggingTensorHook(SessionRunHook):
 
     def __init__(self, tensors: Any, every_n_iter: int | None = None, every_n_secs: float | None = None,
                  at_end: bool = False, formatter: Callable[[Any], str] | None = None):  # fmt: skip
+        if (every_n_iter is None) == (every_n_secs is None) and (every_n_iter is not None or not at_end):
+            raise ValueError("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.")
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         self.tensors = tensors if isinstance(tensors, dict) else {str(getattr(t, "name", t)): t for t in tensors}
         self.formatter, self.at_end, self.count = formatter, at_end, 0
-        self.timer = SecondOrStepTimer(every_n_secs, every_n_iter)
+        never = every_n_iter is None and every_n_secs is None
+        self.timer = None if never else SecondOrStepTimer(every_n_secs, every_n_iter)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        self.due = self.timer.should_trigger_for_step(self.count)
+        self.due = self.timer is not None and self.timer.should_trigger_for_step(self.count)
         return SessionRunArgs(self.tensors) if self.due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if self.due:
+        if self.due and self.timer is not None:
             self.timer.update_last_triggered_step(self.count)
             self._log(run_values.results)
         self.count += 1

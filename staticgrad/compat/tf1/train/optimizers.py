@@ -82,6 +82,7 @@ class Optimizer:
         chosen = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
         if not chosen:
             raise ValueError("No variables to optimize.")
+        loss = loss() if callable(loss) else loss
         return list(zip(gradients(loss, chosen, grad_loss), chosen, strict=True))
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Operation:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import OutOfRangeError
 from ..graph import GraphKeys, get_default_graph
 from ..session import RunMetadata, Session
+from ..state import report_uninitialized_variables
 from ..variables import global_variables_initializer, local_variables_initializer
 from .hooks import (
     CheckpointSaverHook,
@@ -23,19 +25,69 @@ from .threads import Coordinator, start_queue_runners
 
 
 class Scaffold:
-    """What a monitored session begins with."""
+    """What a monitored session begins with. `finalize` makes what is not given, and finds in the graph's collections what an
+    earlier scaffold made."""
 
     def __init__(self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Any = None, ready_op: Any = None,
                  ready_for_local_init_op: Any = None, local_init_op: Any = None, summary_op: Any = None,
                  saver: Saver | None = None, copy_from_scaffold: Any = None, local_init_feed_dict: Any = None):  # fmt: skip
-        self.local_init_feed_dict = local_init_feed_dict
-        self.init_op, self.init_feed_dict, self.init_fn = init_op, init_feed_dict, init_fn
+        self.init_fn = init_fn
+        self.init_op, self.init_feed_dict, self.local_init_feed_dict = init_op, init_feed_dict, local_init_feed_dict
+        self.ready_op, self.ready_for_local_init_op = ready_op, ready_for_local_init_op
         self.local_init_op, self.summary_op, self.saver = local_init_op, summary_op, saver
+        if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+        if copy_from_scaffold is not None:
+            for name, value in vars(copy_from_scaffold).items():
+                if getattr(self, name) is None:
+                    setattr(self, name, value)
 
     def finalize(self) -> Scaffold:
-        self.init_op = self.init_op or global_variables_initializer()
-        self.local_init_op = self.local_init_op or local_variables_initializer()
+        from .. import summary
+
+        keys = GraphKeys
+        parts: dict[str, tuple[str, Callable[[], Any]]] = {
+            "init_op": (keys.INIT_OP, global_variables_initializer),
+            "ready_op": (keys.READY_OP, report_uninitialized_variables),
+            "ready_for_local_init_op": (keys.READY_FOR_LOCAL_INIT_OP, report_uninitialized_variables),
+            "local_init_op": (keys.LOCAL_INIT_OP, local_variables_initializer),
+            "summary_op": (keys.SUMMARY_OP, summary.merge_all),
+        }
+        if get_default_graph().get_collection(keys.GLOBAL_VARIABLES):
+            parts["saver"] = (keys.SAVERS, Saver)
+        for name, (key, make) in parts.items():
+            if getattr(self, name) is None:
+                setattr(self, name, Scaffold.get_or_default(name, key, make))
+        get_default_graph().finalize()
         return self
+
+    @staticmethod
+    def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
+        """The item of a collection, which is made and entered if there is none. Raises RuntimeError for several."""
+        graph = get_default_graph()
+        items = graph.get_collection(collection_key)
+        if len(items) > 1:
+            raise RuntimeError(
+                f'More than one item in the collection "{collection_key}". Please indicate which one to use by passing it to '
+                f"the tf.Scaffold constructor as: tf.Scaffold({arg_name}=item to use)"
+            )
+        if items:
+            return items[0]
+        made = default_constructor()
+        if made is not None:
+            graph.add_to_collection(collection_key, made)
+        return made
+
+
+class StepContext:
+    """The argument of a function that `run_step_fn` calls."""
+
+    def __init__(self, session: Session, run_with_hooks: Callable[..., Any]):
+        self.session, self.run_with_hooks = session, run_with_hooks
+
+    def request_stop(self) -> None:
+        """End the function, and the training."""
+        raise StopIteration("step_fn has requested the iterations to stop.")
 
 
 class MonitoredSession:
@@ -47,7 +99,7 @@ class MonitoredSession:
         for hook in self._hooks:
             hook.begin()
         self._session: Session = creator.create_session()
-        self._stop = False
+        self._stop = self._closed = False
         self._coordinator = Coordinator()
         start_queue_runners(self._session, self._coordinator)
         for hook in self._hooks:
@@ -59,7 +111,7 @@ class MonitoredSession:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """`Session.run` between the hooks' `before_run` and `after_run`."""
-        if self._stop and not self._session:
+        if self._closed:
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         wanted: dict[Any, Any] = {"": fetches}
@@ -82,10 +134,14 @@ class MonitoredSession:
         return found[""]
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        return step_fn(self)
+        """The result of `step_fn(step_context)`, whose context runs the session, with and without hooks, and may stop it."""
+        names = list(inspect.signature(step_fn).parameters)
+        if names not in (["step_context"], ["self", "step_context"]):
+            raise ValueError(f"`step_fn` may either have one `step_context` argument, or be a method with it, got {names}")
+        return step_fn(StepContext(self._session, self.run))
 
     def should_stop(self) -> bool:
-        return self._stop
+        return self._stop or self._closed or self._coordinator.should_stop()
 
     def close(self) -> None:
         """Call the hooks' `end`, and close the session."""
@@ -97,9 +153,12 @@ class MonitoredSession:
                 for hook in self._hooks:
                     hook.end(self._session)
         finally:
+            self._closed = True
             self._session.close()
 
     def __enter__(self) -> MonitoredSession:
+        if self._closed:
+            raise RuntimeError("Session is already closed")
         return self
 
     def __exit__(self, kind: Any, *exception: object) -> bool:
@@ -123,8 +182,7 @@ class ChiefSessionCreator(SessionCreator):
 
     def create_session(self) -> Session:
         scaffold = self.scaffold.finalize()
-        saver = scaffold.saver or (Saver() if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES) else None)
-        get_default_graph().finalize()
+        saver = scaffold.saver
         session = Session(graph=get_default_graph())
         path = self.file or (latest_checkpoint(self.directory) if self.directory else None)
         if path and saver is not None:

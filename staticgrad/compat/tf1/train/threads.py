@@ -24,9 +24,14 @@ class Coordinator:
         self._clean = (OutOfRangeError, *(clean_stop_exception_types or ()))
         self._error: BaseException | None = None
         self._threads: list[threading.Thread] = []
+        self._joined = False
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask all to stop; an exception that is not a clean end is raised by `join`."""
+        if isinstance(ex, tuple):  # of sys.exc_info()
+            ex = ex[1]
+        if self._joined and ex is not None and not isinstance(ex, self._clean):
+            raise RuntimeError("Too late to raise an exception: the coordinator has joined its threads.") from ex
         if isinstance(ex, BaseException) and not isinstance(ex, self._clean) and self._error is None:
             self._error = ex
         self._stop.set()
@@ -34,6 +39,16 @@ class Coordinator:
     def clear_stop(self) -> None:
         self._error = None
         self._stop.clear()
+
+    @property
+    def joined(self) -> bool:
+        """Whether `join` has ended."""
+        return self._joined
+
+    def raise_requested_exception(self) -> None:
+        """Raise what a thread reported, if one did."""
+        if self._error is not None:
+            raise self._error
 
     def should_stop(self) -> bool:
         return self._stop.is_set()
@@ -64,8 +79,8 @@ class Coordinator:
                         break
             if thread.is_alive() and not ignore_live_threads:
                 raise RuntimeError("Coordinator stopped with threads still running.")
-        if self._error is not None:
-            raise self._error
+        self._joined = True
+        self.raise_requested_exception()
 
 
 class LooperThread(threading.Thread):
