@@ -303,3 +303,77 @@ def squares_put(typingctx, like, upper, lower, g, out_upper, out_lower, lanes):
 
     i = types.int64
     return types.void(like, i, i, i, i, i, lanes), codegen
+
+
+def _window(builder: Any, x: Any, tall: Any, wide: Any, down: Any, right: Any, vector: Any, size: int) -> tuple[Any, Any]:
+    """The largest elements of a window for all lanes, the first of equals or a NaN, and the numbers of their taps."""
+    number = ir.VectorType(I32, vector.count)
+    first = _load(builder, x, vector, size)
+
+    def row(i: Any, held: list[Any]) -> list[Any]:
+        begin = builder.add(x, builder.mul(i, down))
+
+        def tap(j: Any, held: list[Any]) -> list[Any]:
+            most, best, t = held
+            value = _load(builder, builder.add(begin, builder.mul(j, right)), vector, size)
+            wins = _wins(builder, value, most)
+            here = spread(builder, t, vector.count)
+            return [builder.select(wins, value, most), builder.select(wins, here, best), builder.add(t, I32(1))]
+
+        return folded(builder, wide, held, tap)
+
+    most, best, _ = folded(builder, tall, [first, ir.Constant(number, [0] * vector.count), I32(0)], row)
+    return most, best
+
+
+@intrinsic(prefer_literal=True)
+def window_max(typingctx, like, x, tall, wide, down, right, out, lanes):
+    """The largest elements of a window of `tall` x `wide` taps, `down` and `right` bytes apart, for `lanes` channels that lie
+    side by side; the first one of equals, or a NaN."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        most, _ = _window(builder, *args[1:6], ir.VectorType(llvm, n), size)
+        _store(builder, most, args[6], size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def window_put(typingctx, like, x, tall, wide, down, right, g, out, below, beside, adds, lanes):
+    """g where `window_max` found its element and 0 at the other taps, which are `below` and `beside` bytes apart from `out` on;
+    or, where `adds` is 1, g added to the element there."""
+    if not isinstance(lanes, types.IntegerLiteral) or not isinstance(adds, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        _, x, tall, wide, down, right, g, out, below, beside, _, _ = args
+        vector = ir.VectorType(llvm, n)
+        _, best = _window(builder, x, tall, wide, down, right, vector, size)
+        value, zero = _load(builder, g, vector, size), ir.Constant(vector, [0.0] * n)
+
+        def row(i, taps):
+            begin = builder.add(out, builder.mul(i, below))
+
+            def tap(j, taps):
+                place = builder.add(begin, builder.mul(j, beside))
+                here = builder.icmp_signed("==", best, spread(builder, taps[0], n))
+                if adds.literal_value:
+                    old = _load(builder, place, vector, size)
+                    _store(builder, builder.select(here, builder.fadd(old, value), old), place, size)
+                else:
+                    _store(builder, builder.select(here, value, zero), place, size)
+                return [builder.add(taps[0], I32(1))]
+
+            return folded(builder, wide, taps, tap)
+
+        folded(builder, tall, [I32(0)], row)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, i, i, i, adds, lanes), codegen
