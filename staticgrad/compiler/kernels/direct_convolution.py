@@ -16,6 +16,11 @@ the cache.
 
 gather_deep: the same for many taps, a part of them at a time.
 
+gather_images: the same for images of which many taps meet padding only. A tile is one pixel of EIGHT images, so it takes the taps
+that are inside and there is no frame. Scratch has the weights and the sums of EIGHT images. sizes: as above, with the images in
+place of the spare tile. Pixels: the offset in the source, the place in the result, the place of the runs of taps (first, number)
+and their number, for each. The range is over chunks of (EIGHT images, group, block of lanes).
+
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
@@ -31,7 +36,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
-from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, put_rows, transpose_block
+from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, put_rows, put_runs, transpose_block
 
 DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
@@ -197,6 +202,64 @@ def gather_T_N(buffers, sizes, start, stop):
 def gather_deep_T_N(buffers, sizes, start, stop):
     x, w, y, scratch = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3)
     gather(x, w, y, scratch, sizes, start, stop, gathered_sums, N)
+
+
+@merged
+def gathered_images(y, to, image_step, scratch, sums, sizes, phase, images, some, last_axis, lanes):
+    """Move the sums of one phase, by image and pixel, to their places in the result."""
+    plane, pixels, many, consecutive = sizes[12], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
+    whole = many // 8 * 8 if consecutive and some == lanes and not last_axis else 0
+    for b in range(images):
+        image, rows = to + b * image_step, sums + b * many * lanes
+        for p in range(0, whole, 8):
+            for lane in range(0, lanes, 8):
+                out = at(y, image + lane * plane + sizes[pixels + 4 * p + 1])
+                transpose_block(y, at(scratch, rows + p * lanes + lane), lanes, out, plane)
+        for p in range(whole, many):
+            place, step = image + sizes[pixels + 4 * p + 1], 1 if last_axis else plane
+            for lane in range(some):
+                y[place + lane * step] = scratch[rows + p * lanes + lane]
+
+
+@merged
+def gather_images(x, w, y, scratch, sizes, start, stop, lanes):
+    span, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
+    channels, plane, phases, images = sizes[11], sizes[12], sizes[15], sizes[18]
+    blocks = (channels + lanes - 1) // lanes
+    parts, taps, last_axis = groups * blocks, sizes[19 + 5 * phases], sizes[21 + 5 * phases]
+    row, one = at(scratch, lanes) - at(scratch, 0), at(x, 1) - at(x, 0)
+    for c in range(start, stop):
+        own, begin = c * sizes[16], span * c // chunks
+        sums = own + sizes[17]
+        for unit in range(begin, span * (c + 1) // chunks):
+            image, part = unit // parts * 8, unit % parts
+            group, block, rows = part // blocks, part % blocks * lanes, own + part * taps * lanes
+            if unit - begin < parts:
+                packed(w, scratch, rows, sizes, group * sizes[14], block, lanes)
+            source, last, some = at(x, (image * groups + group) * area), min(7, images - 1 - image), min(lanes, channels - block)
+            v, to = at(scratch, rows), (image * groups + group) * channels * plane + block * (1 if last_axis else plane)
+            direct, image_step = last_axis and last == 7 and some == lanes, groups * channels * plane
+            for f in range(phases):
+                phase = 19 + 5 * f
+                taps_at, pixels, many = sizes[phase], sizes[phase + 2], sizes[phase + 3]
+                for p in range(many):
+                    pixel = pixels + 4 * p
+                    out, pitch = at(scratch, sums + p * lanes), many * lanes
+                    if direct:
+                        out, pitch = at(y, to + sizes[pixel + 1]), image_step
+                    runs = at(sizes, sizes[pixel + 2])
+                    first = source + sizes[pixel] * one
+                    put_runs(
+                        y, first, groups * area, last, at(sizes, taps_at), runs, sizes[pixel + 3], v, out, pitch, lanes
+                    )
+                if not direct:
+                    gathered_images(y, to, image_step, scratch, sums, sizes, phase, last + 1, some, last_axis, lanes)
+                v += sizes[phase + 1] * row
+
+
+@kernel
+def gather_images_T_N(buffers, sizes, start, stop):
+    gather_images(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @merged
