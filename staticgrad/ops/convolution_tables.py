@@ -271,7 +271,7 @@ def _runs(r: Line, c: Line, extents: Pair, held: int) -> Iterator[list[int]]:
     for first, last in map(_span, _inside(r, extents[0])):
         for left, right in across:
             if right - left == c.taps.size:
-                yield [first * right * held, (last - first) * right * held] if last > first else []
+                yield [first * right * held, (last - first) * right * held] if last > first and right else []
             else:
                 rows = range(first, last) if right > left else ()
                 yield [n for row in rows for n in ((row * c.taps.size + left) * held, (right - left) * held)]
@@ -311,6 +311,11 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
     sums = blocks * tiles * 8 * lanes
     few = spec.n <= FEW_IMAGES or sums * dtype.itemsize > NEAR
+    if not few and held % EIGHT == 0:
+        runs = list(_runs_of_taps(row, column, spec))
+        steps_inside = sum(sum(own[1::2]) for own in runs) + OVERHEAD * len(runs)
+        if GAIN * steps_inside <= (plane + OVERHEAD) * len(runs):
+            return _weights_inside(spec, dtype, places, runs)
     together = min(spec.n, max(NEAR // (plane * lanes * dtype.itemsize), 1)) if few else 1
     kept = whole_lines(together * held * tall * wide) if framed else 0
     columns = whole_lines(together * plane * lanes)
@@ -320,8 +325,8 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     steps = filled(taps)
     sizes = (
         spec.groups, *_planes(held, spec.source, (top, left), (tall, wide), places.source_last), int(framed), channels, plane,
-        24, taps.size, 24 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, int(places.cotangent_last),
-        int(places.result_last), *steps, *pixels.tolist(),
+        27, taps.size, 27 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, int(places.cotangent_last),
+        int(places.result_last), 0, 0, 0, *steps, *pixels.tolist(),
     )  # fmt: skip
     strided = (*[0] * places.cotangent_last, *[1] * places.source_last)
     name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
@@ -336,6 +341,46 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
         "direct_convolution", f"weights_{name}", spec.n, sizes, work, (Scratch(scratch),), f"weight_sum_{name}", why,
         strided=strided,
     )  # fmt: skip
+
+
+def _weights_inside(spec: Spec, dtype: np.dtype, places: Places, runs: list[list[int]]) -> Routine:
+    """`weights` by the pixels for which a place of the kernel is inside. runs: of the pixels of each place."""
+    (row,), (column,) = forward_line(spec, 0), forward_line(spec, 1)
+    held, channels, (height, width) = spec.c // spec.groups, spec.o // spec.groups, spec.source
+    lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
+    unit, channel_step = (held, 1) if places.source_last else (1, height * width)
+    taps = outer_sum(row.offsets * width * unit, column.offsets * unit, np.arange(held) * channel_step)
+    pixels = outer_sum(row.bases * width * unit, column.bases * unit)
+    together = int(np.clip(NEARER // ((plane * lanes + height * width * held) * dtype.itemsize), 1, EIGHT))
+    columns = whole_lines(together * plane * lanes)
+    scratch = columns + spec.groups * -(-channels // lanes) * taps.size * lanes
+    at = 27 + taps.size + pixels.size
+    table: list[int] = []
+    for k, own in enumerate(runs):
+        table += [at + 2 * len(runs) + sum(map(len, runs[:k])), len(own) // 2]
+    sizes = (
+        spec.groups, *_planes(held, spec.source, (0, 0), spec.source, places.source_last), 0, channels, plane, 27, taps.size,
+        27 + taps.size, scratch, 0, 0, columns, spec.n, together, int(places.cotangent_last), int(places.result_last),
+        spec.kernel[0] * spec.kernel[1], held, at, *taps.tolist(), *pixels.tolist(), *table, *(n for own in runs for n in own),
+    )  # fmt: skip
+    name = f"{SHORT[dtype]}_{lanes}"
+    return Routine(
+        "direct_convolution", f"weights_inside_{name}", spec.n, sizes, spec.n * spec.work, (Scratch(scratch),),
+        f"weight_sum_{name}", f"{_why(channels)}, a thread for some of the images, many taps meet padding: {spec.n}",
+        strided=(*[0] * places.cotangent_last, *[1] * places.source_last),
+    )  # fmt: skip
+
+
+def _runs_of_taps(row: Line, column: Line, spec: Spec) -> Iterator[list[int]]:
+    """For each place of the kernel the runs of pixels for which it is inside, each the first and the number."""
+    wide = spec.result[1]
+    across = [_span(inside) for inside in _inside(column, spec.source[1]).T]
+    for first, last in map(_span, _inside(row, spec.source[0]).T):
+        for left, right in across:
+            if right - left == wide:
+                yield [first * wide, (last - first) * wide] if last > first else []
+            else:
+                yield [n for i in range(first, last if right > left else first) for n in (i * wide + left, right - left)]
 
 
 def _why(channels: int) -> str:

@@ -25,8 +25,13 @@ weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pi
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
 place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images,
-how many at once, whether channels are the cotangent's last axis, and the result's.
+how many at once, whether channels are the cotangent's last axis, and the result's, the taps of a channel and the channels if
+taps are by place first (else 0), place of the runs.
 The range is over chunks of images.
+
+weights_inside: the same for images of which many taps meet padding only. EIGHT taps are channels of one place of the kernel; it
+takes the pixels for which that place is inside, in runs (first, number), and there is no frame. Runs: for each place of the kernel
+the place of its runs and their number.
 
 weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
 chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be joined.
@@ -36,7 +41,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
-from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, put_rows, put_runs, transpose_block
+from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, add_runs, at, put_columns, put_rows, put_runs, transpose_block
 
 DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
@@ -329,6 +334,53 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
 
 
 @merged
+def weights_inside(g, x, scratch, sizes, start, stop, lanes):
+    images, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
+    channels, plane, taps, count, held = sizes[11], sizes[12], sizes[13], sizes[14], sizes[25]
+    for c in range(start, stop):
+        own, end = c * sizes[16], images * (c + 1) // chunks
+        columns = own + sizes[18]
+        for i in range(sizes[16]):
+            scratch[own + i] = 0
+        for n in range(images * c // chunks, end, sizes[21]):
+            some_images, out = min(sizes[21], end - n), own + sizes[19]
+            for k in range(groups):
+                source = at(x, (n * groups + k) * area)
+                for block in range(0, channels, lanes):
+                    some, rows = min(lanes, channels - block), at(scratch, columns)
+                    if sizes[22] and channels == lanes:
+                        rows = at(g, n * channels * plane)
+                    else:
+                        if some < lanes:  # the lanes beyond belong to the block before
+                            for i in range(some_images * plane * lanes):
+                                scratch[columns + i] = 0
+                        for m in range(n, n + some_images):
+                            to = columns + (m - n) * plane * lanes
+                            if sizes[22]:
+                                pixel_rows(g, m * channels * plane + block, some, channels, plane, scratch, to, lanes)
+                            else:
+                                first = ((m * groups + k) * channels + block) * plane
+                                columns_of(g, first, some, plane, scratch, to, lanes)
+                    for t in range(0, count, 8):
+                        runs, bases, to = sizes[26] + 2 * (t // held), at(sizes, taps + t), at(scratch, out + t * lanes)
+                        add_runs(
+                            g,
+                            source,
+                            groups * area,
+                            some_images,
+                            bases,
+                            at(sizes, sizes[15]),
+                            at(sizes, sizes[runs]),
+                            sizes[runs + 1],
+                            rows,
+                            plane * lanes,
+                            to,
+                            lanes,
+                        )
+                    out += count * lanes
+
+
+@merged
 def weight_sum(w, scratch, sizes, lanes):
     """Join the chunks' sums, and lay them out as weights: by group, channel and tap."""
     chunks, groups, channels, count = sizes[1], sizes[2], sizes[11], sizes[14]
@@ -337,11 +389,13 @@ def weight_sum(w, scratch, sizes, lanes):
         for o in range(channels):
             first = sizes[19] + (k * blocks + o // lanes) * padded * lanes + o % lanes
             to, step = (o, channels) if sizes[23] else ((k * channels + o) * count, 1)
+            area, by_place = sizes[24], sizes[24] > 0 and not sizes[23]
             for t in range(count):
                 total = scratch[first + t * lanes]
                 for c in range(1, chunks):
                     total += scratch[c * sizes[16] + first + t * lanes]
-                w[to + t * step] = total
+                place = t % sizes[25] * area + t // sizes[25] if by_place else t
+                w[to + place * step] = total
 
 
 @merged
@@ -414,6 +468,11 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
 @kernel
 def weights_T_N(buffers, sizes, start, stop):
     weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
+
+
+@kernel
+def weights_inside_T_N(buffers, sizes, start, stop):
+    weights_inside(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @kernel

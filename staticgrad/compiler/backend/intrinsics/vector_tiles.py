@@ -78,6 +78,20 @@ def _sums(builder: Any, size: int, lanes: int, rows: Any, offsets: Any, count: A
     return folded(builder, count, start, more)
 
 
+def _in_runs(
+    builder: Any, size: int, lanes: int, rows: Any, offsets: Any, runs: Any, number: Any, v: Any, start: list[Any]
+) -> list[Any]:
+    """As `_sums` over some of the steps: `runs` is a table of the first of each run and of how many it has."""
+
+    def run(k: Any, sums: list[Any]) -> list[Any]:
+        at_run = builder.add(runs, builder.mul(k, I64(16)))
+        first, count = (_load(builder, builder.add(at_run, I64(j)), I64, 8) for j in (0, 8))
+        steps = builder.add(offsets, builder.mul(first, I64(8)))
+        return _sums(builder, size, lanes, rows, steps, count, builder.add(v, builder.mul(first, I64(lanes * size))), sums)
+
+    return folded(builder, number, start, run)
+
+
 def _zeros(llvm: Any, lanes: int) -> list[Any]:
     return [ir.Constant(ir.VectorType(llvm, lanes), [0.0] * lanes)] * EIGHT
 
@@ -172,13 +186,7 @@ def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out,
             row = builder.select(builder.icmp_signed("<", last, I64(b)), last, I64(b))
             rows.append(_place(builder, builder.add(x, builder.mul(builder.mul(row, row_pitch), I64(size))), llvm))
 
-        def run(k, sums):
-            at_run = builder.add(runs, builder.mul(k, I64(16)))
-            first, count = (_load(builder, builder.add(at_run, I64(j)), I64, 8) for j in (0, 8))
-            steps = builder.add(offsets, builder.mul(first, I64(8)))
-            return _sums(builder, size, n, rows, steps, count, builder.add(v, builder.mul(first, I64(n * size))), sums)
-
-        for b, row in enumerate(folded(builder, number, _zeros(llvm, n), run)):
+        for b, row in enumerate(_in_runs(builder, size, n, rows, offsets, runs, number, v, _zeros(llvm, n))):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
 
     def codegen(context, builder, sig, args):
@@ -186,6 +194,36 @@ def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out,
 
     i = types.int64
     return types.void(like, i, i, i, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def add_runs(typingctx, like, x, x_step, images, bases, offsets, runs, number, v, v_step, out, lanes):
+    """Add to the rows at `out` those of a tile whose steps are the same runs of each image; x and v of the next image are
+    `x_step` and `v_step` elements on."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def write(builder, x, x_step, images, bases, offsets, runs, number, v, v_step, out):
+        vector = ir.VectorType(llvm, n)
+        places = [builder.add(out, I64(b * n * size)) for b in range(EIGHT)]
+        start = [_load(builder, place, vector, size) for place in places]
+        rows = _rows(builder, llvm, size, x, bases)
+
+        def image(m, sums):
+            moved = builder.mul(m, x_step)
+            here = [builder.gep(row, [moved]) for row in rows]
+            steps = builder.add(v, builder.mul(builder.mul(m, v_step), I64(size)))
+            return _in_runs(builder, size, n, here, offsets, runs, number, steps, sums)
+
+        for row, place in zip(folded(builder, images, start, image), places, strict=True):
+            _store(builder, row, place, size)
+
+    def codegen(context, builder, sig, args):
+        return _apart(context, builder, like, "add_runs", n, write, args[1:11])
+
+    i = types.int64
+    return types.void(like, *[i] * 10, lanes), codegen
 
 
 @intrinsic
