@@ -154,14 +154,18 @@ def winners(x, image, pixel, step, sizes, i, j, most, best, to):
 def begin_of(i, stride, padding, dilation):
     """The first tap of window i inside."""
     first = i * stride - padding
-    return first if first >= 0 else first + (-first + dilation - 1) // dilation * dilation
+    if first < 0:
+        first += (-first + dilation - 1) // dilation * dilation
+    return first
 
 
 @merged
 def taps_in(first, i, stride, padding, dilation, kernel, extent):
     """The taps of window i from `first` on that are inside."""
-    end = min(i * stride - padding + (kernel - 1) * dilation + 1, extent)
-    return (end - first + dilation - 1) // dilation if end > first else 0
+    count = min(i * stride - padding + (kernel - 1) * dilation + 1, extent) - first
+    if dilation > 1:  # a division takes as long as the rest
+        count = (count + dilation - 1) // dilation
+    return count
 
 
 @merged
