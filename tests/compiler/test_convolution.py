@@ -115,7 +115,8 @@ LAST, FIRST = ((0, 2, 3, 1), (0, 3, 1, 2)), ((2, 3, 1, 0), (3, 2, 0, 1))
 
 
 @pytest.mark.parametrize(
-    "name", ["few channels to many", "channels as lanes", "groups of many", "many images", "taps that meet padding", "large weights"]
+    "name",
+    ["few channels to many", "channels as lanes", "groups of many", "many images", "taps that meet padding", "large weights"],
 )
 def test_channels_last(name: str):
     """TensorFlow's layouts are read and written in place; other routines get copies."""

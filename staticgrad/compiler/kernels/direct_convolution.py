@@ -16,10 +16,10 @@ the cache.
 
 gather_deep: the same for many taps, a part of them at a time.
 
-gather_images: the same for images of which many taps meet padding only. A tile is one pixel of EIGHT images, so it takes the taps
-that are inside and there is no frame. Scratch has the weights and the sums of EIGHT images. sizes: as above, with the images in
-place of the spare tile. Pixels: the offset in the source, the place in the result, the place of the runs of taps (first, number)
-and their number, for each. The range is over chunks of (EIGHT images, group, block of lanes).
+gather_images: the same for images of which many taps meet padding only. A tile is one pixel of EIGHT images, so it takes the
+taps that are inside and there is no frame. Scratch has the weights and the sums of EIGHT images. sizes: as above, with the
+images in place of the spare tile. Pixels: for each the offset in the source, the place in the result, the place of the runs of
+taps (first, number) and their number. The range is over chunks of (EIGHT images, group, block of lanes).
 
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
@@ -29,9 +29,9 @@ how many at once, whether channels are the cotangent's last axis, and the result
 taps are by place first (else 0), place of the runs.
 The range is over chunks of images.
 
-weights_inside: the same for images of which many taps meet padding only. EIGHT taps are channels of one place of the kernel; it
-takes the pixels for which that place is inside, in runs (first, number), and there is no frame. Runs: for each place of the kernel
-the place of its runs and their number.
+weights_inside: the same for images of which many taps meet padding only. EIGHT taps are channels of one place of the kernel.
+They take the pixels for which that place is inside, in runs (first, number), and there is no frame. Runs: for each place of the
+kernel the place of its runs and their number.
 
 weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
 chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be joined.
@@ -41,7 +41,15 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
-from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, add_runs, at, put_columns, put_rows, put_runs, transpose_block
+from staticgrad.compiler.backend.intrinsics.vector_tiles import (
+    add_rows,
+    add_runs,
+    at,
+    put_columns,
+    put_rows,
+    put_runs,
+    transpose_block,
+)
 
 DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
@@ -241,7 +249,11 @@ def gather_images(x, w, y, scratch, sizes, start, stop, lanes):
             group, block, rows = part // blocks, part % blocks * lanes, own + part * taps * lanes
             if unit - begin < parts:
                 packed(w, scratch, rows, sizes, group * sizes[14], block, lanes)
-            source, last, some = at(x, (image * groups + group) * area), min(7, images - 1 - image), min(lanes, channels - block)
+            source, last, some = (
+                at(x, (image * groups + group) * area),
+                min(7, images - 1 - image),
+                min(lanes, channels - block),
+            )
             v, to = at(scratch, rows), (image * groups + group) * channels * plane + block * (1 if last_axis else plane)
             direct, image_step = last_axis and last == 7 and some == lanes, groups * channels * plane
             for f in range(phases):
@@ -254,9 +266,7 @@ def gather_images(x, w, y, scratch, sizes, start, stop, lanes):
                         out, pitch = at(y, to + sizes[pixel + 1]), image_step
                     runs = at(sizes, sizes[pixel + 2])
                     first = source + sizes[pixel] * one
-                    put_runs(
-                        y, first, groups * area, last, at(sizes, taps_at), runs, sizes[pixel + 3], v, out, pitch, lanes
-                    )
+                    put_runs(y, first, groups * area, last, at(sizes, taps_at), runs, sizes[pixel + 3], v, out, pitch, lanes)
                 if not direct:
                     gathered_images(y, to, image_step, scratch, sums, sizes, phase, last + 1, some, last_axis, lanes)
                 v += sizes[phase + 1] * row

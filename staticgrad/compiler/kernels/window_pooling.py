@@ -12,8 +12,8 @@ The range is over chunks of planes.
 
 most_max_last, most_take_last, most_put_last: the same where channels are the last axis of the result. sizes = images, chunks,
 height, width, result height, width, kernel, stride, padding, dilation (2 each), channels, then for each operand the steps from
-pixel to pixel and from channel to channel. most_take_last has two more buffers: for each chunk the largest elements of a window,
-and the number of the tap that has them. The range is over chunks of images.
+pixel to pixel and from channel to channel. most_take_last has two more buffers: for each chunk the largest elements of a
+window, and the number of the tap that has them. The range is over chunks of images.
 """
 
 from staticgrad.compiler.backend.dialect import *

@@ -1,7 +1,7 @@
 """Products of which one slice is read: the slice of the operand before the product, whose other elements nobody needs.
 
-The gradient of a concatenation is such a slice: of the cotangent of `concat([x, h]) @ W`, a recurrence needs the part of h alone.
-A rewrite rule sees no readers, and slices of a product that is read as a whole, or in parts, would multiply products.
+The gradient of a concatenation is such a slice: of the cotangent of `concat([x, h])` a recurrence needs the part of h alone. A
+rewrite rule sees no readers, and slices of a product that is read as a whole, or in parts, would multiply products.
 """
 
 from __future__ import annotations

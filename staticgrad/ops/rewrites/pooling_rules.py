@@ -70,7 +70,9 @@ def _sum_of_put(node: Node, x: Any) -> Any:
 
 
 POOLING = (
-    RewriteRule("relu after pooling", "pool(relu(x)) = relu(pool(x)) for the largest of windows", ("max_pool2d",), _pooled_relu),
+    RewriteRule(
+        "relu after pooling", "pool(relu(x)) = relu(pool(x)) for the largest of windows", ("max_pool2d",), _pooled_relu
+    ),
     RewriteRule("mask before put", "a mask of relu and of its largest elements are one", ("where",), _masked_put),
     RewriteRule("sum of put", "the sum of what pooling puts back is the sum of what it took", ("sum",), _sum_of_put),
 )
