@@ -262,7 +262,8 @@ def _gather_images(spec: Spec, dtype: np.dtype, gradient: bool, places: Places) 
 def _inside(line: Line, extent: int) -> np.ndarray:
     """Whether each tap of each pixel is inside: (pixels, taps)."""
     read = line.bases[:, None] + line.offsets
-    return (read >= 0) & (read < extent)
+    inside: np.ndarray = (read >= 0) & (read < extent)
+    return inside
 
 
 def _runs(r: Line, c: Line, extents: Pair, held: int) -> Iterator[list[int]]:

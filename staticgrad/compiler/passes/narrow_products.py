@@ -29,8 +29,8 @@ def narrow_products(
         a, b = (Symbol(new, i) for i in inputs[0].inputs)
         if log is not None:
             log.append(("slice of a product", node.op.name))
-        sliced: Any = apply(node.inputs[0].op, _sliced(a, rows, -2), _sliced(b, columns, -1))
-        return sliced.node
+        sliced: Node = apply(node.inputs[0].op, _sliced(a, rows, -2), _sliced(b, columns, -1)).node
+        return sliced
 
     rebuilt, moved = rebuild(graph, results, rewrite)
     order = rebuilt.reaching([moved[r] for r in results])  # without the products as a whole

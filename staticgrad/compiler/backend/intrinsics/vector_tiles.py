@@ -373,8 +373,9 @@ def window_max(typingctx, like, x, tall, wide, down, right, out, lanes):
     n, (llvm, size) = lanes.literal_value, _element(like)
 
     def codegen(context, builder, sig, args):
-        most, _ = _window(builder, *args[1:6], ir.VectorType(llvm, n), size)
-        _store(builder, most, args[6], size)
+        _, x, tall, wide, down, right, out, _ = args
+        most, _ = _window(builder, x, tall, wide, down, right, ir.VectorType(llvm, n), size)
+        _store(builder, most, out, size)
         return context.get_dummy_value()
 
     i = types.int64
