@@ -5,7 +5,7 @@ check        a check for each index that nothing proves to be in range
 merge loops  a loop and the equal loop of its gradient become one
 stabilize    rewrite rules that need whole ops: log(softmax(x)) and the like
 expand       ops written in other ops
-simplify     algebra, constants, redundant broadcasts and reshapes
+simplify     algebra, constants, redundant broadcasts and reshapes, products of which a slice is read
 bodies       the same for bodies of loops and branches; loop-invariant code motion
 layouts      which values are views of which memory
 fuse         groups over one iteration domain
@@ -38,6 +38,7 @@ from .fusion.layout import Layouts
 from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
+from .passes.narrow_products import narrow_products
 from .passes.rewrite import simplify
 from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
@@ -251,6 +252,11 @@ def reduced(
     def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
         return reduced(graph, wanted, types, rewrites, inspect, inner=True)
 
+    def algebra(graph: Graph, wanted: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+        graph, first = simplify(graph, wanted, ALGEBRA, rewrites)
+        graph, second = narrow_products(graph, [first[r] for r in wanted], rewrites)
+        return graph, {old: second[new] for old, new in first.items() if new in second}
+
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
         *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known))]),
@@ -258,7 +264,7 @@ def reduced(
         *([("merge loops", merge)] if loops else []),
         ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
         ("expand", expand),
-        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
+        ("simplify", algebra),
     ]
     if strict:
         stages = [("specialize", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
@@ -266,7 +272,7 @@ def reduced(
         stages += [
             ("bodies", lambda g, r: lower_subgraphs(g, r, body)),
             ("expand", expand),
-            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
+            ("simplify", algebra),
         ]
     found = list(results)
     last = dict(stages)  # a stage that runs twice is over after the second time

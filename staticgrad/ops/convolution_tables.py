@@ -8,6 +8,8 @@ result's pixels fall into phases, each with taps of its own.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,6 +22,12 @@ from ..types import SHORT
 Pair = tuple[int, int]
 
 
+EIGHT = 8
+"""Rows of a tile."""
+OVERHEAD = 8
+"""Steps of a tile that take as long as the rest of its work."""
+GAIN = 1.1
+"""By how many times the steps have to be fewer for tiles of one pixel of several images."""
 PIXELS = 32
 """That of the routine: pixels whose sums are kept where there are many taps."""
 NEARER, NEAR = 1 << 15, 1 << 18
@@ -59,6 +67,10 @@ class Line:
     bases: np.ndarray
     taps: np.ndarray
     offsets: np.ndarray
+
+
+Phase = tuple[Line, Line]
+"""Of the rows, and of the columns."""
 
 
 def forward_line(spec: Spec, axis: int) -> list[Line]:
@@ -140,6 +152,8 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool, places: Places = ROW_MAJ
     lane_step, source_step = (inner, outer) if gradient else (outer, inner)
     unit, channel_step = (held, 1) if places.source_last else (1, tall * wide)
     phases = [(r, c) for r in rows for c in columns]
+    if _by_images(spec, dtype, phases, held, lanes, extents):
+        return _gather_images(spec, dtype, gradient, places)
     at, headers, tables = 22 + 5 * len(phases), [], []
     taps_in_all = 0
     for r, c in phases:
@@ -180,6 +194,96 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool, places: Places = ROW_MAJ
     )  # fmt: skip
 
 
+def _by_images(spec: Spec, dtype: np.dtype, phases: list[Phase], held: int, lanes: int, extents: Pair) -> bool:
+    """Whether tiles of one pixel of several images take notably fewer steps than tiles of several pixels, in the caches."""
+    if spec.n < 2 * EIGHT:
+        return False
+    taps = [r.taps.size * c.taps.size * held for r, c in phases]
+    pixels = max(r.pixels.size * c.pixels.size for r, c in phases)
+    size = dtype.itemsize
+    if max(sum(taps) * lanes * spec.groups, pixels * lanes * EIGHT, spec.c * math.prod(extents) * EIGHT) * size > NEAR:
+        return False
+    alone = together = 0
+    for r, c in phases:
+        steps = outer_product(_inside(r, extents[0]).sum(1), _inside(c, extents[1]).sum(1)) * held
+        together += int(steps.sum()) + OVERHEAD * steps.size
+        numbers = _parts(r, c.pixels.size, extents[0], held * c.taps.size)[1::2]
+        alone += EIGHT * (sum(numbers) + OVERHEAD * len(numbers))
+    return GAIN * together <= alone
+
+
+def _gather_images(spec: Spec, dtype: np.dtype, gradient: bool, places: Places) -> Routine:
+    """`gather` by tiles of one pixel of several images."""
+    lines_of = gradient_lines if gradient else forward_line
+    rows, columns = lines_of(spec, 0), lines_of(spec, 1)
+    held, channels = spec.c // spec.groups, spec.o // spec.groups
+    extents, plane = (spec.result, spec.source) if gradient else (spec.source, spec.result)
+    if gradient:
+        held, channels = channels, held
+    lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
+    outer, inner, down, across = places.weights if places.weights is not None else _row_major(spec)
+    lane_step, source_step = (inner, outer) if gradient else (outer, inner)
+    unit, channel_step = (held, 1) if places.source_last else (1, extents[0] * extents[1])
+    phases = [(r, c) for r in rows for c in columns]
+    at, headers, tables, in_all = 22 + 5 * len(phases), [], [], 0
+    for r, c in phases:
+        offsets = outer_sum(r.offsets * extents[1] * unit, c.offsets * unit, np.arange(held) * channel_step)
+        weights = outer_sum(r.taps * down, c.taps * across, np.arange(held) * source_step)
+        ascending = np.argsort(weights, kind="stable")
+        bases = outer_sum(r.bases * extents[1] * unit, c.bases * unit)
+        pixels = outer_sum(r.pixels * plane[1], c.pixels)
+        consecutive = bool(pixels.size) and bool((np.diff(pixels) == 1).all())
+        if places.result_last:
+            pixels = pixels * channels
+        headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
+        tables += [*offsets.tolist(), *weights[ascending].tolist(), *ascending.tolist()]
+        at += 3 * offsets.size + 4 * bases.size
+        runs: list[int] = []
+        for base, pixel, own in zip(bases.tolist(), pixels.tolist(), _runs(r, c, extents, held), strict=True):
+            tables += [base, pixel, at + len(runs), len(own) // 2]
+            runs += own
+        tables += runs
+        at += len(runs)
+        in_all += offsets.size
+    parts = spec.groups * -(-channels // lanes)
+    packed = whole_lines(parts * in_all * lanes)
+    scratch = packed + whole_lines(EIGHT * max(r.pixels.size * c.pixels.size for r, c in phases) * lanes)
+    sizes = (
+        spec.groups, *_planes(held, extents, (0, 0), extents, places.source_last), 0, channels, plane[0] * plane[1], lane_step,
+        channels * held * area, len(phases), scratch, packed, spec.n, *headers, in_all, 0, int(places.result_last), *tables,
+    )  # fmt: skip
+    return Routine(
+        "direct_convolution", f"gather_images_{SHORT[dtype]}_{lanes}", -(-spec.n // EIGHT) * parts, sizes, spec.n * spec.work,
+        (Scratch(scratch),), why=f"{_why(channels)}, eight images at a time: many taps meet padding",
+        strided=(*[0] * places.source_last, *[1] * (places.weights is not None)),
+    )  # fmt: skip
+
+
+def _inside(line: Line, extent: int) -> np.ndarray:
+    """Whether each tap of each pixel is inside: (pixels, taps)."""
+    read = line.bases[:, None] + line.offsets
+    inside: np.ndarray = (read >= 0) & (read < extent)
+    return inside
+
+
+def _runs(r: Line, c: Line, extents: Pair, held: int) -> Iterator[list[int]]:
+    """For each pixel the runs of its taps that are inside, each the first and the number. Taps are by row, column, channel."""
+    across = [_span(inside) for inside in _inside(c, extents[1])]
+    for first, last in map(_span, _inside(r, extents[0])):
+        for left, right in across:
+            if right - left == c.taps.size:
+                yield [first * right * held, (last - first) * right * held] if last > first and right else []
+            else:
+                rows = range(first, last) if right > left else ()
+                yield [n for row in rows for n in ((row * c.taps.size + left) * held, (right - left) * held)]
+
+
+def _span(inside: np.ndarray) -> Pair:
+    """The first that is inside and the one after the last; they lie side by side."""
+    found = np.flatnonzero(inside)
+    return (int(found[0]), int(found[-1]) + 1) if found.size else (0, 0)
+
+
 def _row_major(spec: Spec) -> tuple[int, int, int, int]:
     """The strides of weights (o, c / groups, *kernel)."""
     height, width = spec.kernel
@@ -208,6 +312,11 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
     sums = blocks * tiles * 8 * lanes
     few = spec.n <= FEW_IMAGES or sums * dtype.itemsize > NEAR
+    if not few and held % EIGHT == 0:
+        runs = list(_runs_of_taps(row, column, spec))
+        steps_inside = sum(sum(own[1::2]) for own in runs) + OVERHEAD * len(runs)
+        if GAIN * steps_inside <= (plane + OVERHEAD) * len(runs):
+            return _weights_inside(spec, dtype, places, runs)
     together = min(spec.n, max(NEAR // (plane * lanes * dtype.itemsize), 1)) if few else 1
     kept = whole_lines(together * held * tall * wide) if framed else 0
     columns = whole_lines(together * plane * lanes)
@@ -217,8 +326,8 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     steps = filled(taps)
     sizes = (
         spec.groups, *_planes(held, spec.source, (top, left), (tall, wide), places.source_last), int(framed), channels, plane,
-        24, taps.size, 24 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, int(places.cotangent_last),
-        int(places.result_last), *steps, *pixels.tolist(),
+        27, taps.size, 27 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, int(places.cotangent_last),
+        int(places.result_last), 0, 0, 0, *steps, *pixels.tolist(),
     )  # fmt: skip
     strided = (*[0] * places.cotangent_last, *[1] * places.source_last)
     name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
@@ -235,6 +344,46 @@ def weights(spec: Spec, dtype: np.dtype, places: Places = ROW_MAJOR) -> Routine:
     )  # fmt: skip
 
 
+def _weights_inside(spec: Spec, dtype: np.dtype, places: Places, runs: list[list[int]]) -> Routine:
+    """`weights` by the pixels for which a place of the kernel is inside. runs: of the pixels of each place."""
+    (row,), (column,) = forward_line(spec, 0), forward_line(spec, 1)
+    held, channels, (height, width) = spec.c // spec.groups, spec.o // spec.groups, spec.source
+    lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
+    unit, channel_step = (held, 1) if places.source_last else (1, height * width)
+    taps = outer_sum(row.offsets * width * unit, column.offsets * unit, np.arange(held) * channel_step)
+    pixels = outer_sum(row.bases * width * unit, column.bases * unit)
+    together = int(np.clip(NEARER // ((plane * lanes + height * width * held) * dtype.itemsize), 1, EIGHT))
+    columns = whole_lines(together * plane * lanes)
+    scratch = columns + spec.groups * -(-channels // lanes) * taps.size * lanes
+    at = 27 + taps.size + pixels.size
+    table: list[int] = []
+    for k, own in enumerate(runs):
+        table += [at + 2 * len(runs) + sum(map(len, runs[:k])), len(own) // 2]
+    sizes = (
+        spec.groups, *_planes(held, spec.source, (0, 0), spec.source, places.source_last), 0, channels, plane, 27, taps.size,
+        27 + taps.size, scratch, 0, 0, columns, spec.n, together, int(places.cotangent_last), int(places.result_last),
+        spec.kernel[0] * spec.kernel[1], held, at, *taps.tolist(), *pixels.tolist(), *table, *(n for own in runs for n in own),
+    )  # fmt: skip
+    name = f"{SHORT[dtype]}_{lanes}"
+    return Routine(
+        "direct_convolution", f"weights_inside_{name}", spec.n, sizes, spec.n * spec.work, (Scratch(scratch),),
+        f"weight_sum_{name}", f"{_why(channels)}, a thread for some of the images, many taps meet padding: {spec.n}",
+        strided=(*[0] * places.cotangent_last, *[1] * places.source_last),
+    )  # fmt: skip
+
+
+def _runs_of_taps(row: Line, column: Line, spec: Spec) -> Iterator[list[int]]:
+    """For each place of the kernel the runs of pixels for which it is inside, each the first and the number."""
+    wide = spec.result[1]
+    across = [_span(inside) for inside in _inside(column, spec.source[1]).T]
+    for first, last in map(_span, _inside(row, spec.source[0]).T):
+        for left, right in across:
+            if right - left == wide:
+                yield [first * wide, (last - first) * wide] if last > first else []
+            else:
+                yield [n for i in range(first, last if right > left else first) for n in (i * wide + left, right - left)]
+
+
 def _why(channels: int) -> str:
     return f"channels as lanes: {channels} of a group"
 
@@ -242,13 +391,17 @@ def _why(channels: int) -> str:
 def _parts(line: Line, columns: int, extent: int, taps: int) -> list[int]:
     """(first tap, number of taps) of each tile of eight pixels: rows of the kernel that only meet zeros of the frame
     are left out. `taps`: how many a row of the kernel has; rows come one after another."""
-    read = line.bases[:, None] + line.offsets
-    inside = np.repeat((read >= 0) & (read < extent), columns, axis=0)
+    inside = np.repeat(_inside(line, extent), columns, axis=0)
     result = []
     for p in range(0, len(inside), 8):
         met = np.flatnonzero(inside[p : p + 8].any(0))
         result += [int(met[0]) * taps, int(met[-1] + 1 - met[0]) * taps] if met.size else [0, 0]
     return result
+
+
+def outer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """All products of one element of each, the last varying fastest."""
+    return np.outer(a, b).ravel()
 
 
 def outer_sum(*parts: np.ndarray) -> np.ndarray:

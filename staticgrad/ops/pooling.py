@@ -142,7 +142,7 @@ def _most_plan(kernel: str, of: int) -> Any:
         channels = result[1]
         walked = [(channels, 1) if i.has_order(CHANNELS_LAST) else (1, math.prod(i.shape[2:])) for i in layouts]
         strided = tuple([p for p, i in enumerate(layouts) if i.has_order(CHANNELS_LAST)])
-        scratch = (Scratch(channels), Scratch(channels, np.dtype(np.int32))) if len(layouts) > 1 else ()
+        scratch = (Scratch(channels), Scratch(channels, np.dtype(np.int32))) if kernel == "most_take" else ()
         return [
             Routine(
                 "window_pooling", f"{kernel}_last_{SHORT[node.type.dtype]}", result[0],

@@ -30,6 +30,7 @@ class Shape(NamedTuple):
 PLANES = ("depthwise_convolution.gather", "depthwise_convolution.gather", "depthwise_convolution.weights")
 TILES = ("direct_convolution.gather", "direct_convolution.gather", "direct_convolution.weight_tiles")
 DEEP = ("direct_convolution.gather_deep", "direct_convolution.gather_deep", "direct_convolution.weight_tiles")
+IMAGES = ("direct_convolution.gather_images", "direct_convolution.gather_images", "direct_convolution.weights_inside")
 SHAPES = {
     "depthwise": Shape((2, 5, 7, 9), (5, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 5, PLANES),
     "depthwise, wide": Shape((1, 3, 6, 41), (3, 1, 3, 3), (1, 1), ((0, 2), (1, 0)), (1, 1), 3, PLANES),
@@ -50,9 +51,11 @@ SHAPES = {
     "one image, one tap": Shape((1, 16, 5, 5), (32, 16, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, TILES),
     "groups of many": Shape((2, 16, 6, 6), (32, 8, 3, 2), (2, 1), ((0, 1), (1, 0)), (1, 2), 2, TILES),
     "many images": Shape(
-        (11, 8, 6, 6), (17, 8, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
+        (11, 9, 6, 6), (17, 9, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
         ("direct_convolution.gather", "direct_convolution.gather", "direct_convolution.weights"),
     ),
+    "taps that meet padding": Shape((19, 16, 4, 3), (24, 16, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, IMAGES),
+    "padding, stride 2, groups": Shape((18, 32, 5, 4), (34, 16, 3, 4), (2, 1), ((1, 1), (2, 1)), (1, 1), 2, IMAGES),
     "many taps": Shape((2, 40, 9, 11), (33, 40, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, DEEP),
     "many taps, stride 2": Shape((2, 40, 9, 11), (130, 40, 3, 3), (2, 2), ((1, 0), (1, 1)), (1, 1), 1, DEEP),
     "large weights": Shape((10, 64, 16, 16), (128, 64, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, DEEP),
@@ -112,7 +115,8 @@ LAST, FIRST = ((0, 2, 3, 1), (0, 3, 1, 2)), ((2, 3, 1, 0), (3, 2, 0, 1))
 
 
 @pytest.mark.parametrize(
-    "name", ["few channels to many", "channels as lanes", "groups of many", "many images", "large weights"]
+    "name",
+    ["few channels to many", "channels as lanes", "groups of many", "many images", "taps that meet padding", "large weights"],
 )
 def test_channels_last(name: str):
     """TensorFlow's layouts are read and written in place; other routines get copies."""

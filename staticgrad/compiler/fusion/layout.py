@@ -49,7 +49,7 @@ class Layouts:
         several."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
-        wanted = set() if results is None else _read_in_order(graph, results)
+        wanted, either = (set(), set()) if results is None else _read_in_order(graph, results)
         users, needed = graph.users(), set(graph.nodes if results is None else results)
         for node in graph.nodes:
             emit = node.op.emit
@@ -63,7 +63,7 @@ class Layouts:
                     continue
                 self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
-            order = order_of(node) if node in wanted else None
+            order = order_of(node) if node in wanted or (node in either and self._reads_order(node)) else None
             if order is not None and order.fits(node, [self.at[i] for i in node.inputs]):
                 self.at[node] = Layout.ordered(node.type.shape, order.axes)
             elif isinstance(emit, Pointwise):
@@ -72,6 +72,11 @@ class Layouts:
                     at = Layout.ordered(node.type.shape, axes)
                     if users[node] and all(_reads_rows(user, at) for user in users[node]):
                         self.at[node] = at
+
+    def _reads_order(self, node: Node) -> bool:
+        """Whether its first operand lies in the other order, so that the result is best left in it."""
+        order, at = order_of(node), self.at[node.inputs[0]]
+        return order is not None and order.axes == order.reads and at.has_order(order.reads) and not at.is_contiguous
 
     def order(self, seen: Node) -> tuple[int, ...] | None:
         """The order of axes in which an operand lies in memory, or in which it is computed; see `orders`."""
@@ -106,10 +111,10 @@ class Layouts:
         self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
 
 
-def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
+def _read_in_order(graph: Graph, results: Iterable[Node]) -> tuple[set[Node], set[Node]]:
     """The values of native code that are read in its other order: by views that are row-major then, or by native code whose
-    own result is such a value. Other native code that can read that order doesn't mind."""
-    needed, users, found = set(results), graph.users(), set[Node]()
+    own result is such a value. Other native code that can read that order doesn't mind; then the values that nobody minds."""
+    needed, users, found, either = set(results), graph.users(), set[Node](), set[Node]()
     for node in reversed(graph.nodes):
         order = order_of(node)
         if order is None or node in needed:
@@ -126,7 +131,9 @@ def _read_in_order(graph: Graph, results: Iterable[Node]) -> set[Node]:
                     votes.add(True if user in found and other.axes == order.axes else None)
         if True in votes and False not in votes:
             found.add(node)
-    return found
+        elif votes == {None}:
+            either.add(node)
+    return found, either
 
 
 def _reads_rows(user: Node, at: Layout) -> bool:

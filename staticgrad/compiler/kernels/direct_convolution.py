@@ -16,12 +16,22 @@ the cache.
 
 gather_deep: the same for many taps, a part of them at a time.
 
+gather_images: the same for images of which many taps meet padding only. A tile is one pixel of EIGHT images, so it takes the
+taps that are inside and there is no frame. Scratch has the weights and the sums of EIGHT images. sizes: as above, with the
+images in place of the spare tile. Pixels: for each the offset in the source, the place in the result, the place of the runs of
+taps (first, number) and their number. The range is over chunks of (EIGHT images, group, block of lanes).
+
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
 place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images,
-how many at once, whether channels are the cotangent's last axis, and the result's.
+how many at once, whether channels are the cotangent's last axis, and the result's, the taps of a channel and the channels if
+taps are by place first (else 0), place of the runs.
 The range is over chunks of images.
+
+weights_inside: the same for images of which many taps meet padding only. EIGHT taps are channels of one place of the kernel.
+They take the pixels for which that place is inside, in runs (first, number), and there is no frame. Runs: for each place of the
+kernel the place of its runs and their number.
 
 weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
 chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be joined.
@@ -31,7 +41,15 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
-from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, put_rows, transpose_block
+from staticgrad.compiler.backend.intrinsics.vector_tiles import (
+    add_rows,
+    add_runs,
+    at,
+    put_columns,
+    put_rows,
+    put_runs,
+    transpose_block,
+)
 
 DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
@@ -200,6 +218,66 @@ def gather_deep_T_N(buffers, sizes, start, stop):
 
 
 @merged
+def gathered_images(y, to, image_step, scratch, sums, sizes, phase, images, some, last_axis, lanes):
+    """Move the sums of one phase, by image and pixel, to their places in the result."""
+    plane, pixels, many, consecutive = sizes[12], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
+    whole = many // 8 * 8 if consecutive and some == lanes and not last_axis else 0
+    for b in range(images):
+        image, rows = to + b * image_step, sums + b * many * lanes
+        for p in range(0, whole, 8):
+            for lane in range(0, lanes, 8):
+                out = at(y, image + lane * plane + sizes[pixels + 4 * p + 1])
+                transpose_block(y, at(scratch, rows + p * lanes + lane), lanes, out, plane)
+        for p in range(whole, many):
+            place, step = image + sizes[pixels + 4 * p + 1], 1 if last_axis else plane
+            for lane in range(some):
+                y[place + lane * step] = scratch[rows + p * lanes + lane]
+
+
+@merged
+def gather_images(x, w, y, scratch, sizes, start, stop, lanes):
+    span, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
+    channels, plane, phases, images = sizes[11], sizes[12], sizes[15], sizes[18]
+    blocks = (channels + lanes - 1) // lanes
+    parts, taps, last_axis = groups * blocks, sizes[19 + 5 * phases], sizes[21 + 5 * phases]
+    row, one = at(scratch, lanes) - at(scratch, 0), at(x, 1) - at(x, 0)
+    for c in range(start, stop):
+        own, begin = c * sizes[16], span * c // chunks
+        sums = own + sizes[17]
+        for unit in range(begin, span * (c + 1) // chunks):
+            image, part = unit // parts * 8, unit % parts
+            group, block, rows = part // blocks, part % blocks * lanes, own + part * taps * lanes
+            if unit - begin < parts:
+                packed(w, scratch, rows, sizes, group * sizes[14], block, lanes)
+            source, last, some = (
+                at(x, (image * groups + group) * area),
+                min(7, images - 1 - image),
+                min(lanes, channels - block),
+            )
+            v, to = at(scratch, rows), (image * groups + group) * channels * plane + block * (1 if last_axis else plane)
+            direct, image_step = last_axis and last == 7 and some == lanes, groups * channels * plane
+            for f in range(phases):
+                phase = 19 + 5 * f
+                taps_at, pixels, many = sizes[phase], sizes[phase + 2], sizes[phase + 3]
+                for p in range(many):
+                    pixel = pixels + 4 * p
+                    out, pitch = at(scratch, sums + p * lanes), many * lanes
+                    if direct:
+                        out, pitch = at(y, to + sizes[pixel + 1]), image_step
+                    runs = at(sizes, sizes[pixel + 2])
+                    first = source + sizes[pixel] * one
+                    put_runs(y, first, groups * area, last, at(sizes, taps_at), runs, sizes[pixel + 3], v, out, pitch, lanes)
+                if not direct:
+                    gathered_images(y, to, image_step, scratch, sums, sizes, phase, last + 1, some, last_axis, lanes)
+                v += sizes[phase + 1] * row
+
+
+@kernel
+def gather_images_T_N(buffers, sizes, start, stop):
+    gather_images(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
+
+
+@merged
 def columns_of(g, first, some, plane, scratch, to, lanes):
     """Up to `lanes` planes of the cotangent as rows of lanes, one row per pixel."""
     whole = plane // 8 * 8
@@ -266,6 +344,53 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
 
 
 @merged
+def weights_inside(g, x, scratch, sizes, start, stop, lanes):
+    images, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
+    channels, plane, taps, count, held = sizes[11], sizes[12], sizes[13], sizes[14], sizes[25]
+    for c in range(start, stop):
+        own, end = c * sizes[16], images * (c + 1) // chunks
+        columns = own + sizes[18]
+        for i in range(sizes[16]):
+            scratch[own + i] = 0
+        for n in range(images * c // chunks, end, sizes[21]):
+            some_images, out = min(sizes[21], end - n), own + sizes[19]
+            for k in range(groups):
+                source = at(x, (n * groups + k) * area)
+                for block in range(0, channels, lanes):
+                    some, rows = min(lanes, channels - block), at(scratch, columns)
+                    if sizes[22] and channels == lanes:
+                        rows = at(g, n * channels * plane)
+                    else:
+                        if some < lanes:  # the lanes beyond belong to the block before
+                            for i in range(some_images * plane * lanes):
+                                scratch[columns + i] = 0
+                        for m in range(n, n + some_images):
+                            to = columns + (m - n) * plane * lanes
+                            if sizes[22]:
+                                pixel_rows(g, m * channels * plane + block, some, channels, plane, scratch, to, lanes)
+                            else:
+                                first = ((m * groups + k) * channels + block) * plane
+                                columns_of(g, first, some, plane, scratch, to, lanes)
+                    for t in range(0, count, 8):
+                        runs, bases, to = sizes[26] + 2 * (t // held), at(sizes, taps + t), at(scratch, out + t * lanes)
+                        add_runs(
+                            g,
+                            source,
+                            groups * area,
+                            some_images,
+                            bases,
+                            at(sizes, sizes[15]),
+                            at(sizes, sizes[runs]),
+                            sizes[runs + 1],
+                            rows,
+                            plane * lanes,
+                            to,
+                            lanes,
+                        )
+                    out += count * lanes
+
+
+@merged
 def weight_sum(w, scratch, sizes, lanes):
     """Join the chunks' sums, and lay them out as weights: by group, channel and tap."""
     chunks, groups, channels, count = sizes[1], sizes[2], sizes[11], sizes[14]
@@ -274,11 +399,13 @@ def weight_sum(w, scratch, sizes, lanes):
         for o in range(channels):
             first = sizes[19] + (k * blocks + o // lanes) * padded * lanes + o % lanes
             to, step = (o, channels) if sizes[23] else ((k * channels + o) * count, 1)
+            area, by_place = sizes[24], sizes[24] > 0 and not sizes[23]
             for t in range(count):
                 total = scratch[first + t * lanes]
                 for c in range(1, chunks):
                     total += scratch[c * sizes[16] + first + t * lanes]
-                w[to + t * step] = total
+                place = t % sizes[25] * area + t // sizes[25] if by_place else t
+                w[to + place * step] = total
 
 
 @merged
@@ -351,6 +478,11 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
 @kernel
 def weights_T_N(buffers, sizes, start, stop):
     weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
+
+
+@kernel
+def weights_inside_T_N(buffers, sizes, start, stop):
+    weights_inside(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @kernel

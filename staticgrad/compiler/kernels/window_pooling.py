@@ -12,14 +12,14 @@ The range is over chunks of planes.
 
 most_max_last, most_take_last, most_put_last: the same where channels are the last axis of the result. sizes = images, chunks,
 height, width, result height, width, kernel, stride, padding, dilation (2 each), channels, then for each operand the steps from
-pixel to pixel and from channel to channel. The last two have two more buffers: for each chunk the largest elements of a window,
-and the number of the tap that has them. The range is over chunks of images.
+pixel to pixel and from channel to channel. most_take_last has two more buffers: for each chunk the largest elements of a
+window, and the number of the tap that has them. The range is over chunks of images.
 """
 
 from staticgrad.compiler.backend.dialect import *
 
 # kernels
-from staticgrad.compiler.backend.intrinsics.vector_tiles import at, squares_max, squares_put
+from staticgrad.compiler.backend.intrinsics.vector_tiles import at, squares_max, squares_put, window_max, window_put
 
 
 @merged
@@ -151,26 +151,105 @@ def winners(x, image, pixel, step, sizes, i, j, most, best, to):
 
 
 @merged
-def most_max_last(x, y, sizes, start, stop, step):
-    images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
-    for c in range(start, stop):
-        for n in range(images * c // chunks, images * (c + 1) // chunks):
-            image = n * sizes[2] * sizes[3] * channels
-            for i in range(tall):
-                for j in range(wide):
-                    to, none = ((n * tall + i) * wide + j) * channels, True
-                    for tap in range(sizes[6] * sizes[7]):
-                        at_pixel = inside(sizes, i, j, tap)
-                        if at_pixel >= 0:
-                            first = image + at_pixel * sizes[15]
-                            if none:
-                                for k in range(channels):
-                                    y[to + k] = x[first + k * step]
-                            else:
-                                for k in range(channels):
-                                    value, held = x[first + k * step], y[to + k]
-                                    y[to + k] = value if above(value, held) else held
-                            none = False
+def begin_of(i, stride, padding, dilation):
+    """The first tap of window i inside."""
+    first = i * stride - padding
+    if first < 0:
+        first += (-first + dilation - 1) // dilation * dilation
+    return first
+
+
+@merged
+def taps_in(first, i, stride, padding, dilation, kernel, extent):
+    """The taps of window i from `first` on that are inside."""
+    count = min(i * stride - padding + (kernel - 1) * dilation + 1, extent) - first
+    if dilation > 1:  # a division takes as long as the rest
+        count = (count + dilation - 1) // dilation
+    return count
+
+
+@merged
+def max_of(like, x, step, tall, wide, down, right, y, channels, size):
+    """The largest elements of a window for all channels, which are `step` bytes apart."""
+    k = 0
+    while step == size and k + 16 <= channels:
+        window_max(like, x + k * size, tall, wide, down, right, y + k * size, 16)
+        k += 16
+    while step == size and k + 4 <= channels:
+        window_max(like, x + k * size, tall, wide, down, right, y + k * size, 4)
+        k += 4
+    while k < channels:
+        window_max(like, x + k * step, tall, wide, down, right, y + k * size, 1)
+        k += 1
+
+
+@merged
+def put_of(like, x, step, tall, wide, down, right, g, apart, y, below, beside, channels, size, adds):
+    """g of a window at its largest elements, for all channels, which are `step` bytes apart, in g `apart`."""
+    k = 0
+    while step == size and apart == size and k + 16 <= channels:
+        window_put(like, x + k * size, tall, wide, down, right, g + k * size, y + k * size, below, beside, adds, 16)
+        k += 16
+    while step == size and apart == size and k + 4 <= channels:
+        window_put(like, x + k * size, tall, wide, down, right, g + k * size, y + k * size, below, beside, adds, 4)
+        k += 4
+    while k < channels:
+        window_put(like, x + k * step, tall, wide, down, right, g + k * apart, y + k * size, below, beside, adds, 1)
+        k += 1
+
+
+@merged
+def most_max_last(x, y, sizes, start, stop):
+    images, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    channels, pixel, size = sizes[14], sizes[15], at(x, 1) - at(x, 0)
+    step = sizes[16] * size
+    down, right = sizes[12] * width * pixel * size, sizes[13] * pixel * size
+    for n in range(images * start // chunks, images * stop // chunks):
+        image = n * height * width * channels
+        for i in range(tall):
+            top = begin_of(i, sizes[8], sizes[10], sizes[12])
+            rows = taps_in(top, i, sizes[8], sizes[10], sizes[12], sizes[6], height)
+            for j in range(wide):
+                left = begin_of(j, sizes[9], sizes[11], sizes[13])
+                columns = taps_in(left, j, sizes[9], sizes[11], sizes[13], sizes[7], width)
+                source = at(x, image + (top * width + left) * pixel)
+                to = at(y, ((n * tall + i) * wide + j) * channels)
+                if rows == 2 and columns == 2:
+                    max_of(x, source, step, 2, 2, down, right, to, channels, size)
+                else:
+                    max_of(x, source, step, rows, columns, down, right, to, channels, size)
+
+
+@merged
+def most_put_last(g, x, y, sizes, start, stop):
+    images, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    channels, pixel, size = sizes[14], sizes[17], at(x, 1) - at(x, 0)
+    lanes, step = sizes[16] * size, sizes[18] * size
+    down, right = sizes[12] * width * pixel * size, sizes[13] * pixel * size
+    below, beside = sizes[12] * width * channels * size, sizes[13] * channels * size
+    apart = sizes[12] * (sizes[6] - 1) < sizes[8] and sizes[13] * (sizes[7] - 1) < sizes[9]
+    side_by_side = apart and sizes[6] == sizes[8] and sizes[7] == sizes[9]
+    full = side_by_side and tall * sizes[8] - sizes[10] >= height and wide * sizes[9] - sizes[11] >= width
+    for n in range(images * start // chunks, images * stop // chunks):
+        image = n * height * width * channels
+        if not full:
+            for k in range(height * width * channels):
+                y[image + k] = 0
+        for i in range(tall):
+            top = begin_of(i, sizes[8], sizes[10], sizes[12])
+            rows = taps_in(top, i, sizes[8], sizes[10], sizes[12], sizes[6], height)
+            for j in range(wide):
+                left = begin_of(j, sizes[9], sizes[11], sizes[13])
+                columns = taps_in(left, j, sizes[9], sizes[11], sizes[13], sizes[7], width)
+                source = at(x, image + (top * width + left) * pixel)
+                more = at(g, n * tall * wide * channels + (i * wide + j) * sizes[15])
+                to = at(y, image + (top * width + left) * channels)
+                if not apart:
+                    put_of(x, source, step, rows, columns, down, right, more, lanes, to, below, beside, channels, size, 1)
+                elif rows == 2 and columns == 2:
+                    put_of(x, source, step, 2, 2, down, right, more, lanes, to, below, beside, channels, size, 0)
+                else:
+                    put_of(x, source, step, rows, columns, down, right, more, lanes, to, below, beside, channels, size, 0)
 
 
 @merged
@@ -190,27 +269,6 @@ def most_take_last(h, x, y, most, best, sizes, start, stop, h_step, x_step):
                             for k in range(channels):
                                 value = h[first + k * h_step]
                                 y[to + k] = value if best[c * channels + k] == number else y[to + k]
-
-
-@merged
-def most_put_last(g, x, y, most, best, sizes, start, stop, g_step, x_step):
-    images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
-    for c in range(start, stop):
-        for n in range(images * c // chunks, images * (c + 1) // chunks):
-            image = n * sizes[2] * sizes[3] * channels
-            for k in range(sizes[2] * sizes[3] * channels):
-                y[image + k] = 0
-            for i in range(tall):
-                for j in range(wide):
-                    winners(x, image, sizes[17], x_step, sizes, i, j, most, best, c * channels)
-                    source = n * tall * wide * channels + (i * wide + j) * sizes[15]
-                    for tap in range(sizes[6] * sizes[7]):
-                        at_pixel = inside(sizes, i, j, tap)
-                        if at_pixel >= 0:
-                            first, number = image + at_pixel * channels, i32(tap)
-                            for k in range(channels):
-                                old, more = y[first + k], g[source + k * g_step]
-                                y[first + k] = old + more if best[c * channels + k] == number else old
 
 
 @merged
@@ -266,11 +324,7 @@ def most_put_T(buffers, sizes, start, stop):
 
 @kernel
 def most_max_last_T(buffers, sizes, start, stop):
-    x, y = T_at(buffers, 0), T_at(buffers, 1)
-    if sizes[16] == 1:
-        most_max_last(x, y, sizes, start, stop, 1)
-    else:
-        most_max_last(x, y, sizes, start, stop, sizes[16])
+    most_max_last(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)
 
 
 @kernel
@@ -284,11 +338,7 @@ def most_take_last_T(buffers, sizes, start, stop):
 
 @kernel
 def most_put_last_T(buffers, sizes, start, stop):
-    g, x, y, most, best = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), i32_at(buffers, 4)
-    if sizes[16] == 1 and sizes[18] == 1:
-        most_put_last(g, x, y, most, best, sizes, start, stop, 1, 1)
-    else:
-        most_put_last(g, x, y, most, best, sizes, start, stop, sizes[16], sizes[18])
+    most_put_last(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel

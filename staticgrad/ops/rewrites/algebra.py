@@ -21,6 +21,7 @@ from ..softmax import safe_top
 from .attention_rules import ATTENTION
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
+from .pooling_rules import POOLING
 from .rule import RewriteRule
 from .shifted_operands import ARITHMETIC, shifted_operands
 from .sparse_rules import ROWS, WHOLE
@@ -331,4 +332,5 @@ ALGEBRA = (
     RewriteRule("parts", "slices put back into zeros and added up are parts in a row", ("add",), parts_of_a_whole),
     RewriteRule("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
     *ROWS,
+    *POOLING,
 )

@@ -55,6 +55,26 @@ def _put_back_rows(x: Any) -> Any:
     return b + a
 
 
+WINDOW = {"kernel": (2, 2), "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "ceil": False}
+
+
+def _plane(x: Any) -> Any:
+    return F.reshape(x, (1, 1, 2, 3))
+
+
+def _pooled(x: Any) -> Any:
+    return apply(REGISTRY["max_pool2d"], x, **WINDOW)
+
+
+def _put_largest(x: Any, g: Any = None) -> Any:
+    return apply(REGISTRY["max_pool2d_put"], x[:, :, :1, :2] if g is None else g, x, **WINDOW)
+
+
+def _masked(x: Any, there: tuple[int, ...] = (0, 1, 2, 3), back: tuple[int, ...] = (0, 1, 2, 3)) -> Any:
+    """The gradient of relu after that of pooling; x is relu's result."""
+    return F.where(x <= 0, _number(x, 0.0), F.permute(_put_largest(F.permute(x, there)), back))
+
+
 ROWS: dict[str, Row] = {
     "fold": Row("fold", lambda x: x * F.exp(_number(x, 2.0)), ("mul",)),
     "implicit broadcast": Row("implicit broadcast", lambda x: F.broadcast_to(_row(x), (2, 3)) + x, ("slice", "add")),
@@ -112,7 +132,28 @@ ROWS: dict[str, Row] = {
     "rows as parts": Row(
         "parts", _put_back_rows, ("slice", "exp", "slice", "exp", "expand_dims", "expand_dims", "concatenate")
     ),
+    "relu after pooling": Row("relu after pooling", lambda x: _pooled(F.relu(_plane(x))), ("reshape", "max_pool2d", "relu")),
+    "relu after pooling, channels last": Row(
+        "relu after pooling",
+        lambda x: _pooled(F.permute(F.relu(F.permute(_plane(x), (0, 2, 3, 1))), (0, 3, 1, 2))),
+        ("reshape", "max_pool2d", "permute", "relu", "permute"),
+    ),
+    "mask before put": Row("mask before put", lambda x: _masked(F.relu(_plane(x))), None),
+    "mask before put, channels last": Row(
+        "mask before put", lambda x: _masked(F.relu(F.permute(_plane(x), (0, 2, 3, 1))), (0, 3, 1, 2), (0, 2, 3, 1)), None
+    ),
+    "sum of put": Row(
+        "sum of put", lambda x: F.sum(_put_largest(_plane(x)), (2, 3)), ("reshape", "slice", "sum"), special=False
+    ),
     # what must not fire
+    "a mask of other values": Row(
+        "",
+        lambda x: F.where(F.exp(_plane(x)) <= 0, _number(x, 0.0), _put_largest(F.relu(_plane(x)), _plane(x)[..., :1, :2])),
+        None,
+    ),
+    "a sum over one axis of put": Row(
+        "", lambda x: F.sum(_put_largest(_plane(x)), 3), ("reshape", "slice", "max_pool2d_put", "sum"), special=False
+    ),
     "a slice of most elements": Row("", lambda x: (x + x)[:, 1:], ("add", "slice")),
     "zero minus": Row("", lambda x: 0.0 - x, ("sub",)),
     "one over": Row("", lambda x: 1.0 / x, ("div",)),

@@ -8,13 +8,14 @@ gradients with the kernel's taps as rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, folded, spread
+from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, spread
 
 SIXTEEN = 16
 
@@ -42,15 +43,30 @@ def _store(builder: Any, value: Any, address: Any, align: int) -> None:
     instruction.align = align
 
 
-def _sums(builder: Any, element: Any, size: int, lanes: int, args: Any, start: list[Any]) -> list[Any]:
-    """The rows of a tile after the loop over the steps; `start` holds them before it."""
-    x, bases, offsets, count, v = args
-    vector = start[0].type
-    contract = ("contract",)
-    rows = []
+def _apart(context: Any, builder: Any, like: Any, name: str, lanes: int, write: Callable[..., None], args: Any) -> Any:
+    """Call a tile as a function of its own: in it, registers are left for the places of the rows, whatever surrounds the call.
+    `write(builder, *args)` writes it, by the name and the lanes."""
+
+    def written(inner: Any, *operands: Any) -> None:
+        write(inner, *(operand.value for operand in operands))
+
+    call(builder, f"{name}_{_element(like)[1]}_{lanes}", written, args)
+    return context.get_dummy_value()
+
+
+def _rows(builder: Any, element: Any, size: int, x: Any, bases: Any) -> list[Any]:
+    """Where the EIGHT rows of a tile read, from a table of their places."""
+    found = []
     for b in range(EIGHT):
         base = _load(builder, builder.add(bases, I64(8 * b)), I64, 8)
-        rows.append(_place(builder, builder.add(x, builder.mul(base, I64(size))), element))
+        found.append(_place(builder, builder.add(x, builder.mul(base, I64(size))), element))
+    return found
+
+
+def _sums(builder: Any, size: int, lanes: int, rows: Any, offsets: Any, count: Any, v: Any, start: list[Any]) -> list[Any]:
+    """The rows of a tile after the loop over the steps; `start` holds them before it."""
+    vector = start[0].type
+    contract = ("contract",)
 
     def more(r: Any, sums: list[Any]) -> list[Any]:
         offset = _load(builder, builder.add(offsets, builder.mul(r, I64(8))), I64, 8)
@@ -60,6 +76,24 @@ def _sums(builder: Any, element: Any, size: int, lanes: int, args: Any, start: l
         return [builder.fadd(product, total, flags=contract) for product, total in zip(products, sums, strict=True)]
 
     return folded(builder, count, start, more)
+
+
+def _in_runs(
+    builder: Any, size: int, lanes: int, rows: Any, offsets: Any, runs: Any, number: Any, v: Any, start: list[Any]
+) -> list[Any]:
+    """As `_sums` over some of the steps: `runs` is a table of the first of each run and of how many it has."""
+
+    def run(k: Any, sums: list[Any]) -> list[Any]:
+        at_run = builder.add(runs, builder.mul(k, I64(16)))
+        first, count = (_load(builder, builder.add(at_run, I64(j)), I64, 8) for j in (0, 8))
+        steps = builder.add(offsets, builder.mul(first, I64(8)))
+        return _sums(builder, size, lanes, rows, steps, count, builder.add(v, builder.mul(first, I64(lanes * size))), sums)
+
+    return folded(builder, number, start, run)
+
+
+def _zeros(llvm: Any, lanes: int) -> list[Any]:
+    return [ir.Constant(ir.VectorType(llvm, lanes), [0.0] * lanes)] * EIGHT
 
 
 def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
@@ -85,13 +119,16 @@ def add_rows(typingctx, like, x, bases, offsets, count, v, out, lanes):
         return None
     n, (llvm, size) = lanes.literal_value, _element(like)
 
-    def codegen(context, builder, sig, args):
+    def write(builder, x, bases, offsets, count, v, out):
         vector = ir.VectorType(llvm, n)
-        places = [builder.add(args[6], I64(b * n * size)) for b in range(EIGHT)]
+        places = [builder.add(out, I64(b * n * size)) for b in range(EIGHT)]
         start = [_load(builder, place, vector, size) for place in places]
-        for row, place in zip(_sums(builder, llvm, size, n, args[1:6], start), places, strict=True):
+        rows = _rows(builder, llvm, size, x, bases)
+        for row, place in zip(_sums(builder, size, n, rows, offsets, count, v, start), places, strict=True):
             _store(builder, row, place, size)
-        return context.get_dummy_value()
+
+    def codegen(context, builder, sig, args):
+        return _apart(context, builder, like, "add_rows", n, write, args[1:7])
 
     i = types.int64
     return types.void(like, i, i, i, i, i, i, lanes), codegen
@@ -104,12 +141,13 @@ def put_columns(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes)
         return None
     n, (llvm, size) = lanes.literal_value, _element(like)
 
-    def codegen(context, builder, sig, args):
-        start = [ir.Constant(ir.VectorType(llvm, n), [0.0] * n)] * EIGHT
-        rows = _sums(builder, llvm, size, n, args[1:6], start)
+    def write(builder, x, bases, offsets, count, v, out, pitch):
+        rows = _sums(builder, size, n, _rows(builder, llvm, size, x, bases), offsets, count, v, _zeros(llvm, n))
         for lane, row in enumerate(_transposed(builder, rows, n)):
-            _store(builder, row, builder.add(args[6], builder.mul(args[7], I64(lane * size))), size)
-        return context.get_dummy_value()
+            _store(builder, row, builder.add(out, builder.mul(pitch, I64(lane * size))), size)
+
+    def codegen(context, builder, sig, args):
+        return _apart(context, builder, like, "put_columns", n, write, args[1:8])
 
     i = types.int64
     return types.void(like, i, i, i, i, i, i, i, lanes), codegen
@@ -122,14 +160,70 @@ def put_rows(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
         return None
     n, (llvm, size) = lanes.literal_value, _element(like)
 
+    def write(builder, x, bases, offsets, count, v, out, pitch):
+        rows = _rows(builder, llvm, size, x, bases)
+        for b, row in enumerate(_sums(builder, size, n, rows, offsets, count, v, _zeros(llvm, n))):
+            _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
+
     def codegen(context, builder, sig, args):
-        start = [ir.Constant(ir.VectorType(llvm, n), [0.0] * n)] * EIGHT
-        for b, row in enumerate(_sums(builder, llvm, size, n, args[1:6], start)):
-            _store(builder, row, builder.add(args[6], builder.mul(args[7], I64(b * size))), size)
-        return context.get_dummy_value()
+        return _apart(context, builder, like, "put_rows", n, write, args[1:8])
 
     i = types.int64
     return types.void(like, i, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out, pitch, lanes):
+    """Write at `out`, `pitch` elements apart, the rows of a tile whose rows read `row_pitch` elements apart, rows after the
+    `last` one again what that one reads. The steps are in runs: a table of the first step of each and of how many."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def write(builder, x, row_pitch, last, offsets, runs, number, v, out, pitch):
+        rows = []
+        for b in range(EIGHT):
+            row = builder.select(builder.icmp_signed("<", last, I64(b)), last, I64(b))
+            rows.append(_place(builder, builder.add(x, builder.mul(builder.mul(row, row_pitch), I64(size))), llvm))
+
+        for b, row in enumerate(_in_runs(builder, size, n, rows, offsets, runs, number, v, _zeros(llvm, n))):
+            _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
+
+    def codegen(context, builder, sig, args):
+        return _apart(context, builder, like, "put_runs", n, write, args[1:10])
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def add_runs(typingctx, like, x, x_step, images, bases, offsets, runs, number, v, v_step, out, lanes):
+    """Add to the rows at `out` those of a tile whose steps are the same runs of each image; x and v of the next image are
+    `x_step` and `v_step` elements on."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def write(builder, x, x_step, images, bases, offsets, runs, number, v, v_step, out):
+        vector = ir.VectorType(llvm, n)
+        places = [builder.add(out, I64(b * n * size)) for b in range(EIGHT)]
+        start = [_load(builder, place, vector, size) for place in places]
+        rows = _rows(builder, llvm, size, x, bases)
+
+        def image(m, sums):
+            moved = builder.mul(m, x_step)
+            here = [builder.gep(row, [moved]) for row in rows]
+            steps = builder.add(v, builder.mul(builder.mul(m, v_step), I64(size)))
+            return _in_runs(builder, size, n, here, offsets, runs, number, steps, sums)
+
+        for row, place in zip(folded(builder, images, start, image), places, strict=True):
+            _store(builder, row, place, size)
+
+    def codegen(context, builder, sig, args):
+        return _apart(context, builder, like, "add_runs", n, write, args[1:11])
+
+    i = types.int64
+    return types.void(like, *[i] * 10, lanes), codegen
 
 
 @intrinsic
@@ -247,3 +341,78 @@ def squares_put(typingctx, like, upper, lower, g, out_upper, out_lower, lanes):
 
     i = types.int64
     return types.void(like, i, i, i, i, i, lanes), codegen
+
+
+def _window(builder: Any, x: Any, tall: Any, wide: Any, down: Any, right: Any, vector: Any, size: int) -> tuple[Any, Any]:
+    """The largest elements of a window for all lanes, the first of equals or a NaN, and the numbers of their taps."""
+    number = ir.VectorType(I32, vector.count)
+    first = _load(builder, x, vector, size)
+
+    def row(i: Any, held: list[Any]) -> list[Any]:
+        begin = builder.add(x, builder.mul(i, down))
+
+        def tap(j: Any, held: list[Any]) -> list[Any]:
+            most, best, t = held
+            value = _load(builder, builder.add(begin, builder.mul(j, right)), vector, size)
+            wins = _wins(builder, value, most)
+            here = spread(builder, t, vector.count)
+            return [builder.select(wins, value, most), builder.select(wins, here, best), builder.add(t, I32(1))]
+
+        return folded(builder, wide, held, tap)
+
+    most, best, _ = folded(builder, tall, [first, ir.Constant(number, [0] * vector.count), I32(0)], row)
+    return most, best
+
+
+@intrinsic(prefer_literal=True)
+def window_max(typingctx, like, x, tall, wide, down, right, out, lanes):
+    """The largest elements of a window of `tall` x `wide` taps, `down` and `right` bytes apart, for `lanes` channels that lie
+    side by side; the first one of equals, or a NaN."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        _, x, tall, wide, down, right, out, _ = args
+        most, _ = _window(builder, x, tall, wide, down, right, ir.VectorType(llvm, n), size)
+        _store(builder, most, out, size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def window_put(typingctx, like, x, tall, wide, down, right, g, out, below, beside, adds, lanes):
+    """g where `window_max` found its element and 0 at the other taps, which are `below` and `beside` bytes apart from `out` on;
+    or, where `adds` is 1, g added to the element there."""
+    if not isinstance(lanes, types.IntegerLiteral) or not isinstance(adds, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        _, x, tall, wide, down, right, g, out, below, beside, _, _ = args
+        vector = ir.VectorType(llvm, n)
+        _, best = _window(builder, x, tall, wide, down, right, vector, size)
+        value, zero = _load(builder, g, vector, size), ir.Constant(vector, [0.0] * n)
+
+        def row(i, taps):
+            begin = builder.add(out, builder.mul(i, below))
+
+            def tap(j, taps):
+                place = builder.add(begin, builder.mul(j, beside))
+                here = builder.icmp_signed("==", best, spread(builder, taps[0], n))
+                if adds.literal_value:
+                    old = _load(builder, place, vector, size)
+                    _store(builder, builder.select(here, builder.fadd(old, value), old), place, size)
+                else:
+                    _store(builder, builder.select(here, value, zero), place, size)
+                return [builder.add(taps[0], I32(1))]
+
+            return folded(builder, wide, taps, tap)
+
+        folded(builder, tall, [I32(0)], row)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, i, i, i, adds, lanes), codegen
