@@ -21,11 +21,9 @@ from tests.held_pool import hold
 
 
 def pytest_collection_finish() -> None:
-    """Have garbage collections traverse what tests make alone, since the tests and imported modules stay to the end, and do so
-    seldom."""
+    """Have garbage collections traverse what tests make alone: the tests and imported modules stay to the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000)
 
 
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])

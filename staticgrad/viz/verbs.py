@@ -36,7 +36,7 @@ def to_text(what: Any, *, lines: bool = True, inputs: Sequence[Any] | None = Non
 
     Examples:
         >>> print(sg.to_text(sg.nn.Linear(2, 1), inputs=(np.ones((3, 2), "float32"),), lines=False))
-        %0  f32[3,2]  placeholder "x"
+        %0  f32[3,2]  placeholder "input"
         %1  f32[1,2]  variable "weight"
         ...
     """

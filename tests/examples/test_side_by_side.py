@@ -108,8 +108,8 @@ def test_a_user_runs_it(tmp_path: Path, example: str) -> None:
             assert apart < 1e-3
     assert re.search(rf"eager, session, compiled: {found}", done.stdout), "all modes come to the same"
     assert "The losses agree: they differ by at most" in done.stdout
-    if report:  # its graph is defined by another function: the session has losses and times alone
-        assert "report.html: eager, compiled and session agree" in done.stdout
+    if report:
+        assert "report.html: eager, session and compiled agree" in done.stdout
         assert "Eager tape" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

@@ -47,7 +47,7 @@ def test_the_stub_has_every_function_and_every_method():
         for name, found in classes().items()
     }
     assert members["Functions"] == set(vars(F))
-    assert members["Tensor"] >= {name for name in dir(PublicTensor) if not name.startswith("_")}
+    assert members["Tensor"] >= {name for name in dir(PublicTensor) if not name.startswith("_") and hasattr(PublicTensor, name)}
 
 
 @pytest.mark.parametrize("name", ["Tensor", "Functions", "special.pyi", "torch_names.pyi"])

@@ -212,15 +212,18 @@ def while_loop(
     given = buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
-        first = tuple(_tensors(symbols(v)) for v in given)
-        shapes = None if shape_invariants is None else _shapes(first, shape_invariants, wrap)
-        found = _built(graph, lambda: F.while_loop(
-            _body(cond),
-            _same_length(_body(body), len(given)),
-            first,
-            max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
-            shape_invariants=shapes,
-        ))  # fmt: skip
+
+        def loop() -> Any:
+            first = tuple(_tensors(symbols(v)) for v in given)
+            return F.while_loop(
+                _body(cond),
+                _same_length(_body(body), len(given)),
+                first,
+                max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
+                shape_invariants=None if shape_invariants is None else _shapes(first, shape_invariants, wrap),
+            )
+
+        found = _built(graph, loop)
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit")

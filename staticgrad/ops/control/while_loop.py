@@ -183,7 +183,7 @@ class _While:
         first = len(carry)
         carry = self._with_steps(graph, carry)
         n = len(carry)
-        test, body = self._traced(graph, [x.node.type for x in carry])
+        test, body = self._traced(graph, [x.node.type for x in carry], carry)
         variables = list(body.assigned)
         values = current_values(graph, variables, body.before)
         if step is not None or (self.draws is not None and self.draws.count):
@@ -207,8 +207,9 @@ class _While:
         """The variables; with `limit` also the number of iterations."""
         return carry if self.limit is None else [*carry, symbol(graph, np.zeros((), np.int64))]
 
-    def _traced(self, graph: Graph, kinds: list[TensorType]) -> tuple[Traced, Traced]:
-        """Condition and body on variables of these types and the number of draws of earlier iterations."""
+    def _traced(self, graph: Graph, kinds: list[TensorType], entering: Sequence[Any]) -> tuple[Traced, Traced]:
+        """Condition and body on variables of these types and the number of draws of earlier iterations. entering: the variables,
+        or types, that each iteration has to keep. Raises UnknownExtentError for a variable without a rank."""
         n, kinds = len(kinds), [*kinds, COUNTER]
         if self.draws is not None:
             self.draws.count = 0
@@ -219,8 +220,7 @@ class _While:
         finally:
             test.withdraw()
         body.withdraw()
-        before = kinds[:n] if self.shapes else [Symbol(graph, p) for p in body.params[:n]]
-        check_carries("while_loop", [*self.names, "steps"][:n], before, body.symbols[:n])
+        check_carries("while_loop", [*self.names, "steps"][:n], entering, body.symbols[:n])
         return test, body
 
     def invariants(self, carry: Sequence[Any]) -> list[TensorType]:
@@ -232,7 +232,8 @@ class _While:
         first = len(carry)
         carry = self._with_steps(graph, carry)
         n = len(carry)
-        test, body = self._traced(graph, [*kinds, *(x.node.type for x in carry[first:])])
+        every = [*kinds, *(x.node.type for x in carry[first:])]
+        test, body = self._traced(graph, every, every)
         if body.assigned:
             raise GraphError(
                 "while_loop: a body whose variables change their shapes assigns to a variable of the graph",

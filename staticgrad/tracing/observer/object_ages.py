@@ -6,6 +6,9 @@ import gc
 import itertools
 from typing import Any
 
+FEW = 1000
+"""Objects of the youngest generation that are looked at in each trace."""
+
 
 class ObjectAges:
     """Tells objects that existed before the trace from those that it made.
@@ -25,6 +28,8 @@ class ObjectAges:
         self._new: set[int] = set()
 
     def start(self) -> None:
+        if gc.get_count()[0] > FEW:  # of a program that turned the collector off
+            gc.collect(0)
         self._at_start = _youngest_generation()
 
     def stop(self) -> None:

@@ -14,7 +14,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.compiler.execute.explain import cost
 from staticgrad.compiler.execute.limits import Limits
-from staticgrad.viz.report.plans import timed_limits
+from staticgrad.viz.report.plans import _decisions, timed_limits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -66,7 +66,7 @@ def test_one_file_with_all_data(compared, written):
     assert timed
     assert all(row["least"] > 0 for row in timed if row["kind"] in ("kernel", "gemm"))
     assert [name for name, *_ in plan["log"]["stages"]][-1] == "end"
-    assert sum(n for *_, n in plan["log"]["decisions"]) == len(compared["compiled"].plan.decisions)
+    assert sum(times for *_, times, _, _ in plan["log"]["decisions"]) == len(_decisions(compared["compiled"].plan))
     assert sum(n for *_, n in plan["log"]["rewrites"]) == len(compared["compiled"].plan.rewrites)
     assert all(0 <= first <= last < len(plan["instructions"]) for _, _, first, last, _ in plan["memory"])
     lines = [text for text in data["texts"] if text.startswith("test_page.py:")]
