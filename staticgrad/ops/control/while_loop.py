@@ -208,8 +208,8 @@ class _While:
         return carry if self.limit is None else [*carry, symbol(graph, np.zeros((), np.int64))]
 
     def _traced(self, graph: Graph, kinds: list[TensorType], entering: Sequence[Any]) -> tuple[Traced, Traced]:
-        """Condition and body on variables of these types and the number of draws of earlier iterations. entering: the variables,
-        or types, that each iteration has to keep. Raises UnknownExtentError for a variable without a rank."""
+        """Condition and body on variables of these types and the number of draws of earlier iterations. entering: the variables
+        or types that each iteration has to keep. Raises UnknownExtentError for a variable without a rank."""
         n, kinds = len(kinds), [*kinds, COUNTER]
         if self.draws is not None:
             self.draws.count = 0
