@@ -44,7 +44,7 @@ EXAMPLES = examples()
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines_noted: None):
     monkeypatch.chdir(tmp_path)  # some write files
     test, report = EXAMPLES[name], []
     graph = sg.Graph().as_default() if builds_a_graph("".join(e.source for e in test.examples)) else nullcontext()

@@ -68,7 +68,7 @@ def test_the_pages_that_teach_are_programs():
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch):
+def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch, lines_noted):
     page = PAGES[name]
     monkeypatch.chdir(tmp_path)  # some write files
     monkeypatch.setattr(generator, "state", generator.state)

@@ -33,7 +33,7 @@ def shown(output: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_prints_what_it_shows(path, tmp_path, monkeypatch):
+def test_a_notebook_prints_what_it_shows(path, tmp_path, monkeypatch, lines_noted):
     import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
