@@ -147,11 +147,10 @@ class BackwardEngine:
                 record.free()
 
     def _pass(self) -> None:
-        """Visit the records with a cotangent. Those that need nothing else than their rules are visited here: a call for each
-        record and a list of its edges would cost as much as a rule."""
+        """Visit the records with a cotangent. Without targets, those that need nothing else than their rules are visited here:
+        a call for each record and a list of its edges would cost as much as a rule."""
         heap, cotangents, found, done, plain = self.heap, self.cotangents, self.found, self.done, not self.create
-        needed, ends = self.needed, self.wanted_records
-        heavy, anomaly, wanted = self.heavy, self.anomaly, self.wanted or {}
+        heavy, special = self.heavy, self.anomaly or self.needed is not None
         while heap:
             record = heappop(heap)[1]
             g = cotangents.pop(record, None)
@@ -160,7 +159,7 @@ class BackwardEngine:
             done.append(record)
             op = record.op
             if (
-                record.hooks or anomaly or op.vjp_all is not None or (ends and record in ends)
+                special or record.hooks or op.vjp_all is not None
                 or op.eager_least <= (g.size if plain else g._data.size if g.__class__ is PublicTensor else 0) >= heavy
                 or (plain and op.vjp_add is not None)
             ):  # fmt: skip
@@ -179,10 +178,6 @@ class BackwardEngine:
                     maker = tensor._record
                     if maker is None and tensor._since >= clock:
                         continue
-                if needed is not None and (
-                    id(leaf) not in wanted if maker is None else maker not in needed and maker not in ends
-                ):
-                    continue
                 rule = rules[position] if rules.__class__ is tuple else rules(position)
                 if rule is None:
                     continue
