@@ -136,15 +136,21 @@ class Places(NamedTuple):
 ROW_MAJOR = Places()
 
 
+def _sides(spec: Spec, gradient: bool) -> tuple[list[Line], list[Line], int, int, Pair, Pair]:
+    """Of a convolution, or of its gradient by the input: the lines of rows and of columns, the channels of a group that are
+    read and made, and the extents that are read and made."""
+    lines_of = gradient_lines if gradient else forward_line
+    held, made = spec.c // spec.groups, spec.o // spec.groups
+    sides = (spec.source, spec.result)
+    if gradient:
+        held, made, sides = made, held, sides[::-1]
+    return lines_of(spec, 0), lines_of(spec, 1), held, made, *sides
+
+
 @lru_cache(maxsize=256)
 def gather(spec: Spec, dtype: np.dtype, gradient: bool, places: Places = ROW_MAJOR) -> Routine:
     """The convolution, or its gradient by the input, as a native call with operands (source, weights)."""
-    lines_of = gradient_lines if gradient else forward_line
-    rows, columns = lines_of(spec, 0), lines_of(spec, 1)
-    held, channels = spec.c // spec.groups, spec.o // spec.groups
-    extents, plane = (spec.result, spec.source) if gradient else (spec.source, spec.result)
-    if gradient:
-        held, channels = channels, held
+    rows, columns, held, channels, extents, plane = _sides(spec, gradient)
     (top, tall), (left, wide) = frame(rows, extents[0]), frame(columns, extents[1])
     framed = (tall, wide) != extents
     lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
@@ -214,12 +220,7 @@ def _by_images(spec: Spec, dtype: np.dtype, phases: list[Phase], held: int, lane
 
 def _gather_images(spec: Spec, dtype: np.dtype, gradient: bool, places: Places) -> Routine:
     """`gather` by tiles of one pixel of several images."""
-    lines_of = gradient_lines if gradient else forward_line
-    rows, columns = lines_of(spec, 0), lines_of(spec, 1)
-    held, channels = spec.c // spec.groups, spec.o // spec.groups
-    extents, plane = (spec.result, spec.source) if gradient else (spec.source, spec.result)
-    if gradient:
-        held, channels = channels, held
+    rows, columns, held, channels, extents, plane = _sides(spec, gradient)
     lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
     outer, inner, down, across = places.weights if places.weights is not None else _row_major(spec)
     lane_step, source_step = (inner, outer) if gradient else (outer, inner)
