@@ -39,6 +39,8 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     first = arrays[0]
     if first.size < (op.eager_least or least_of(op)):
         return None
+    if op.product and (1 in first.shape[-2:] or 1 in arrays[1].shape[-2:]):
+        return None
     key: tuple[Any, ...]
     if attrs:
         key = (op, *attrs.values(), *[a.shape for a in arrays], *[a.dtype for a in arrays])
@@ -98,9 +100,8 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
 
 
 def _by_blas(node: Node) -> bool:
-    """Whether it is a product of a matrix and a vector, for which NumPy calls the BLAS routine itself, in less time."""
-    emit = node.op.emit
-    return isinstance(emit, Native) and emit.scales and any(1 in n.type.shape[-2:] for n in (node, *node.inputs))
+    """Whether it is a product of a matrix and a vector."""
+    return node.op.product and any(1 in n.type.shape[-2:] for n in (node, *node.inputs))
 
 
 def _inputs(out: Symbol) -> Sequence[Node]:
@@ -133,13 +134,16 @@ def compact(a: np.ndarray) -> tuple[np.ndarray, tuple[bool, ...] | None]:
     return a[tuple([slice(0, 1) if r else slice(None) for r in repeated])], repeated
 
 
-def cotangents(record: Record, g: np.ndarray, positions: tuple[int, ...], saved: Any) -> dict[int, np.ndarray] | None:
-    """The cotangents of operands of a record, by position, where a kernel computes them; None for none.
+def cotangents(
+    record: Record, g: np.ndarray, positions: tuple[int, ...], saved: Any
+) -> tuple[tuple[int, ...], Sequence[np.ndarray]] | None:
+    """The operands of a record whose cotangents a kernel computes, by position and in the order of `positions`, and these
+    cotangents; None for none.
 
     saved: gives the value of an operand, or of the result for -1, as the rules would get it.
     """
     op, inputs = record.op, record.inputs
-    if g.size < (op.eager_least or least_of(op)):
+    if g.size < (op.eager_least or least_of(op)) or (op.product and 1 in g.shape[-2:]):
         return None
     g, repeated = compact(g)
     try:
@@ -167,7 +171,7 @@ def cotangents(record: Record, g: np.ndarray, positions: tuple[int, ...], saved:
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
-    return dict(zip(needs.positions, found, strict=True))
+    return needs.positions, found
 
 
 def _vjp_program(

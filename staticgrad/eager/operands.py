@@ -47,6 +47,8 @@ def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if plan is not None:
         given = [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
         return op.eval(*given, **attrs)
+    if any(isinstance(arg, np.generic) for arg in args):  # results of NumPy's functions of 0-d arrays
+        return value_of(op, [np.asarray(arg) if isinstance(arg, np.generic) else arg for arg in args], attrs)
     given = arrays_of(op, args)
     if any(array.dtype.kind == "c" for array in given):
         op = over_complex_here(op, given)

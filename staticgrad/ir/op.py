@@ -413,6 +413,11 @@ class OpDef:
     eager_least: int = field(init=False, repr=False, compare=False, default=0)
     """The number of elements of the first operand from which eager mode looks for a kernel; see `eager/op_calls.py`. 0: not
     determined yet."""
+    by_rules: bool = field(init=False, repr=False, default=False)
+    """Whether `vjp` alone says what a backward pass does: there is neither `vjp_all` nor `vjp_add`."""
+    product: bool = field(init=False, repr=False, default=False)
+    """Whether it is a product of matrices. Where one of them is a vector, NumPy calls the BLAS routine, sooner than a kernel
+    is called."""
     pure: bool = field(init=False, repr=False, default=True)
     """Whether the result depends only on inputs and attributes, so that the node may be interned, moved or dropped."""
 
@@ -422,6 +427,8 @@ class OpDef:
         put(self, "aliases", isinstance(self.emit, View) or self.written is not None)
         put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
+        put(self, "by_rules", self.vjp_all is None and self.vjp_add is None)
+        put(self, "product", isinstance(self.emit, Native) and self.emit.scales)
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:

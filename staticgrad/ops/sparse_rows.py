@@ -9,29 +9,29 @@ import weakref
 
 import numpy as np
 
-_noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 """By id of the array: the array, and positions of rows, in any order and repeated."""
 
 
 def note(array: np.ndarray, rows: np.ndarray) -> None:
     """`array` is 0 but for these rows."""
-    key, noted = id(array), _noted
-    noted[key] = weakref.ref(array, lambda _: noted.pop(key, None)), rows.reshape(-1)
+    key, table = id(array), noted  # the module may be gone when the array dies
+    table[key] = weakref.ref(array, lambda _: table.pop(key, None)), rows.reshape(-1)
 
 
 def rows_of(array: np.ndarray) -> np.ndarray | None:
     """The positions of rows that were noted; None for other arrays."""
-    found = _noted.get(id(array))
+    found = noted.get(id(array))
     return None if found is None else found[1]
 
 
 def carry(to: np.ndarray, *parts: np.ndarray) -> np.ndarray:
     """Record for `to`, the sum (or copy) of the parts, the union of their rows; forget it where one of them has no record."""
-    if _noted:
+    if noted:
         rows = [rows_of(part) for part in parts]
         known = [r for r in rows if r is not None]
         if len(known) == len(rows):
             note(to, np.concatenate(known))
         else:
-            _noted.pop(id(to), None)
+            noted.pop(id(to), None)
     return to
