@@ -132,6 +132,8 @@ SHUNNED, LONGEST = 20, 500_000_000
 SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME = (8 * word for word in range(4, 9))
 """Offsets after the error in a plan's status, in bytes; see `runtime/instruction_loop.py`."""
 STATUS_WORDS = 9
+TRIAL = 5
+"""Runs after which the ways of running a plan are compared."""
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
 """Operations of control-flow instructions; see `runtime/control_instructions.py`."""

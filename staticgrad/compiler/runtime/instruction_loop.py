@@ -5,11 +5,11 @@ number of chunks that the range is cut into, whether to check the status afterwa
 chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`) or a host call.
 
 After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
-used one thread only, STREAK the number of runs in a instruction that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
+used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
 of a run either way.
 """
 
-from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK
+from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL
 from ..backend.runtime_builtins import (
     call_2,
     call_get,
@@ -65,8 +65,7 @@ def goes_alone(status):
     """Whether one thread runs all instructions of this run, because that was faster. Threads that synchronize after each
     instruction can take longer than one, where other processes compete for the CPUs or instructions are short."""
     alone_now = peek(status + ALONE)
-    # The second run after a change is measured: in the first one threads wake up and data moves.
-    if peek(status + STREAK) != 1 and (peek(status + ALONE_TIME) != 0 or peek(status + STREAK) >= 6):
+    if peek(status + STREAK) >= TRIAL:
         faster = 1 if peek(status + ALONE_TIME) < peek(status + SHARED_TIME) else 0
         if faster != alone_now:
             poke(status + ALONE, faster)
@@ -77,16 +76,22 @@ def goes_alone(status):
 
 
 def learn(status, alone_now, took):
-    """Update the time of a run: a moving average, which adapts faster to improvement. The time of the other way is lowered a
-    little after each run, so that it is tried again some time; this costs about 1 %."""
+    """Update the time of a run. After a change the first run does not count, because threads wake up in it and data moves; of
+    the others of the trial the fastest counts, so that one that was interrupted proves nothing. Then the time is a moving
+    average, which adapts faster to improvement. The time of the other way is lowered a little after each run, so that it is
+    tried again some time; this costs about 2 %."""
     place, other = status + SHARED_TIME, status + ALONE_TIME
     if alone_now != 0:
         place, other = other, place
-    if peek(status + STREAK) >= 2:
+    streak = peek(status + STREAK)
+    if streak >= 2:
         before = peek(place)
-        if peek(status + STREAK) > 2:
+        if streak > 2 and streak <= TRIAL:
+            took = min(took, before)
+        elif streak > TRIAL:
             took = before + (took - before) // (2 if took < before else 8)
         poke(place, took)
+        poke(other, min(peek(other), 4 * took))
     poke(other, peek(other) - peek(other) // 256)
 
 
