@@ -129,9 +129,9 @@ GRACE = 20_000
 SHUNNED, LONGEST = 20, 500_000_000
 """The factor by which workers are left out for longer than they were late, and the most nanoseconds."""
 
-SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME = (8 * word for word in range(4, 9))
+SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME, FASTEST = (8 * word for word in range(4, 10))
 """Offsets after the error in a plan's status, in bytes; see `runtime/instruction_loop.py`."""
-STATUS_WORDS = 9
+STATUS_WORDS = 10
 TRIAL = 5
 """Runs after which the ways of running a plan are compared."""
 

@@ -6,10 +6,10 @@ chunks. An instruction without chunks is a control-flow instruction (`control_in
 
 After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
 used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
-of a run either way.
+of a run either way, FASTEST those of the fastest run of a trial.
 """
 
-from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL
+from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, FASTEST, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL
 from ..backend.runtime_builtins import (
     call_2,
     call_get,
@@ -77,19 +77,24 @@ def goes_alone(status):
 
 def learn(status, alone_now, took):
     """Update the time of a run. After a change the first run does not count, because threads wake up in it and data moves; of
-    the others of the trial the fastest counts, so that one that was interrupted proves nothing. Then the time is a moving
-    average, which adapts faster to improvement. The time of the other way is lowered a little after each run, so that it is
-    tried again some time; this costs about 2 %."""
+    the others of the trial the second fastest counts, because one that was interrupted proves nothing, and a lucky one neither.
+    Then the time is a moving average, which adapts faster to improvement. The time of the other way is lowered a little after
+    each run, so that it is tried again some time; this costs about 2 %."""
     place, other = status + SHARED_TIME, status + ALONE_TIME
     if alone_now != 0:
         place, other = other, place
-    streak = peek(status + STREAK)
+    streak, before, fastest = peek(status + STREAK), peek(place), peek(status + FASTEST)
+    if streak == 2:
+        poke(status + FASTEST, took)
+    elif streak == 3:
+        poke(status + FASTEST, min(took, fastest))
+        took = max(took, fastest)
+    elif streak > 3 and streak <= TRIAL:
+        poke(status + FASTEST, min(took, fastest))
+        took = min(before, max(took, fastest))
+    elif streak > TRIAL:
+        took = before + (took - before) // (2 if took < before else 8)
     if streak >= 2:
-        before = peek(place)
-        if streak > 2 and streak <= TRIAL:
-            took = min(took, before)
-        elif streak > TRIAL:
-            took = before + (took - before) // (2 if took < before else 8)
         poke(place, took)
         poke(other, min(peek(other), 4 * took))
     poke(other, peek(other) - peek(other) // 256)
