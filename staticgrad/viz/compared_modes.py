@@ -357,7 +357,7 @@ def run_compiled(case: Case, repeats: int) -> Mode:
             mode.seconds = {name: None if g is None else plain(g) for name, g in by_name}
         except StaticgradError as error:
             mode.second_error = error.summary
-    return _with_plan(mode, plan)
+    return _with_plan(mode, plan, _segments(step))
 
 
 def _segments(step: CompiledFunction[..., Any]) -> list[Any]:
@@ -373,13 +373,16 @@ def _wait(step: CompiledFunction[..., Any]) -> None:
 
 def _cuts(step: CompiledFunction[..., Any]) -> int:
     """The places at which the function is cut, its end not counted."""
-    return sum(segment.where is not None for segment in _segments(step))
+    return len({(segment.where, segment.reason) for segment in _segments(step) if segment.where is not None})
 
 
-def _with_plan(mode: Mode, plan: Plan) -> Mode:
-    mode.plan, mode.kernels, mode.host_calls = plan, plan.kernels, plan.host_calls
-    mode.arena_bytes = plan.memory.arena
-    mode.peak_bytes = plan.memory.arena + sum(buffer.nbytes for buffer in plan.fetches)
+def _with_plan(mode: Mode, plan: Plan, segments: Sequence[Any] = ()) -> Mode:
+    plans = [segment.plan for segment in segments if segment.plan is not None] or [plan]
+    mode.plan, mode.segments = plan, segments
+    mode.kernels = len(set().union(*(each.sources() for each in plans)))
+    mode.host_calls = sum(each.host_calls for each in plans)
+    mode.arena_bytes = sum(each.memory.arena for each in plans)
+    mode.peak_bytes = mode.arena_bytes + sum(buffer.nbytes for each in plans for buffer in each.fetches)
     if mode.cuts is None:
         mode.cuts = 0
     return mode

@@ -118,7 +118,8 @@ class SegmentedRuns:
 
     def graph(self) -> tuple[Graph, dict[Node, str]]:
         """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""
-        return _inspection().joined(self.roads.segments)  # type: ignore[no-any-return]
+        graph, places = _inspection().joined(self.roads.segments)
+        return graph, _inspection().kernel_names(self.roads.segments, places)
 
     def profile(self, repeats: int = 200) -> Profile:
         """The times of all segments."""
