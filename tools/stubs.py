@@ -49,12 +49,13 @@ MODULES = {
 OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
 """What the package calls the tensor of any mode where `Tensor` is the eager one."""
 
-DUNDERS = (
+PRIVATE = (
     "__init__", "__getitem__", "__setitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
     "__index__", "__format__", "__deepcopy__", "__array__", "__dlpack__", "__dlpack_device__", "__add__", "__radd__", "__sub__",
     "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__",
     "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
+    "_version",
 )  # fmt: skip
 WORDS = ("axis", "dim", "keepdim", "keepdims")
 """Names of arguments that stand in signatures beside a function's own; other synonyms are for callers without a checker."""
@@ -192,7 +193,7 @@ def member(name: str) -> Any:
 def tensor_class() -> Writer:
     public = {name for name in dir(PublicTensor) if not name.startswith("_") and hasattr(PublicTensor, name)} | set(GRAPH_ONLY)
     writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
-    for name in (*DUNDERS, *sorted(public)):
+    for name in (*PRIVATE, *sorted(public)):
         if name in ATTRIBUTES:
             writer.lines += [f"    {name}: {writer.annotation(ATTRIBUTES[name])}", ""]
             continue

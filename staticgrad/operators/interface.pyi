@@ -127,6 +127,10 @@ class Tensor:
     def __hash__(self) -> builtins.int: ...
 
     @property
+    def _version(self) -> builtins.int:
+        """The number of in-place changes of this tensor's memory."""
+
+    @property
     def H(self) -> Tensor:
         """The transpose of a matrix, and the conjugate."""
 
