@@ -101,7 +101,7 @@ class SegmentedRuns:
         if not self.warned:
             self.warned = True
             logs.warn(
-                f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
+                f"{self.name} takes other branches in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
                 4,
             )
