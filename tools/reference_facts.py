@@ -237,7 +237,7 @@ def of_an_optimizer(kind: type[optim.Optimizer]) -> dict[str, str]:
         try:
             with surroundings(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                opt = kind([w])
+                opt = kind([w])  # type: ignore[call-arg]
 
                 def closure(opt: Any = opt, w: Any = w) -> Any:
                     opt.zero_grad()

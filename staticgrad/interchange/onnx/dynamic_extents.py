@@ -119,7 +119,7 @@ def generalized(
     if len(symbols) > len(SIZES):
         raise ArgumentError(f"onnx.export: {len(symbols)} symbolic extents are too many: at most {len(SIZES)}")
     own = {symbol: shapes[name][axis] for name, found in axes.items() for axis, symbol in found.items()}
-    tables = [dict(zip(symbols, SIZES, strict=False)), _smaller(own)]
+    tables: list[dict[str, tuple[int, ...]]] = [dict(zip(symbols, SIZES, strict=False)), _smaller(own)]
     failed: StaticgradError | None = None
     for table in tables:
         if any(len({*sizes}) < 3 for sizes in table.values()):
