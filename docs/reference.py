@@ -75,7 +75,7 @@ EXAMPLES = Path(__file__).with_name("reference")
 """A file per page: the examples of names whose docstrings have none. `python -m tools.reference_examples` writes them."""
 
 FACTS = EXAMPLES / "facts.txt"
-"""A line per function of tensors, measured by the same program: its dtypes, its gradients, its errors."""
+"""A line per function of tensors, module and optimizer, measured by the same program: shapes, dtypes, gradients, errors."""
 
 
 def value_of(path: str) -> Any:
@@ -154,7 +154,8 @@ def completed(path: str, doc: str) -> str:
     text, _, example = doc.partition("\n\nExamples:\n")
     example = example or indent(examples().get(key, ""), "    ")
     measured = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
-    return "\n\n".join(filter(None, (text, measured, f"Examples:\n{example}" if example else ""))).strip()
+    alias = f"The same as [`sg{key.removeprefix('staticgrad')}`][{key}]." if key != path else ""
+    return "\n\n".join(filter(None, (text, alias, measured, f"Examples:\n{example}" if example else ""))).strip()
 
 
 def _is_public(cls: type) -> bool:

@@ -6,6 +6,7 @@ With the imports changed to PyTorch's it runs there, too.
 """
 
 import re
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_diabetes
@@ -59,11 +60,13 @@ def graph():
     z = y.mean()
     node, depth = z.grad_fn, 0
     while node is not None:
-        print("  " * depth + name(node), [name(n) for n, _ in node.next_functions])
+        print(f"{'  ' * depth}{name(node)}", [name(n) for n, _ in node.next_functions])
         node = node.next_functions[0][0] if node.next_functions else None
         depth += 1
+    assert z.grad_fn is not None
     print(z.grad_fn.name(), z.grad_fn.next_functions[0][0].name())
     multiplied = (x * b).grad_fn
+    assert multiplied is not None
     accumulated = multiplied.next_functions[0][0]
     print(name(accumulated), accumulated.variable is x, accumulated.next_functions)
     m = x.view(3, 1)
@@ -71,6 +74,7 @@ def graph():
                    x.sigmoid(), x.relu(), x.abs(), x.softmax(0), x.cumsum(0), x.clamp(0, 2), x.double(), x.clone(), m, x[1:],
                    x.unsqueeze(0), m.squeeze(), m.permute(1, 0), x.expand(2, 3), m @ m.permute(1, 0), torch.cat([x, x]),
                    torch.where(x > 1, x, b)):  # fmt: skip
+        assert result.grad_fn is not None
         print(result.grad_fn.name(), end=" ")
     print()
 
@@ -142,6 +146,7 @@ def accumulation():
     for _ in range(3):
         (w * 3).sum().backward()
         print(w.grad)
+    assert w.grad is not None
     w.grad.zero_()
     print(w.grad)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -152,6 +157,7 @@ def accumulation():
     print(w.grad)
     model = nn.Linear(2, 1)
     model(torch.ones(1, 2)).sum().backward()
+    assert model.bias is not None
     print(model.weight.grad, model.bias.grad)
     model.zero_grad()
     print([p.grad for p in model.parameters()])
@@ -291,9 +297,11 @@ def fit_line():
     for epoch in range(10):
         loss = ((w * x - y) ** 2).mean()
         loss.backward()
+        gradient = w.grad
+        assert gradient is not None
         with torch.no_grad():
-            w -= 0.01 * w.grad
-        w.grad.zero_()
+            w -= 0.01 * gradient
+        gradient.zero_()
         print(f"epoch {epoch}: w = {w.item():.4f}, loss = {loss.item():.4f}")
 
 
@@ -309,7 +317,7 @@ class TwoLayers(nn.Module):
 
 def regression():
     title("Two layers that predict a number, on scikit-learn's diabetes data")
-    data = load_diabetes()
+    data: Any = load_diabetes()
     rng = np.random.default_rng(0)
     x = torch.from_numpy(data.data / data.data.std(0)).float()
     y = torch.from_numpy((data.target - data.target.mean()) / data.target.std()).float().view(-1, 1)
@@ -361,6 +369,9 @@ def recurrent():
     for n, p in cell.named_parameters():
         print(n, p.grad)
     built_in = nn.RNNCell(2, 3)
+    assert cell.i2h.bias is not None
+    assert built_in.bias_ih is not None
+    assert built_in.bias_hh is not None
     built_in.weight_ih.data, built_in.weight_hh.data = cell.i2h.weight.data, cell.h2h.weight.data
     built_in.bias_ih.data, built_in.bias_hh.data = cell.i2h.bias.data, torch.zeros(3)
     h = torch.zeros(1, 3)

@@ -35,6 +35,7 @@ class GPT(nn.Module):
         )
         self.norm = nn.LayerNorm(channels)
         self.head = nn.Linear(channels, VOCABULARY)
+        self.future: sg.Tensor
         self.register_buffer("future", sg.from_numpy(np.triu(np.ones((length, length), bool), 1)))
 
     def forward(self, codes: Any) -> Any:

@@ -47,12 +47,12 @@ def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
         from sklearn.preprocessing import StandardScaler
     except ImportError:
         sys.exit('This example needs scikit-learn: pip install -e ".[examples]" in the checkout')
-    pixels, labels = load_digits(return_X_y=True)
-    train_x, test_x, train_y, test_y = train_test_split(
-        pixels, labels.astype("int32"), test_size=0.2, stratify=labels, random_state=seed
-    )
+    digits: Any = load_digits()
+    pixels, labels = digits.data, digits.target.astype("int32")
+    parts: Any = train_test_split(pixels, labels, test_size=0.2, stratify=labels, random_state=seed)
+    train_x, test_x, train_y, test_y = parts
     scale = StandardScaler().fit(train_x)
-    return (scale.transform(train_x).astype(dtype), train_y), (scale.transform(test_x).astype(dtype), test_y)
+    return (np.asarray(scale.transform(train_x), dtype), train_y), (np.asarray(scale.transform(test_x), dtype), test_y)
 
 
 def batches(data: Batch, epochs: int, seed: int) -> Iterator[Batch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ class Trainer(NamedTuple):
     step: Callable[[np.ndarray, np.ndarray], Any]
     """(pixels, labels) -> loss, after one update."""
     predict: Callable[[np.ndarray], np.ndarray]
-    weights: Callable[[], list[np.ndarray]]
+    weights: Callable[[], Sequence[np.ndarray]]
     plan: Callable[[], Any] = lambda: None
     """The native plan of `step`, once it has run."""
 

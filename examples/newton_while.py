@@ -1,6 +1,7 @@
 """A data-dependent loop, differentiated twice.
 
     python examples/newton_while.py
+    python examples/newton_while.py --report report.html    # the modes side by side
 
 Kepler's equation E - e sin(E) = M has no solution in closed form. Newton's method finds E in a number of steps that depends on
 the values, so it is a `sg.while_loop`: under `@sg.compile`, one native loop. Its gradient is a loop too, which runs over the
@@ -11,9 +12,11 @@ same steps in reverse, and can itself be differentiated. The implicit function t
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import numpy as np
+from reporting import add_option
 
 import staticgrad as sg
 
@@ -49,6 +52,9 @@ def expected(solution: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_option(parser)
+    report = parser.parse_args().report
     print("eccentricity  steps        E     dE/dM   d2E/dM2   largest error of the derivatives")
     for eccentricity in (0.0167, 0.2056, 0.5, 0.9):  # Earth, Mercury, a comet or two
         mean = sg.tensor(np.linspace(0.3, 2.8, 6), requires_grad=True)
@@ -58,6 +64,8 @@ def main() -> None:
         error = max(float(np.abs(found - wanted).max()) for found, wanted in pairs)
         print(f"{eccentricity:12.4f}  {steps:5d}  {solution[0]:7.4f}  {first[0]:8.4f}  {second[0]:8.4f}   {error:.1e}")
     print(f"traced {len(derivatives.recompiles)} time, host calls: {derivatives.plan.host_calls}")
+    if report:
+        sg.compare(anomaly, np.linspace(0.3, 2.8, 6), np.full(6, 0.5)).to_html(report)
 
 
 if __name__ == "__main__":

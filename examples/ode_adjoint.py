@@ -1,6 +1,7 @@
 """The gradient of a differential equation's solution, in two ways.
 
     python examples/ode_adjoint.py
+    python examples/ode_adjoint.py --report report.html    # the modes side by side
 
 A Lotka-Volterra system (prey x, predators y) is solved by the Runge-Kutta method of Dormand and Prince. Its step size adapts to
 the error and the number of steps depends on the values, so the solver is a `sg.while_loop`. The gradient of the last state with
@@ -15,10 +16,12 @@ Both run compiled, as one native call each.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from reporting import add_option
 
 import staticgrad as sg
 
@@ -100,6 +103,9 @@ def by_the_adjoint(state: Any, p: Any, duration: float) -> tuple[Any, Any, Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_option(parser)
+    report = parser.parse_args().report
     parameters, state = np.array([1.5, 1.0, 3.0, 1.0]), np.array([1.0, 1.0])
     print("duration  way         steps      loss   gradient with respect to a, b, c, d")
     for duration in (1.0, 5.0, 10.0):
@@ -111,6 +117,12 @@ def main() -> None:
             numbers = "  ".join(f"{g:12.6f}" for g in found[-1])
             print(f"{duration:8.1f}  {name:10s}  {steps.item():5d}  {value.item():8.4f}   {numbers}")
         print(f"{'':8s}  difference {np.abs(found[0] - found[1]).max() / np.abs(found[0]).max():.1e}")
+    if report:
+
+        def last_populations(p: Any) -> Any:
+            return loss(solve(lambda s: populations(s, p), state, 1.0)[0])
+
+        sg.compare(last_populations, parameters, order=1, repeats=20).to_html(report)
 
 
 if __name__ == "__main__":

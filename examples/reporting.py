@@ -53,9 +53,8 @@ def write_report(
         if first is None:
             first = figures.losses
         else:
-            apart = difference(
-                "all losses of the training", *(losses.astype("float32") for losses in (figures.losses, first)), "value"
-            )
+            own, others = figures.losses.astype("float32"), first.astype("float32")
+            apart = difference("all losses of the training", own, others, "value")
             apart.tolerance = TOLERANCE
             mode.differences.append(apart)
     comparison.to_html(file)

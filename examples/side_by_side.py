@@ -65,13 +65,13 @@ class Example:
         """None: of all variables of the graph."""
         raise NotImplementedError
 
-    def loss(self, model: Any, *batch: Any) -> Any:
-        """A scalar."""
+    def loss(self, *args: Any, **kwargs: Any) -> Any:
+        """loss(model, *batch) -> a scalar."""
         raise NotImplementedError
 
-    def graph_loss(self, model: Any, *batch: Any) -> Any:
+    def graph_loss(self, *args: Any, **kwargs: Any) -> Any:
         """The same for placeholders, where it has to be written differently."""
-        return self.loss(model, *batch)
+        return self.loss(*args, **kwargs)
 
     def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
         raise NotImplementedError
@@ -213,8 +213,8 @@ def plot(example: Example, runs: list[Run], file: str) -> None:
     draw_losses(curves, modes, [run.figures.losses for run in runs], apart(runs))
     curves.set(xlabel="step", ylabel="loss")
     draw_times(times, modes, [run.figures.seconds for run in runs])
-    for axes in others:
-        example.draw(axes, values)
+    if values is not None:
+        example.draw(others[0], values)
     figure.savefig(file, dpi=120)
 
 

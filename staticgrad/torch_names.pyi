@@ -343,7 +343,7 @@ def broadcast_like(x: Array, like: Array) -> Tensor:
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The common shape of shapes. Raises ShapeError."""
 
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors, each repeated to their common shape."""
 
 def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
@@ -387,7 +387,7 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
 
-def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
     Examples:
@@ -1307,7 +1307,7 @@ def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pai
 def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
     """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
-def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
+def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
     """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
     which exchanges the first two axes.
 
@@ -1979,7 +1979,7 @@ def sort(
         tensor([1, 2, 3])
     """
 
-def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
@@ -1989,7 +1989,7 @@ def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
 
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts of these sizes along `dim`."""
 
 def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
@@ -2174,7 +2174,7 @@ def tanh(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.7616])
     """
 
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
     `numpy.array_split`."""
 
@@ -2277,7 +2277,7 @@ def trunc(input: Any) -> Tensor:
         tensor([ 1., -1.])
     """
 
-def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `dim`, without that axis.
 
     Examples:
@@ -2344,7 +2344,7 @@ def unique_consecutive(
 ) -> Tensor | tuple[Tensor, ...]:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """Positions in the flattened array as positions along each axis."""
 
 @overload

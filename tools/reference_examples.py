@@ -12,103 +12,24 @@ tensors as its example does, with operands of each dtype.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import doctest
-import importlib.util
 import inspect
-import io
 import os
 import re
 import sys
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import staticgrad as sg
-from staticgrad import functional, nn, optim
-from staticgrad.eager import generator
+from staticgrad import nn
 
-ROOT = Path(__file__).resolve().parent.parent
-NAMES = {"np": np, "sg": sg, "F": functional, "nn": nn, "optim": optim}
-"""Names that every example may use without importing them; the reference's pages say so."""
-
-
-def _reference() -> Any:
-    """`docs/reference.py`; a folder of documents is no package."""
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = _reference()
-
-
-# running an example -------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def surroundings() -> Iterator[None]:
-    """Those of every example: seed 0, and the generator's state as it was afterward."""
-    before = generator.state
-    sg.manual_seed(0)
-    try:
-        with sg.enable_grad():
-            yield
-    finally:
-        generator.state = before
-
-
-def builds_a_graph(source: str) -> bool:
-    return any(word in source for word in ("sg.placeholder", "sg.Variable", "sg.constant"))
-
-
-def statements(text: str, name: str = "") -> list[doctest.Example]:
-    return doctest.DocTestParser().get_examples(text, name)
-
-
-def printed(text: str, name: str) -> str:
-    """The example with what it prints; an error by its first line."""
-    scope: dict[str, Any] = dict(NAMES)
-    lines = []
-    parts = statements(text, name)
-    graph = sg.Graph().as_default() if builds_a_graph(text) else contextlib.nullcontext()
-    with surroundings(), graph, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for part in parts:
-            head, *rest = part.source.rstrip("\n").split("\n")
-            lines += [f">>> {head}", *(f"... {line}" for line in rest)]
-            out = io.StringIO()
-            try:
-                with contextlib.redirect_stdout(out):
-                    exec(compile(part.source, f"<{name}>", "single"), scope)
-            except Exception as error:
-                if part.exc_msg is None:
-                    raise RuntimeError(f"{name}: {part.source}") from error
-                kind = type(error)
-                first, *more = str(error).splitlines() or [""]
-                lines += ["Traceback (most recent call last):", f"{kind.__module__}.{kind.__qualname__}: {first}"]
-                lines += ["..."] if more else []
-                continue
-            if part.exc_msg is not None:
-                raise RuntimeError(f"{name}: {part.source} raises nothing")
-            found = out.getvalue().rstrip("\n")
-            lines += (part.want.rstrip("\n") if _elided(part.want, found) else found).split("\n") if found else []
-    return "\n".join(line if line else "<BLANKLINE>" for line in lines)
-
-
-def _elided(want: str, found: str) -> bool:
-    """Whether the written output leaves out parts by "..." and still holds."""
-    return "..." in want and doctest.OutputChecker().check_output(want, found + "\n", doctest.ELLIPSIS)
-
+from .example_runs import ROOT, printed, reference, surroundings
+from .reference_facts import COMPUTED, measured
 
 # rules --------------------------------------------------------------------------------------------------------------------
 
@@ -177,8 +98,6 @@ def of_a_loss(path: str, value: Any) -> str:
     )
 
 
-COMPUTED = "functions", "functional", "special", "linalg", "fft"
-"""Pages of functions of tensors: calling them changes nothing else."""
 RULES = {of_a_vector: COMPUTED, of_two_vectors: COMPUTED, of_a_module: ("nn",), of_a_loss: ("nn",), of_a_value: ()}
 """Rules in their order, and the pages to which they apply, if not all."""
 
@@ -186,180 +105,6 @@ RULES = {of_a_vector: COMPUTED, of_two_vectors: COMPUTED, of_a_module: ("nn",), 
 def by_rule(path: str) -> str:
     value, page = reference.value_of(path), reference.page_of()[path]
     return next(filter(None, (rule(path, value) for rule, pages in RULES.items() if page in pages or not pages)), "")
-
-
-# measured facts -----------------------------------------------------------------------------------------------------------
-
-DTYPES = "bool", "int64", "float32", "float64", "complex64"
-
-
-def documented(path: str) -> str:
-    """The example of a path: that of its docstring, or the stored one."""
-    doc = inspect.getdoc(reference.value_of(path)) or ""
-    return doc if ">>>" in doc else reference.examples().get(reference.names()[path], "")
-
-
-def first_call(path: str) -> tuple[Any, ...] | None:
-    """The arguments with which the example of a function calls it first: (positional, named)."""
-    function, calls = reference.value_of(path), []
-    text = "\n".join(f">>> {e.source}".replace("\n", "\n... ").removesuffix("... ") for e in statements(documented(path)))
-    homes = [(sys.modules[p.rpartition(".")[0]], p.rpartition(".")[2])
-             for p, key in reference.names().items() if key == path]  # fmt: skip
-
-    def recording(*args: Any, **named: Any) -> Any:
-        calls.append((tuple(map(_kept, args)), {k: _kept(v) for k, v in named.items()}))
-        return function(*args, **named)
-
-    for home, name in homes:
-        setattr(home, name, recording)
-    try:
-        with contextlib.suppress(RuntimeError):
-            printed(text, path)
-    finally:
-        for home, name in homes:
-            setattr(home, name, function)
-    return calls[0] if calls else None
-
-
-def _kept(value: Any) -> Any:
-    """An argument as it is before the call."""
-    if isinstance(value, sg.Tensor):
-        return value.detach().clone()
-    return type(value)(map(_kept, value)) if type(value) in (list, tuple) else value
-
-
-def replaced(value: Any, change: Callable[[Any], Any]) -> Any:
-    """An argument with its tensors changed."""
-    if isinstance(value, sg.Tensor):
-        return change(value)
-    return type(value)(replaced(v, change) for v in value) if type(value) in (list, tuple) else value
-
-
-def tensors(value: Any) -> list[Any]:
-    if isinstance(value, sg.Tensor):
-        return [value]
-    return [t for part in value for t in tensors(part)] if isinstance(value, (list, tuple)) else []
-
-
-def tried(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], change: Callable[[Any], Any]) -> Any:
-    """The tensors of a call, or the error that it raises."""
-    try:
-        with surroundings(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = function(*(replaced(a, change) for a in args), **{k: replaced(v, change) for k, v in named.items()})
-            return tensors(found)
-    except Exception as error:
-        return error
-
-
-def joined(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _of_dtype(kinds: str, dtype: Any, t: Any) -> Any:
-    return t.detach().to(dtype) if t.dtype.kind in kinds else t
-
-
-def _instead(odd: Any, longer: Any, t: Any) -> Any:
-    return longer if t is odd else t
-
-
-def total(parts: Sequence[Any]) -> Any:
-    """The sum of the elements of tensors, by their real parts."""
-    sums: list[Any] = [sg.real(t).sum() if t.dtype.kind == "c" else t.sum() for t in parts]
-    return sum(sums[1:], sums[0])
-
-
-def dtypes_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> str:
-    """Which dtypes of its operands a function takes, and which dtype its (first) result has."""
-    given = tensors([*args, *named.values()])
-    if not given:
-        return ""
-    kinds = "fc" if any(t.dtype.kind in "fc" for t in given) else "bi"
-    results: dict[str, list[str]] = defaultdict(list)
-    for name in DTYPES:
-        found = tried(function, args, named, partial(_of_dtype, kinds, getattr(sg, name)))
-        if isinstance(found, sg.errors.DTypeError):
-            results["DTypeError"].append(name)
-        elif not isinstance(found, Exception) and found:
-            gives = str(found[0].dtype)
-            results["" if gives == name else gives].append(name)
-    same, refused = results.pop("", []), results.pop("DTypeError", [])
-    parts = [joined(same)] if same else []
-    parts += [f"{joined(takes)} {'gives' if len(takes) == 1 else 'give'} {gives}" for gives, takes in results.items()]
-    parts += [f"DTypeError for {joined(refused)}"] if refused else []
-    return "; ".join(parts)
-
-
-def gradients_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> str:
-    leaves: list[Any] = []
-
-    def leaf(t: Any) -> Any:
-        if t.dtype.kind not in "fc":
-            return t
-        leaves.append(t.detach().clone().requires_grad_())
-        return leaves[-1].clone()
-
-    found = tried(function, args, named, leaf)
-    roots = [] if isinstance(found, Exception) else [t for t in found if t.requires_grad]
-    if not leaves or isinstance(found, Exception):
-        return ""
-    if not roots:
-        return "none"
-    try:
-        first = sg.grad(total(roots), leaves, create_graph=True, allow_unused=True)
-        again = [g for g in first if g is not None and g.requires_grad]
-        if not again:
-            return "first; the second is 0"
-        sg.grad(total(again), leaves, allow_unused=True)
-    except sg.StaticgradError:
-        return "first"
-    return "first and second"
-
-
-def errors_of(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> str:
-    """Errors of operands that don't fit, and of an axis that there is not."""
-    found = []
-    given = [t for t in tensors([*args, *named.values()]) if t.ndim]
-    for odd in given if len(given) > 1 else ():
-        longer = sg.cat([odd, odd[..., :1]], -1)
-        error = tried(function, args, named, partial(_instead, odd, longer))
-        if isinstance(error, sg.StaticgradError):
-            found.append(f"{type(error).__name__} where shapes do not fit")
-    try:
-        bound = inspect.signature(function).bind(*args, **named)
-    except (TypeError, ValueError):
-        bound = None
-    for word in ("dim", "axis"):
-        if bound is not None and word in bound.signature.parameters:
-            error = tried(function, (), {**_by_name(bound), word: 9}, lambda t: t)
-            if isinstance(error, sg.errors.AxisError):
-                found.append(f"{type(error).__name__} for an axis that is not there")
-    return "; ".join(dict.fromkeys(found))
-
-
-def _by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
-    kinds = {p.name: p.kind for p in bound.signature.parameters.values()}
-    return {k: v for k, v in bound.arguments.items() if kinds[k] is not inspect.Parameter.VAR_POSITIONAL}
-
-
-def measured() -> dict[str, str]:
-    """A line per function of tensors."""
-    found = {}
-    for path, key in reference.names().items():
-        function = reference.value_of(path)
-        if path != key or reference.page_of()[path] not in COMPUTED or inspect.isclass(function) or not callable(function):
-            continue
-        call = first_call(path)
-        if call is None:
-            continue
-        parts = {
-            "Dtypes": dtypes_of(function, *call),
-            "Gradients": gradients_of(function, *call),
-            "Errors": errors_of(function, *call),
-        }
-        found[path] = " ".join(f"{word}: {text}." for word, text in parts.items() if text)
-    return {path: line for path, line in found.items() if line}
 
 
 # files --------------------------------------------------------------------------------------------------------------------

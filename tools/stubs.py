@@ -27,6 +27,8 @@ from staticgrad import fft
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import SPECIAL, F, Operators, Symbol
+from staticgrad.ops import return_types
+from staticgrad.ops.linear_algebra import LINALG
 
 PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
 TARGET = PACKAGE / "operators" / "interface.pyi"
@@ -49,17 +51,23 @@ MODULES = {
 OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
 """What the package calls the tensor of any mode where `Tensor` is the eager one."""
 
-DUNDERS = (
+PRIVATE = (
     "__init__", "__getitem__", "__setitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
     "__index__", "__format__", "__deepcopy__", "__array__", "__dlpack__", "__dlpack_device__", "__add__", "__radd__", "__sub__",
     "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__",
     "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
+    "_version",
 )  # fmt: skip
 WORDS = ("axis", "dim", "keepdim", "keepdims")
 """Names of arguments that stand in signatures beside a function's own; other synonyms are for callers without a checker."""
 RETURNS = dict.fromkeys(("grad_fn", "creator"), "Record | GradFn | None")
 """What differs from mode to mode."""
+IN_PARTS = frozenset(
+    ("atleast_1d", "broadcast_tensors", "chunk", "meshgrid", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy",
+     "tensor_split", "unbind", "unbind_copy", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")
+)  # fmt: skip
+"""Functions whose tuples are of tensors. Their own annotations leave it open, because a tensor of any mode is one."""
 GRAPH_ONLY = ("eval", "graph", "node", "op")
 """What tensors of a graph have beyond the others."""
 ATTRIBUTES = {"graph": "Graph", "name": "str", "node": "Node"}
@@ -192,7 +200,7 @@ def member(name: str) -> Any:
 def tensor_class() -> Writer:
     public = {name for name in dir(PublicTensor) if not name.startswith("_") and hasattr(PublicTensor, name)} | set(GRAPH_ONLY)
     writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
-    for name in (*DUNDERS, *sorted(public)):
+    for name in (*PRIVATE, *sorted(public)):
         if name in ATTRIBUTES:
             writer.lines += [f"    {name}: {writer.annotation(ATTRIBUTES[name])}", ""]
             continue
@@ -213,18 +221,26 @@ def tensor_class() -> Writer:
             texts = []
             for signature in signatures(found):
                 parameters = list(signature.parameters.values())[1:]
-                returns = "None" if name == "__init__" else signature.return_annotation
+                returns = "None" if name == "__init__" else returned(name, signature)
                 texts += [writer.signature(ps, returns) for ps in spellings(found, parameters)]
             writer.function(name, texts, found.__doc__)
     return writer
 
 
-def functions_class(name: str, doc: str, functions: Mapping[str, Callable[..., Any]]) -> Writer:
+def returned(name: str, signature: inspect.Signature, matrices: bool = False) -> Any:
+    """The annotation of a function's result; of matrices, what is left open there is a named tuple or a tensor."""
+    found = signature.return_annotation
+    if matrices and found == "Any":
+        return f"return_types.{name}" if hasattr(return_types, name) else "Tensor"
+    return "tuple[Tensor, ...]" if name in IN_PARTS and found == "tuple[Any, ...]" else found
+
+
+def functions_class(name: str, doc: str, functions: Mapping[str, Callable[..., Any]], matrices: bool = False) -> Writer:
     writer = Writer(name, doc, set(functions), static=True)
     for name, function in sorted(functions.items()):
         writer.names.scope = inspect.unwrap(function).__globals__
         texts = [
-            writer.signature(parameters, signature.return_annotation)
+            writer.signature(parameters, returned(name, signature, matrices))
             for signature in signatures(function)
             for parameters in spellings(function, list(signature.parameters.values()))
         ]
@@ -257,7 +273,9 @@ def stub() -> str:
     return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
 
 
-def module_stub(functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[str, Callable[..., Any]]) -> str:
+def module_stub(
+    functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[str, Callable[..., Any]], matrices: bool = False
+) -> str:
     """The stub of a module that exports these functions, of which it imports those that `torch_names` has (`elsewhere`).
 
     A function that has several names is defined under its own, where that is one of them.
@@ -275,7 +293,7 @@ def module_stub(functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[
             defined[name] = function
         else:
             aliases.append(f"{name} = {first}")
-    writer = functions_class("", "", defined)
+    writer = functions_class("", "", defined, matrices)
     text = textwrap.dedent("\n".join(line for line in writer.lines[3:] if line.strip() != "@staticmethod"))
     origins = {(name, _from_root(m)) for name, m in writer.names.origins.items() if name != "overload" or "@overload" in text}
     listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(functions)) + ",", WIDTH - 4, break_long_words=False)
@@ -290,6 +308,13 @@ def module_stub(functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[
     return "\n".join([HEADER, "", *body]) + "\n"
 
 
+def linalg_stub() -> str:
+    """The stub of `sg.linalg`, which has its error too."""
+    text = module_stub(LINALG, {}, matrices=True)
+    text = text.replace("from .operators", "from .errors import LinAlgError\nfrom .operators", 1)
+    return text.replace("__all__ = [\n", '__all__ = [\n    "LinAlgError",\n')
+
+
 def _from_root(module: str) -> str:
     """A module as a stub beside the package's own modules imports it."""
     return module[1:] if module.startswith("..") else f".operators{module}" if module.startswith(".") else module
@@ -301,6 +326,7 @@ def files() -> dict[Path, str]:
         TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(vars(F), {}),
         PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
+        PACKAGE / "linalg.pyi": linalg_stub(),
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

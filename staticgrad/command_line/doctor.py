@@ -89,7 +89,7 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         if versions[name] == "missing":
             yield Finding(f"{name} is not installed", f"pip install {name}", broken=True)
     if versions.get("matplotlib") == "missing":
-        yield Finding(f"matplotlib is not installed, so there are no {OPTIONAL['matplotlib']}", "pip install matplotlib")
+        yield Finding(f"matplotlib is not installed, so there are no {OPTIONAL['matplotlib']}", 'pip install "staticgrad[viz]"')
     if cache["state"] != "usable":
         yield Finding(
             f"the kernel cache is not used: {cache['state']}; each process compiles its kernels",

@@ -7,6 +7,7 @@ these dtypes; the default floating dtype is float32, which the standard leaves o
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -42,22 +43,51 @@ DTYPES = {
 }  # fmt: skip
 
 SAME = (
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "conj", "copysign", "cos", "cosh", "divide",
-    "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less",
-    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "matmul", "maximum", "minimum", "moveaxis", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real",
-    "reciprocal", "remainder", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "tile",
-    "trunc", "where",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "exp", "expm1", "floor", "imag",
+    "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "matmul", "moveaxis", "negative", "positive", "real", "reciprocal", "round", "signbit", "sin", "sinh", "sqrt", "square",
+    "tan", "tanh", "tile", "trunc",
 )  # fmt: skip
 """Functions with this library's names, arguments by position."""
+PROMOTING = (
+    "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "copysign",
+    "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logaddexp", "maximum",
+    "minimum", "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract", "where",
+)  # fmt: skip
+"""Such functions whose last two operands are promoted."""
 RENAMED = {"bitwise_invert": "bitwise_not", "equal": "eq"}
-globals().update({name: getattr(F, RENAMED.get(name, name)) for name in (*SAME, *RENAMED)})
+
+
+def _promoting(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The standard promotes by dtypes alone; this library, as PyTorch, gives the dtype of tensors with axes precedence over
+    that of tensors without."""
+
+    @functools.wraps(function)
+    def promoted(*operands: Any, **named: Any) -> Array:
+        *first, x, y = operands if len(operands) > 1 else (*operands, None)
+        kinds = [getattr(each, "dtype", None) for each in (x, y)]
+        if None in kinds or kinds[0] == kinds[1]:
+            return function(*operands, **named)
+        kind = result_type(*kinds)
+        return function(*first, F.astype(x, kind), F.astype(y, kind), **named)
+
+    return promoted
+
+
+_ours = {name: getattr(F, RENAMED.get(name, name)) for name in (*SAME, *PROMOTING, *RENAMED)}
+globals().update({name: _promoting(one) if name in PROMOTING else one for name, one in _ours.items()})
+
+
+def sign(x: Array, /) -> Array:
+    """-1, 0 or 1; x / abs(x) of complex numbers other than 0. NaN stays NaN."""
+    found = F.sign(x) if x.dtype.kind != "c" else F.where(x == 0, 0, F.sgn(x))
+    return F.where(F.isnan(x), x, found) if x.dtype.kind in "fc" else found
+
 
 HIDDEN = {
-    "Any", "Array", "Axis", "Callable", "CPU", "DTYPES", "F", "FloatInfo", "HIDDEN", "Info", "KINDS", "NamedTuple", "RENAMED",
-    "SAME", "Sequence", "SimpleNamespace", "UniqueAll", "UniqueCounts", "UniqueInverse", "ArgumentError", "annotations", "any_",
-    "builtins", "get_default_dtype", "math", "np",
+    "Any", "Array", "Axis", "Callable", "CPU", "DTYPES", "F", "FloatInfo", "HIDDEN", "Info", "KINDS", "NamedTuple", "PROMOTING",
+    "RENAMED", "SAME", "Sequence", "SimpleNamespace", "UniqueAll", "UniqueCounts", "UniqueInverse", "ArgumentError",
+    "annotations", "any_", "builtins", "functools", "get_default_dtype", "math", "np",
 }  # fmt: skip
 """Names of this module that the standard does not have."""
 

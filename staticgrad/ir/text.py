@@ -168,11 +168,16 @@ def attr_text(value: Any) -> str:
     if isinstance(value, np.dtype):
         return SHORT.get(value, str(value))
     if isinstance(value, Literal) and value.array.size <= SHORT_ARRAY:
-        return str(value.array.tolist())
+        return _elements_text(value.array)
     if isinstance(value, tuple):
         inner = ", ".join(map(attr_text, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value)
+
+
+def _elements_text(array: np.ndarray) -> str:
+    """The elements, each in the fewest digits that tell it from others of its dtype, as nested lists."""
+    return f"[{', '.join(map(_elements_text, array))}]" if array.ndim else str(array[()])
 
 
 def _comment(where: Where | None, *, with_text: bool) -> str:

@@ -127,6 +127,10 @@ class Tensor:
     def __hash__(self) -> builtins.int: ...
 
     @property
+    def _version(self) -> builtins.int:
+        """The number of in-place changes of this tensor's memory."""
+
+    @property
     def H(self) -> Tensor:
         """The transpose of a matrix, and the conjugate."""
 
@@ -649,7 +653,7 @@ class Tensor:
     def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Tensor:
         """X with A X = input, from A's Cholesky factor."""
 
-    def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -2691,7 +2695,7 @@ class Tensor:
             tensor([1, 2, 3])
         """
 
-    def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -2701,7 +2705,7 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
-    def split_copy(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def split_copy(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -2711,10 +2715,16 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
-    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
-    def split_with_sizes_copy(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def split_with_sizes_copy(
+        self,
+        split_sizes: Any,
+        dim: builtins.int = 0,
+        *,
+        axis: builtins.int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     def spmm(self, mat2: Any) -> Tensor:
@@ -2924,7 +2934,13 @@ class Tensor:
     def tanh_(self, *, out: None = None) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def tensor_split(self, indices_or_sections: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def tensor_split(
+        self,
+        indices_or_sections: Any,
+        dim: builtins.int = 0,
+        *,
+        axis: builtins.int = 0,
+    ) -> tuple[Tensor, ...]:
         """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
         `numpy.array_split`."""
 
@@ -3050,7 +3066,7 @@ class Tensor:
     def type_as(self, other: Any) -> Tensor:
         """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
 
-    def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """The slices along `dim`, without that axis.
 
         Examples:
@@ -3058,7 +3074,7 @@ class Tensor:
             (tensor([1, 2]), tensor([3, 4]))
         """
 
-    def unbind_copy(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def unbind_copy(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """The slices along `dim`, without that axis.
 
         Examples:
@@ -3124,7 +3140,7 @@ class Tensor:
     ) -> Tensor | tuple[Tensor, ...]:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
-    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -3132,7 +3148,7 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]))
         """
 
-    def unsafe_split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+    def unsafe_split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -3148,7 +3164,7 @@ class Tensor:
         dim: builtins.int = 0,
         *,
         axis: builtins.int = 0,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @overload
@@ -3684,7 +3700,7 @@ class Functions:
         """The common shape of shapes. Raises ShapeError."""
 
     @staticmethod
-    def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         """The tensors, each repeated to their common shape."""
 
     @staticmethod
@@ -3739,7 +3755,7 @@ class Functions:
         """X with A X = input, from A's Cholesky factor."""
 
     @staticmethod
-    def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -4883,7 +4899,7 @@ class Functions:
         """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
     @staticmethod
-    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
+    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
         """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
         which exchanges the first two axes.
 
@@ -5700,7 +5716,7 @@ class Functions:
         """
 
     @staticmethod
-    def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -5711,7 +5727,7 @@ class Functions:
         """
 
     @staticmethod
-    def split_copy(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def split_copy(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -5722,11 +5738,11 @@ class Functions:
         """
 
     @staticmethod
-    def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @staticmethod
-    def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @staticmethod
@@ -5956,7 +5972,7 @@ class Functions:
         """
 
     @staticmethod
-    def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
         `numpy.array_split`."""
 
@@ -6088,7 +6104,7 @@ class Functions:
         """
 
     @staticmethod
-    def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """The slices along `dim`, without that axis.
 
         Examples:
@@ -6097,7 +6113,7 @@ class Functions:
         """
 
     @staticmethod
-    def unbind_copy(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def unbind_copy(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """The slices along `dim`, without that axis.
 
         Examples:
@@ -6173,11 +6189,11 @@ class Functions:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     @staticmethod
-    def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         """Positions in the flattened array as positions along each axis."""
 
     @staticmethod
-    def unsafe_chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def unsafe_chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -6186,7 +6202,7 @@ class Functions:
         """
 
     @staticmethod
-    def unsafe_split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def unsafe_split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -6197,7 +6213,7 @@ class Functions:
         """
 
     @staticmethod
-    def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @overload

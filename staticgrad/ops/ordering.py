@@ -295,7 +295,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
     several = ndim_of(q) == 1
     if isinstance(q, Operators):
         q = F.astype(q, dtype_of(input))
-        fractions = F.unbind(q, 0) if several else (q,)
+        fractions: tuple[Any, ...] = F.unbind(q, 0) if several else (q,)
     else:
         fractions = tuple(map(float, np.atleast_1d(q)))
     n = ndim_of(input)

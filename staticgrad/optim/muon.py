@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..operators import F
 from .checks import at_least_zero, flag
 from .groups import ParamGroup
@@ -51,6 +51,8 @@ class Muon(Optimizer):
         for p in group.get("params", ()):
             if len(p.shape) != 2:
                 raise ArgumentError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
+            if p.dtype.kind == "c":
+                raise DTypeError("Muon does not support complex parameters")
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("momentum_buffer",)

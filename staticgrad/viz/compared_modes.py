@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff import messages
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
 from ..compiler.runtime.allocation import give_up_spare
@@ -87,7 +88,7 @@ def fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
     leaves: dict[str, Tensor] = {}
 
     def make(name: str, array: np.ndarray) -> Tensor:
-        leaves[name] = Tensor(array.copy(), requires_grad=case.differentiate and array.dtype.kind in INEXACT)
+        leaves[name] = Tensor(array.copy(), requires_grad=case.order > 0 and array.dtype.kind in INEXACT)
         leaves[name].name = name
         return leaves[name]
 
@@ -121,7 +122,14 @@ def run_eager(case: Case, repeats: int) -> Mode:
         total = _total(result)
         if total is None or not wanted:
             return result, dict.fromkeys(wanted)
-        return result, dict(zip(wanted, grad(total, list(wanted.values()), allow_unused=True), strict=True))
+        try:
+            found = grad(total, list(wanted.values()), allow_unused=True)
+        except GradientError as error:
+            if error.summary != messages.freed().summary:
+                raise
+            case.own_gradients, case.differentiate = True, False  # it called `grad`, which freed the tape
+            return result, {}
+        return result, dict(zip(wanted, found, strict=True))
 
     def values(result: Any) -> dict[str, np.ndarray]:
         case.changed = [name for name, data in before.items() if not equal(case.tensors[name]._data, data)]
@@ -204,7 +212,7 @@ def _allocated(work: Callable[[], Any]) -> int | None:
 def run_session(case: Case, repeats: int) -> Mode:
     begin = time.perf_counter()
     step = _traced_step(case) if case.own_gradients else _defined_step(case)
-    graph, inputs, found = step.graph, step.inputs, step.gradients
+    graph, inputs, found = step.graph, step.inputs, step.gradients if case.differentiate else {}
     leaves = leaves_of(step.result)
     variables = {name: step.variables.get(id(case.tensors[name])) for name in case.changed}
     operations = [x for _, x in leaves if isinstance(x, Operation)]
@@ -357,7 +365,7 @@ def run_compiled(case: Case, repeats: int) -> Mode:
             mode.seconds = {name: None if g is None else plain(g) for name, g in by_name}
         except StaticgradError as error:
             mode.second_error = error.summary
-    return _with_plan(mode, plan)
+    return _with_plan(mode, plan, _segments(step))
 
 
 def _segments(step: CompiledFunction[..., Any]) -> list[Any]:
@@ -373,13 +381,16 @@ def _wait(step: CompiledFunction[..., Any]) -> None:
 
 def _cuts(step: CompiledFunction[..., Any]) -> int:
     """The places at which the function is cut, its end not counted."""
-    return sum(segment.where is not None for segment in _segments(step))
+    return len({(segment.where, segment.reason) for segment in _segments(step) if segment.where is not None})
 
 
-def _with_plan(mode: Mode, plan: Plan) -> Mode:
-    mode.plan, mode.kernels, mode.host_calls = plan, plan.kernels, plan.host_calls
-    mode.arena_bytes = plan.memory.arena
-    mode.peak_bytes = plan.memory.arena + sum(buffer.nbytes for buffer in plan.fetches)
+def _with_plan(mode: Mode, plan: Plan, segments: Sequence[Any] = ()) -> Mode:
+    plans = [segment.plan for segment in segments if segment.plan is not None] or [plan]
+    mode.plan, mode.segments = plan, segments
+    mode.kernels = len(set().union(*(each.sources() for each in plans)))
+    mode.host_calls = sum(each.host_calls for each in plans)
+    mode.arena_bytes = sum(each.memory.arena for each in plans)
+    mode.peak_bytes = mode.arena_bytes + sum(buffer.nbytes for each in plans for buffer in each.fetches)
     if mode.cuts is None:
         mode.cuts = 0
     return mode

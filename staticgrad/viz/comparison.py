@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from .differences import MISSING, Difference, close, difference, excess
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..ir import Graph
+    from ..tracing.segments.roads import Segment
 
 AFTER = " after"
 """The end of the names of the values that a step leaves in tensors."""
@@ -40,7 +41,8 @@ class Mode:
     intermediate values. None in eager mode. peak_bytes: the most memory that a step allocates, where it is known.
     cuts: places where Python needs a value, at which the plan ends and another begins; recompiles: reasons of all traces.
     values_only: the time is that of values alone, because the peer has no gradients.
-    graph: the eager tape, or the graph that was defined; plan: what it was compiled to.
+    graph: the eager tape, or the graph that was defined; plan: what it was compiled to; segments: of a function that is cut,
+    all of its plans with the cuts between them, of which `plan` is the largest.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Mode:
     values_only: bool = False
     graph: Graph | None = field(default=None, repr=False)
     plan: Plan | None = field(default=None, repr=False)
+    segments: Sequence[Segment] = field(default=(), repr=False)
 
     @property
     def call_us(self) -> float | None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -35,8 +36,10 @@ class Case:
         for name, arg in self.args:
             _mapped(name, arg, self._keep)
         self.differentiate = order > 0
+        """Gradients are compared."""
         self.own_gradients = False
-        """The function leaves gradients in `.grad`: it calls `backward` itself. Found out by the eager run."""
+        """The function differentiates by itself: it leaves gradients in `.grad`, or calls `grad`, and then there are none that
+        could be compared. Found out by the eager run."""
         self.changed: list[str] = []
         """The tensors that the function changes, found out likewise."""
         mentions = Mentions(fn, [(name, arg) for name, arg in self.args if not isinstance(arg, Operators)])
@@ -139,7 +142,8 @@ def equal(a: np.ndarray, b: np.ndarray) -> bool:
 def restored(case: Case, seed: int | None) -> Iterator[None]:
     """Put back the generator, tensors, gradients and the state of optimizers."""
     generator_state = generator.state
-    data = [(tensor, tensor._data, tensor._data.copy()) for tensor in case.tensors.values()]
+    # weakly: an array that somebody else holds is changed in place at once, which cuts a step
+    data = [(tensor, ref(tensor._data), tensor._data.copy()) for tensor in case.tensors.values()]
     grads = [(tensor, g, None if g is None else g._data.copy()) for tensor in case.tensors.values() for g in [tensor._grad]]
     slots = [{p: dict(own) for p, own in optimizer.state.items()} for optimizer in case.optimizers]
     contents = [(slot, slot._data.copy()) for state in slots for own in state.values() for slot in own.values()]
@@ -149,7 +153,11 @@ def restored(case: Case, seed: int | None) -> Iterator[None]:
         yield
     finally:
         generator.state = generator_state
-        for tensor, array, before in data:
+        for tensor, reference, before in data:
+            array = reference()
+            if array is None:
+                tensor.data = before
+                continue
             if tensor._data is not array:
                 tensor.data = array
             if array.flags.writeable and not equal(array, before):

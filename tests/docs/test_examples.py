@@ -14,7 +14,8 @@ import pytest
 
 import staticgrad as sg
 from tests.docs.test_site import PATHS
-from tools.reference_examples import NAMES, builds_a_graph, measured, printed, reference, surroundings
+from tools.example_runs import NAMES, builds_a_graph, printed, reference, surroundings
+from tools.reference_facts import measured
 
 
 def of(value: Any) -> Iterator[Any]:

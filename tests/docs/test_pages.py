@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shutil
@@ -92,7 +93,7 @@ def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch, lines_noted):
 
 @pytest.mark.skipif(shutil.which("pyright", path=str(Path(sys.executable).parent)) is None, reason="needs pyright")
 def test_type_checkers_accept_the_programs(tmp_path):
-    """Each page as one program, with the page's line numbers."""
+    """Each page as one program, with the page's line numbers; notebooks; and the examples."""
     for name, page in {**PAGES, "readme": ROOT / "README.md"}.items():
         text = page.read_text(encoding="utf-8")
         program, end = "", 0
@@ -100,8 +101,18 @@ def test_type_checkers_accept_the_programs(tmp_path):
             program += "\n" * text[end : block.start("code")].count("\n") + block["code"]
             end = block.end("code")
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
-    command = [str(Path(sys.executable).parent / "pyright"), "--pythonpath", sys.executable, str(tmp_path)]
+    for notebook in (ROOT / "examples" / "notebooks").glob("*.ipynb"):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        (tmp_path / f"{notebook.stem}.py").write_text("\n".join(code), encoding="utf-8")
+    examples = [str(path) for path in (ROOT / "examples").glob("*.py")]
+    command = [str(Path(sys.executable).parent / "pyright"), "--pythonpath", sys.executable, str(tmp_path), *examples]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'examples'}"},
     )
     assert done.returncode == 0, done.stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import staticgrad as sg
-from tools.reference_examples import reference
+from tools.example_runs import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = [path for page in reference.pages() for path in page.paths]

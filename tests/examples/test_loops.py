@@ -13,16 +13,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def run(name: str) -> str:
+def run(name: str, *options: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(ROOT / "examples" / name)]
+    command = [sys.executable, str(ROOT / "examples" / name), *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_newton_while():
-    output = run("newton_while.py")
+def test_newton_while(tmp_path):
+    output = run("newton_while.py", "--report", str(tmp_path / "report.html"))
+    assert "Optimized graph with kernels" in (tmp_path / "report.html").read_text(encoding="utf-8")
     errors = [float(line.split()[-1]) for line in output.splitlines()[1:-1]]
     assert len(errors) == 4
     assert max(errors) < 1e-12

@@ -128,3 +128,20 @@ def test_the_namespace_of_a_tensor():
     assert info.default_dtypes()["integral"] == np.int64
     assert "uint16" not in info.dtypes(kind="unsigned integer")
     assert x.to_device("cpu") is x
+
+
+def test_promotion_is_the_standards():
+    """By dtypes alone. Operators of tensors promote as PyTorch's do."""
+    point, row = sg.tensor(3, dtype=sg.int16), sg.tensor([1, 2], dtype=sg.int8)
+    assert (point + row).dtype == sg.int8
+    for name in ("add", "floor_divide", "maximum", "bitwise_and"):
+        assert getattr(array_api, name)(point, row).dtype == getattr(array_api, name)(row, point).dtype == sg.int16
+    assert array_api.where(sg.tensor([True, False]), point, row).dtype == sg.int16
+    assert array_api.less(point, row).dtype == sg.bool
+    assert array_api.add(row, 1).dtype == sg.int8
+
+
+def test_the_sign_of_nan_and_of_complex_zeros():
+    assert_close(array_api.sign(sg.tensor([-2.0, 0.0, np.nan])), np.array([-1.0, 0.0, np.nan], "float32"))
+    assert_close(array_api.sign(sg.tensor([0j, 3 + 4j])), np.array([0j, 0.6 + 0.8j], "complex64"), 1e-6)
+    assert array_api.sign(sg.tensor([-3, 0])).tolist() == [-1, 0]

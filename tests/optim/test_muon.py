@@ -51,13 +51,14 @@ def test_a_step_is_nearly_orthogonal():
     ("params", "settings", "text"),
     [
         ([sg.ones(3, requires_grad=True)], {}, "Muon only supports 2D parameters"),
+        ([sg.ones(3, 3, dtype=sg.complex64, requires_grad=True)], {}, "Muon does not support complex parameters"),
         ([sg.ones(3, 2, requires_grad=True)], {"ns_steps": 100}, "Number of steps must be less than 100"),
         ([sg.ones(3, 2, requires_grad=True)], {"adjust_lr_fn": "max"}, "Adjust learning rate function max is not supported"),
         ([sg.ones(3, 2, requires_grad=True)], {"ns_coefficients": (1, 2)}, "a tuple of exactly 3 values"),
     ],
 )
 def test_bad_settings(params, settings, text):
-    with pytest.raises(sg.ArgumentError, match=text):
+    with pytest.raises((sg.ArgumentError, sg.DTypeError), match=text):
         optim.Muon(params, **settings)
 
 

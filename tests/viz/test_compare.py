@@ -48,6 +48,28 @@ def test_values_and_gradients_of_all_modes():
     assert result["eager"].kernels is None
 
 
+def test_a_step_that_calls_grad():
+    """It frees its tape: values and changes are compared."""
+    w = sg.tensor(np.full((4, 3), 0.5, "float32"), requires_grad=True)
+
+    def step(x):
+        loss = sg.tanh(x @ w).sum()
+        (g,) = sg.grad(loss, w)
+        with sg.no_grad():
+            w.sub_(0.1 * g)
+        return loss
+
+    result = sg.compare(step, X, repeats=2)
+    assert result.ok
+    assert result.agree(rtol=1e-5)
+    for mode in result.modes:
+        assert set(mode.values) == {"result", "w after"}
+        assert mode.gradients == {}
+        assert mode.cuts in (None, 0)
+    assert [d.what for d in result["session"].differences] == ["result", "w after"]
+    assert w.tolist() == np.full((4, 3), 0.5).tolist()
+
+
 def test_gradients_of_what_the_function_reaches():
     net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
     scale, unused = sg.tensor(2.0, requires_grad=True), sg.tensor(1.0, requires_grad=True)

@@ -1,6 +1,6 @@
 """`tf.summary`: summaries of a run as the bytes of TensorBoard's records, and the writer of its event files.
 
-Records and files are the `tensorboard` package's own: `pip install tensorboard`.
+Records and files are the `tensorboard` package's own: `pip install "staticgrad[summaries]"`.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ from .writing import UnwrittenError
 
 SIZES = ((46, 59, 83), (62, 71, 97), (74, 89, 103), (58, 67, 101))
 """Extents to write a model at, by the number of the symbol: numbers that rarely occur in models, odd and even."""
+SOME = 8
+"""An extent in the place of one that is open, for models that refuse the sizes."""
 MOST = 64
 """The most elements of a constant that are fitted one by one."""
 
@@ -72,6 +74,42 @@ def _axes(name: str, axes: Any, ndim: int) -> dict[int, str]:
     return found
 
 
+def open_axes(shapes: Mapping[str, tuple[int | None, ...]], named: Axes) -> list[Axes]:
+    """The symbols of all extents that are open (None), in the forms to try: each with a name of its own; those of one axis with
+    one name. named: names that the user gave. Empty where none is open. Raises ArgumentError for a name of a known extent."""
+    for name, axes in named.items():
+        for axis in axes:
+            if shapes[name][axis] is not None:
+                raise ArgumentError(
+                    f"onnx.export: axis {axis} of {name} is {shapes[name][axis]} in the graph, so it can't be symbolic",
+                    "leave it open where the graph is built: placeholder(sg.float32, [None, 3])",
+                )
+    places = {name: [i for i, n in enumerate(shape) if n is None] for name, shape in shapes.items()}
+    if not any(places.values()):
+        return []
+    apart = {name: {i: f"{name}_dynamic_axes_{k + 1}" for k, i in enumerate(axes)} for name, axes in places.items()}
+    together = {name: {i: f"dynamic_axes_{i}" for i in axes} for name, axes in places.items()}
+    return [{name: {**axes, **named.get(name, {})} for name, axes in choice.items() if axes} for choice in (apart, together)]
+
+
+def generalized_by(
+    write: Callable[[Mapping[str, tuple[int, ...]]], Any],
+    choices: Sequence[Axes],
+    shapes: Mapping[str, tuple[int | None, ...]],
+) -> Any:
+    """The model with the first choice of symbols that it can be written with; see `generalized`. Raises what the first one
+    raises where there is none."""
+    some = {name: tuple(SOME if n is None else n for n in shape) for name, shape in shapes.items()}
+    failed: StaticgradError | None = None
+    for axes in choices:
+        try:
+            return generalized(write, axes, some)
+        except StaticgradError as error:  # extents that have to be equal
+            failed = error if failed is None else failed
+    assert failed is not None
+    raise failed
+
+
 def generalized(
     write: Callable[[Mapping[str, tuple[int, ...]]], Any], axes: Axes, shapes: Mapping[str, tuple[int, ...]]
 ) -> Any:
@@ -81,7 +119,7 @@ def generalized(
     if len(symbols) > len(SIZES):
         raise ArgumentError(f"onnx.export: {len(symbols)} symbolic extents are too many: at most {len(SIZES)}")
     own = {symbol: shapes[name][axis] for name, found in axes.items() for axis, symbol in found.items()}
-    tables = [dict(zip(symbols, SIZES, strict=False)), {s: (n, max(n - 1, 1), max(n // 2, 1)) for s, n in own.items()}]
+    tables: list[dict[str, tuple[int, ...]]] = [dict(zip(symbols, SIZES, strict=False)), _smaller(own)]
     failed: StaticgradError | None = None
     for table in tables:
         if any(len({*sizes}) < 3 for sizes in table.values()):
@@ -101,6 +139,15 @@ def generalized(
             failed = failed if isinstance(failed, UnwrittenError) else error
     assert failed is not None
     raise failed
+
+
+def _smaller(own: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Sizes that a model takes which takes its own. Those of no symbol follow from another's by a factor and a summand."""
+    found = {}
+    for (symbol, n), order in zip(own.items(), ((0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 2, 3)), strict=False):
+        sizes = n, max(n - 1, 1), max(n // 2, 1), max(n - 2, 1)
+        found[symbol] = tuple(sizes[i] for i in order)
+    return found
 
 
 def _resized(shape: tuple[int, ...], axes: Mapping[int, str], sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.passes.specialize import specialize
 from ...eager import Tensor
-from ...errors import ArgumentError, GraphError
+from ...errors import ArgumentError, GraphError, ShapeError
 from ...ir import Graph, Node
 from ...nn import Module
 from ...operators import Symbol
@@ -18,8 +19,9 @@ from ...ops.control.subgraph_tracing import symbol
 from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
+from ...types import TensorType
 from . import write_elementwise, write_layers, write_shapes
-from .dynamic_extents import dynamic_axes_of, generalized
+from .dynamic_extents import dynamic_axes_of, generalized, generalized_by, open_axes
 from .op_sets import check_version, in_op_set
 from .records import BUFFERS
 from .writing import OPSET, Name, Scope, value_info
@@ -48,10 +50,13 @@ def export(
     the file; None writes none. Parameters and buffers keep their names; the file says which are buffers.
 
     Extents are those of `args`, but for those that `dynamic_axes` names, `{"input_0": {0: "batch"}}`, or, by position,
-    `dynamic_shapes`, `({0: "batch"},)`: the model takes any. Extents that follow from them are computed in the model.
-    opset_version: of ONNX's op set, 17 or later. Raises UnwrittenError for an operation without an ONNX counterpart,
-    with the line that it came from, and for a symbolic extent that ONNX wants as a number; ArgumentError for another op set or
-    an axis that no input has.
+    `dynamic_shapes`, `({0: "batch"},)`: the model takes any. Extents that follow from them are computed in the model. The
+    extents that the placeholders of a graph leave open (None) are symbolic, and these arguments name them. Extents with one
+    name are equal; without names, extents of one axis are taken as equal if the graph needs it. opset_version: of ONNX's op
+    set, 17 or later.
+
+    Raises UnwrittenError for an operation without an ONNX counterpart, with the line that it came from, and for a symbolic
+    extent that ONNX wants as a number; ArgumentError for another op set, or an axis that no input has.
 
     Examples:
         >>> layer = sg.nn.Linear(3, 2)
@@ -65,15 +70,7 @@ def export(
 
     version = check_version(opset_version)
     if isinstance(model, Graph):
-        if dynamic_axes is not None or dynamic_shapes is not None:
-            raise ArgumentError(
-                "onnx.export: symbolic extents are for functions and modules", "export the function of the graph"
-            )
-        graph, inputs = model, [node for node in model.nodes if node.op.leaf == "placeholder" and not _fed(model, node)]
-        outputs = dict(getattr(model, "outputs", None) or {})
-        if not outputs:
-            raise GraphError("onnx.export: the graph has no outputs", 'graph.outputs = {"y": y.node}')
-        made = _written(graph, inputs, outputs, {}, input_names, output_names, session)
+        made = _of_graph(model, dynamic_axes, dynamic_shapes, input_names, output_names, session)
     else:
         arrays = [x if isinstance(x, Tensor) else Tensor(x) for x in (args if isinstance(args, (tuple, list)) else (args,))]
         called = [input_names[i] if i < len(input_names) else f"input_{i}" for i in range(len(arrays))]
@@ -94,6 +91,32 @@ def export(
     if path is not None:
         onnx.save(made, os.fspath(path))
     return made
+
+
+def _of_graph(
+    graph: Graph, dynamic_axes: Any, dynamic_shapes: Any, input_names: Sequence[str], output_names: Sequence[str], session: Any
+) -> Any:
+    """A graph as a model, in which the extents that its placeholders leave open are symbolic."""
+    inputs = [node for node in graph.nodes if node.op.leaf == "placeholder" and not _fed(graph, node)]
+    outputs = dict(getattr(graph, "outputs", None) or {})
+    if not outputs:
+        raise GraphError("onnx.export: the graph has no outputs", 'graph.outputs = {"y": y.node}')
+    called = [input_names[i] if i < len(input_names) else node.name or f"input_{i}" for i, node in enumerate(inputs)]
+    shapes = {name: node.type.shape for name, node in zip(called, inputs, strict=True)}
+    if None in shapes.values():
+        raise ShapeError("onnx.export: a placeholder has no rank", "give its extents: placeholder(sg.float32, [None, 3])")
+    named = dynamic_axes_of(dynamic_axes, dynamic_shapes, [*shapes.items()])
+
+    def write(sizes: Mapping[str, tuple[int, ...]]) -> Any:
+        types = {n: TensorType(shape, n.type.dtype) for n, shape in zip(inputs, sizes.values(), strict=True)}
+        bound, moved = specialize(graph, [*inputs, *outputs.values()], types)
+        results = {name: moved[node] for name, node in outputs.items()}
+        return _written(bound, [moved[n] for n in inputs], results, {}, called, output_names, session, graph)
+
+    choices = open_axes(shapes, named)
+    if not choices:
+        return _written(graph, inputs, outputs, {}, called, output_names, session, graph)
+    return generalized_by(write, choices, shapes)
 
 
 def _fed(graph: Graph, node: Node) -> bool:
@@ -133,8 +156,9 @@ def _parameter_names(model: Any) -> dict[int, str]:
 
 def _written(
     graph: Graph, inputs: Sequence[Node], outputs: Mapping[str, Node], names: Mapping[int, str], input_names: Sequence[str],
-    output_names: Sequence[str], session: Any,
+    output_names: Sequence[str], session: Any, owner: Any = None,
 ) -> Any:  # fmt: skip
+    """The model of a graph. owner: the graph that the variables belong to, if that is another one."""
     import onnx
 
     scope = Scope()
@@ -142,8 +166,9 @@ def _written(
     for i, node in enumerate(inputs):
         known[node] = scope.name(input_names[i] if i < len(input_names) else node.name or f"input_{i}")
     wanted = graph.reaching(list(outputs.values()), stop=set(known))
-    captured = {held.node: held.tensor() for held in getattr(graph, "captured", {}).values()}
-    values = _variables(graph, [n for n in wanted if n.op.leaf == "variable"], captured, session)
+    owner = graph if owner is None else owner
+    captured = {held.node: held.tensor() for held in getattr(owner, "captured", {}).values()}
+    values = _variables(owner, [n for n in wanted if n.op.leaf == "variable"], captured, session)
     initializers: dict[str, np.ndarray] = {}
     buffers: list[str] = []
     for node in wanted:

@@ -105,7 +105,7 @@ eigh_packed = Packed("eigh", lambda m, n, upper: ((n,), (n, n)), _eigh_eval, _ei
 
 
 @linalg(twin=np.linalg.eigh)
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(A: Any, UPLO: str = "L") -> return_types.eigh:
     """The named tuple (eigenvalues, eigenvectors) of symmetric matrices, of which one triangle is read; ascending."""
     check_square("eigh", A)
     if str(UPLO).upper() not in ("L", "U"):
@@ -130,7 +130,7 @@ eig_packed = Packed("eig", lambda m, n: ((n,), (n, n)), _eig_eval, _eig_rule)
 
 
 @linalg(twin=np.linalg.eig)
-def eig(A: Any) -> Any:
+def eig(A: Any) -> return_types.eig:
     """The named tuple (eigenvalues, eigenvectors) of square matrices, complex. The gradient is that of eigenvectors of norm 1
     whose phases don't change the loss."""
     check_square("eig", A)
@@ -192,7 +192,7 @@ svd_packed = Packed("svd", _svd_parts, lambda x, full: np.linalg.svd(x, full), _
 
 
 @linalg(name="svd", twin=np.linalg.svd)
-def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> return_types.svd:
     """The named tuple (U, S, Vh) with A = U diag(S) Vh. Gradients need different singular values."""
     return return_types.svd(*svd_packed(A, full=bool(full_matrices)))
 
@@ -249,7 +249,7 @@ qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_r
 
 
 @linalg(name="qr", twin=np.linalg.qr)
-def _linalg_qr(A: Any, mode: str = "reduced") -> Any:
+def _linalg_qr(A: Any, mode: str = "reduced") -> return_types.qr:
     """The named tuple (Q, R) with A = Q R: Q orthonormal, R upper triangular. mode: "reduced", "complete", or "r".
 
     Examples:

@@ -143,7 +143,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
 
 
 @linalg(twin=np.linalg.lstsq)
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> return_types.lstsq:
     """The named tuple (solution, residuals, rank, singular_values) that minimizes |A X - B|.
 
     As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.

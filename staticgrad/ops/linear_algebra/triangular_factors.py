@@ -170,7 +170,7 @@ def _factors(name: str, packed: Any) -> tuple[Any, Any]:
 
 
 @linalg()
-def lu_factor(A: Any, *, pivot: bool = True) -> Any:
+def lu_factor(A: Any, *, pivot: bool = True) -> return_types.lu_factor:
     """The named tuple (LU, pivots). Raises ArgumentError for pivot=False."""
     if not pivot:
         raise ArgumentError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +26,19 @@ def _nothing(*values: Any, **attrs: Any) -> Any:
 CUT = OpDef(name="cut", infer=lambda *types, **attrs: TRUTH, eval=_nothing, doc="Python code between two segments.")
 
 
-def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, str]]:
-    """One graph of all segments, and the kernel of each node. A `cut` reads the results of a segment, on the user's line, and
+class Place(NamedTuple):
+    """Where a node of a joined graph is computed. instruction: of the segment's plan; -1 for a node that none computes."""
+
+    segment: int
+    instruction: int
+
+
+def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, Place]]:
+    """One graph of all segments, and the place of each node. A `cut` reads the results of a segment, on the user's line, and
     the inputs of each segment that follows it come after it (a control edge)."""
     from ...compiler.execute.edges import instructions_of
 
-    graph, cuts, kernels = Graph(), dict[Any, Node](), dict[Node, str]()
+    graph, cuts, places = Graph(), dict[Any, Node](), dict[Node, Place]()
     for number, segment in enumerate(segments):
         plan = segment.plan
         if plan is None:
@@ -43,15 +50,26 @@ def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, str]]:
             after = (before,) if before is not None and node.op.leaf == "placeholder" else ()
             made = Node(node.op, tuple(copies[x] for x in node.inputs), node.attrs, node.type, node.name, node.where, after)
             copies[node] = graph.append(made)
-            if node in within:
-                kernels[made] = f"segment {number}: {plan.instructions[within[node][0]].name}"
+            places[made] = Place(number, within[node][0] if node in within else -1)
         results = [copies[node] for node in plan.builder.fetched_nodes if node in copies]
         if segment.where is None:
             graph.outputs.update({f"result {i} of segment {number}": node for i, node in enumerate(results)})
         else:
             attrs = {"for": segment.reason}
             cuts[segment] = graph.append(Node(CUT, tuple(results), attrs, TRUTH, f"cut {number}", segment.where, ()))
-    return graph, kernels
+    return graph, places
+
+
+def kernel_names(segments: Sequence[Segment], places: Mapping[Node, Place]) -> dict[Node, str]:
+    """The kernel of each node of a joined graph that one computes."""
+    computed = {node: place for node, place in places.items() if place.instruction >= 0}
+    return {node: f"segment {s}: {segments[s].plan.instructions[i].name}" for node, (s, i) in computed.items()}
+
+
+def title_of(number: int, segment: Segment) -> str:
+    """A segment in a few words: its number, and the cut at its end."""
+    end = "to the end of the function" if segment.where is None else f"cut at {segment.where.short} for {segment.reason}"
+    return f"segment {number}, {end}"
 
 
 def explained(name: str, why: str, segments: Sequence[Segment], detail: bool, why_not: tuple[Any, Any] | None) -> Explanation:

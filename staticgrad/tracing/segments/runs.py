@@ -101,7 +101,7 @@ class SegmentedRuns:
         if not self.warned:
             self.warned = True
             logs.warn(
-                f"{self.name} takes other roads in every call: beyond {MOST} segments it runs operation by operation "
+                f"{self.name} takes other branches in every call: beyond {MOST} segments it runs operation by operation "
                 f"({self.why})",
                 4,
             )
@@ -118,7 +118,8 @@ class SegmentedRuns:
 
     def graph(self) -> tuple[Graph, dict[Node, str]]:
         """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""
-        return _inspection().joined(self.roads.segments)  # type: ignore[no-any-return]
+        graph, places = _inspection().joined(self.roads.segments)
+        return graph, _inspection().kernel_names(self.roads.segments, places)
 
     def profile(self, repeats: int = 200) -> Profile:
         """The times of all segments."""

@@ -142,13 +142,13 @@ function rooflineChart(instructions, limits, select) {
 }
 
 // The instructions of a step one after the other, as long as they take.
-function timelineChart(instructions, select) {
+function timelineChart(instructions, select, whole) {
   const known = instructions.filter((row) => row.us !== null), total = known.reduce((sum, row) => sum + row.us, 0);
   if (!total) return null;
   let begin = 0;
   return chart({
-    label: `Timeline of a step: ${known.length} instructions in ${timeText(total)}`, width: 860, height: 96, left: 14,
-    x: { low: 0, high: total, title: "time of the instructions of one step", text: timeText },
+    label: `Timeline of ${whole}: ${known.length} instructions in ${timeText(total)}`, width: 860, height: 96, left: 14,
+    x: { low: 0, high: total, title: `time of the instructions of ${whole}`, text: timeText },
     draw: (x, _, box) => known.map((row) => {
       const from = x(begin), to = x((begin += row.us));
       return s("rect", { class: "block", x: from, y: box.top, width: Math.max(to - from - 0.4, 0.3), height: box.bottom - box.top, fill: kindColor(row.kind),
@@ -157,10 +157,10 @@ function timelineChart(instructions, select) {
   });
 }
 
-// The arena: each buffer as high as its bytes, and as long as the instructions between its first and last use.
+// The arena of a segment: each buffer as high as its bytes, and as long as the instructions between its first and last use.
 function memoryChart(plan, texts) {
   if (!plan.memory.length) return null;
-  const last = Math.max(plan.instructions.length, 1);
+  const last = Math.max(plan.count, 1);
   return chart({
     label: `Memory over the schedule: an arena of ${bytesText(plan.arena)}, of which ${bytesText(plan.bound)} are live at once`,
     x: { low: 0, high: last, title: "instruction" }, y: { low: 0, high: plan.arena, title: "place in the arena", text: bytesText }, height: 280, left: 78,

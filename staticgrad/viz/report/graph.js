@@ -168,7 +168,8 @@ class Drawing {
 
   box(key) {
     const { x, y, w, h: height, lines } = this.place.get(key), group = this.isGroup(key), open = group && this.open.has(key);
-    const name = group ? `${this.kind(key)} ${this.heading(key)}, ${this.summary(key)}, ${open ? "unfolded" : "folded"}` : this.lines(key).join(", ");
+    const kind = this.kind(key) === "segment" ? "" : `${this.kind(key)} `; // whose title says so
+    const name = group ? `${kind}${this.heading(key)}, ${this.summary(key)}, ${open ? "unfolded" : "folded"}` : this.lines(key).join(", ");
     const made = s("g", { class: `box ${group ? "group" : ""} ${open ? "open" : ""} ${this.kind(key)}`, "data-key": key, role: "button", tabindex: -1,
       "aria-label": name, "aria-expanded": group ? String(open) : null, transform: `translate(${(x - w / 2).toFixed(1)} ${y.toFixed(1)})` },
     s("rect", { width: w.toFixed(1), height: height.toFixed(1), rx: 5 }));

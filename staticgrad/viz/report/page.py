@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from importlib.resources import files
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.execute.limits import limits
 from ...ir import Graph, Node
 from ...ir.text import outputs_of
+from ...tracing.segments.inspection import joined, title_of
 from ..comparison_text import finite
+from ..grouping import by_kernel
 from .pictures import Texts, picture
 from .plans import plan_data, timed_limits
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
+    from ..comparison import Comparison, Mode
 
 SCRIPTS = ("charts.js", "layout.js", "graph.js", "report.js")
 
@@ -49,15 +52,35 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
             pictures.append({"name": name, "mode": mode.name, **picture(mode.graph, texts, loss=_loss(mode.graph))})
     data: dict[str, Any] = {**comparison.as_dict(), "pictures": pictures, "plan": None}
     if planned is not None:
-        plan: Any = planned.plan
-        fetched = plan.builder.fetched_nodes
-        whole = picture(plan.ir, texts, loss=fetched[0] if fetched else None, plan=plan)
+        plans, titles, whole = _native(planned, texts)
         pictures.append({"name": "Optimized graph with kernels", "mode": planned.name, **whole})
-        machine = timed_limits(plan, limits())
-        data["plan"] = {"mode": planned.name, **plan_data(plan, machine, texts)}
+        machine = timed_limits(plans, limits())
+        data["plan"] = {"mode": planned.name, **plan_data(plans, titles, machine, texts)}
         data["limits"] = {"flops": machine.flops, "bandwidth": machine.bandwidth}
     data["texts"] = list(texts.known)
     return data
+
+
+def _native(mode: Mode, texts: Texts) -> tuple[list[Any], list[str], dict[str, Any]]:
+    """The plans of a mode, one for each segment, with titles; and their drawing, which numbers the instructions of all."""
+    planned = [(number, segment) for number, segment in enumerate(mode.segments) if segment.plan is not None]
+    if not planned:
+        plan: Any = mode.plan
+        fetched = plan.builder.fetched_nodes
+        _, kernels = by_kernel(plan)
+        return [plan], [""], picture(plan.ir, texts, loss=fetched[0] if fetched else None, kernels=kernels)
+    graph, places = joined(mode.segments)
+    titles = {number: title_of(number, segment) for number, segment in planned}
+    plans = [segment.plan for _, segment in planned]
+    counts = [len(plan.instructions) for plan in plans]
+    first = dict(zip(titles, itertools.accumulate(counts, initial=0), strict=False))
+    kernels = {}
+    for node, (number, i) in places.items():
+        if i >= 0:
+            row = mode.segments[number].plan.instructions[i]
+            kernels[node] = f"{first[number] + i} {row.kind} {row.name}"
+    homes = {node: titles[place.segment] for node, place in places.items()}
+    return plans, list(titles.values()), picture(graph, texts, kernels=kernels, segments=homes)
 
 
 def _loss(graph: Graph) -> Node | None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ...errors import Where
 from ...ir import Graph, Node
 from ...ir.text import attrs_text, backward_part, clip, kind_of, numbering, outputs_of
-from ..grouping import by_kernel
 from ..placement import inside_of, title_of
 from .modules import Path, modules
 
@@ -21,6 +21,7 @@ MOST_CHILDREN, FEW = 40, 8
 """Members of a group, more of which become runs that fold; and members of a run at the least."""
 LONG_LINE = 100
 """Letters of a source line."""
+EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Texts:
@@ -36,16 +37,24 @@ class Texts:
         return 0 if where is None else self(f"{where.short}  {clip(where.text, LONG_LINE)}".rstrip())
 
 
-def picture(graph: Graph, texts: Texts, *, loss: Node | None = None, plan: Any = None) -> dict[str, Any]:
-    """A graph as data. loss: a result whose ancestors are the forward part; plan: whose kernels are groups.
+def picture(
+    graph: Graph,
+    texts: Texts,
+    *,
+    loss: Node | None = None,
+    kernels: Mapping[Node, str] = EMPTY,
+    segments: Mapping[Node, str] = EMPTY,
+) -> dict[str, Any]:
+    """A graph as data. loss: a result whose ancestors are the forward part. kernels: the instruction that computes a node, as
+    "number kind name"; segments: the titles of the segments that nodes belong to, which are the outermost groups.
 
     nodes: [title, type, kind, group, line, attributes, results], numbers of texts and of the group (-1: none).
     edges: [from, to, kind] with kind 0 for a value, 1 for a shape only, 2 for a control dependency.
-    groups: [title, parent, kind, instruction], kind "part", "module", "kernel" or "run".
+    groups: [title, parent, kind, instruction], kind "segment", "part", "module", "kernel" or "run".
     """
     inside = inside_of(graph)
     shown = [node for node in graph.nodes if node not in inside]
-    tree = Tree(graph, shown, _paths(graph, shown, loss, plan))
+    tree = Tree(graph, shown, _paths(graph, shown, loss, kernels, segments), set(segments.values()))
     number = numbering(graph)
     at = {node: i for i, node in enumerate(shown)}
     results: dict[Node, list[str]] = {}
@@ -76,9 +85,10 @@ def _operands(node: Node) -> dict[Node, int]:
 
 
 class Tree:
-    """Groups, and the group of each node (-1 for none). paths: from the outermost group inwards."""
+    """Groups, and the group of each node (-1 for none). paths: from the outermost group inwards; segments: names of groups."""
 
-    def __init__(self, graph: Graph, shown: Sequence[Node], paths: Mapping[Node, Path]):
+    def __init__(self, graph: Graph, shown: Sequence[Node], paths: Mapping[Node, Path], segments: Collection[str]):
+        self.segments = segments
         self.titles: list[str] = []
         self.parents: list[int] = []
         self.kinds: list[str] = []
@@ -95,7 +105,12 @@ class Tree:
             parent = self._group(path[:-1])
             name = path[-1]
             kernel = re.match(r"kernel (\d+) (.*)", name)
-            kind = "kernel" if kernel else "part" if len(path) == 1 and name in PARTS else "module"
+            if kernel:
+                kind = "kernel"
+            elif len(path) == 1 and name in self.segments:
+                kind = "segment"
+            else:
+                kind = "part" if len(path) == 1 and name in PARTS else "module"
             title = kernel[2] if kernel else name
             self.known[path] = self._add(title, parent, kind, int(kernel[1]) if kernel else -1)
         return self.known[path]
@@ -157,18 +172,17 @@ class Tree:
 PARTS = ("forward", "gradients", "update")
 
 
-def _paths(graph: Graph, shown: Sequence[Node], loss: Node | None, plan: Any) -> dict[Node, Path]:
+def _paths(
+    graph: Graph, shown: Sequence[Node], loss: Node | None, kernels: Mapping[Node, str], segments: Mapping[Node, str]
+) -> dict[Node, Path]:
     """The groups around each node."""
-    part = _parts(graph, loss)
+    part = dict.fromkeys(graph.nodes, PARTS[0]) if segments else _parts(graph, loss)
     within = modules(graph, part)
     several = len(set(part.values())) > 1
     paths: dict[Node, Path] = {}
     for node in shown:
-        outer = (part[node],) if several and node in part else ()
+        outer = (segments[node],) if node in segments else (part[node],) if several and node in part else ()
         paths[node] = (*outer, *within.get(node, ()))
-    if plan is None:
-        return paths
-    _, kernels = by_kernel(plan)
     members: dict[str, list[Node]] = {}
     for node in shown:
         if node in kernels:

@@ -1,8 +1,9 @@
-"""A plan as data for the page: instructions with their times and limits, memory over the schedule, the log of decisions."""
+"""Plans as data for the page: instructions with their times and limits, memory over the schedule, the log of decisions."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...compiler.execute.edges import Edge, edges_of, source_of
 from ...compiler.execute.explain import arena_buffers, cost, trips
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
-from ...ir import Node
+from ...ir import Graph, Node
 from ...ir.text import clip
 from ...types import TensorType
 from .pictures import LONG_LINE, Texts
@@ -26,16 +27,17 @@ MOST_LINES, MOST_DECISIONS = 40, 4000
 """The user's lines of an instruction, and decisions, that are listed."""
 
 
-def timed_limits(plan: Any, machine: Limits) -> Limits:
+def timed_limits(plans: Sequence[Any], machine: Limits) -> Limits:
     """The limits of the machine, none of which a longer instruction exceeds. Times the instructions the first time."""
-    if not plan.times:
-        try:
-            plan.profile(REPEATS)
-        except StaticgradError:  # it has never run
-            return machine
-    for i, spent in enumerate(_costs(plan)):
-        if plan.times.get(i, 0.0) >= RELIABLE:
-            machine = machine.raised(spent, plan.times[i])
+    for plan in plans:
+        if not plan.times:
+            try:
+                plan.profile(REPEATS)
+            except StaticgradError:  # it has never run
+                continue
+        for i, spent in enumerate(_costs(plan)):
+            if plan.times.get(i, 0.0) >= RELIABLE:
+                machine = machine.raised(spent, plan.times[i])
     return machine
 
 
@@ -45,10 +47,40 @@ def _costs(plan: Any) -> list[Cost]:
     return [Cost(spent.flops * n, spent.bytes * n) for spent, n in costs]
 
 
-def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
-    """instructions: kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops, bytes,
-    chunks, lines. sources: of the kernels. memory: [bytes, offset, first, last, type] of each buffer; arena; bound."""
-    kernels = {code: i for i, code in enumerate(plan.sources())}
+def plan_data(plans: Sequence[Any], titles: Sequence[str], limits: Limits, texts: Texts) -> dict[str, Any]:
+    """The plan of a function, or those of all its segments with a title each.
+
+    instructions: segment, kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops,
+    bytes, chunks, lines. sources: of the kernels. segments: title, first instruction, how many instructions, memory as [bytes,
+    offset, first, last, type] of each buffer, arena, bound, and stages as [name, nodes, ops]."""
+    sources: dict[str, str] = {}
+    for plan in plans:
+        for code, text in plan.sources().items():
+            sources.setdefault(code, text)
+    kernels = {code: i for i, code in enumerate(sources)}
+    rows: list[dict[str, Any]] = []
+    segments = []
+    for number, (plan, title) in enumerate(zip(plans, titles, strict=True)):
+        own = [{"segment": number, **row} for row in _instructions(plan, kernels, limits, texts)]
+        arena, bound = plan.memory
+        memory = [
+            [buffer.nbytes, buffer.offset, buffer.first, buffer.last, texts(f"{buffer.dtype} {list(buffer.shape)}")]
+            for buffer in arena_buffers(plan)
+        ]
+        segments.append(
+            {
+                "title": texts(title), "first": len(rows), "count": len(own), "memory": memory, "arena": arena, "bound": bound,
+                "stages": _stages(plan),
+            }
+        )  # fmt: skip
+        rows += own
+    return {
+        "instructions": rows, "sources": list(sources.values()), "segments": segments,
+        "tier": "; ".join(dict.fromkeys(plan.tier for plan in plans)), "log": _log(plans, texts),
+    }  # fmt: skip
+
+
+def _instructions(plan: Any, kernels: dict[str, int], limits: Limits, texts: Texts) -> list[dict[str, Any]]:
     rows = []
     for i, (instruction, spent) in enumerate(zip(plan.instructions, _costs(plan), strict=True)):
         us = plan.times.get(i)
@@ -63,33 +95,29 @@ def plan_data(plan: Any, limits: Limits, texts: Texts) -> dict[str, Any]:
                 "flops": spent.flops, "bytes": spent.bytes, "chunks": instruction.chunks, "lines": list(lines)[:MOST_LINES],
             }
         )  # fmt: skip
-    arena, bound = plan.memory
-    return {
-        "instructions": rows,
-        "sources": list(plan.sources().values()),
-        "memory": [
-            [buffer.nbytes, buffer.offset, buffer.first, buffer.last, texts(f"{buffer.dtype} {list(buffer.shape)}")]
-            for buffer in arena_buffers(plan)
-        ],
-        "arena": arena, "bound": bound, "tier": plan.tier,
-        "log": _log(plan, texts),
-    }  # fmt: skip
+    return rows
 
 
-def _log(plan: Any, texts: Texts) -> dict[str, Any]:
-    """stages: [name, nodes, ops]; rewrites: [rule, op, times]; decisions: [fused, producer, consumer, reason, line, times,
-    bytes saved or paid by all of these, remedy], those of most bytes first."""
+def _stages(plan: Any) -> list[list[Any]]:
+    stages = plan.stages.graphs() if plan.stages is not None else {}
+    return [[name, len(graph.nodes), _operations(graph)] for name, graph in [*stages.items(), ("end", plan.ir)]]
+
+
+def _operations(graph: Graph) -> int:
+    return sum(not node.op.leaf for node in graph.nodes)
+
+
+def _log(plans: Sequence[Any], texts: Texts) -> dict[str, Any]:
+    """rewrites: [rule, op, times]; decisions: [fused, producer, consumer, reason, line, times, bytes saved or paid by all of
+    these, remedy], those of most bytes first."""
     decisions, sizes = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
-    for d in _decisions(plan):
+    for d in (d for plan in plans for d in _decisions(plan)):
         kind = d.fused, d.producer.op.name, d.consumer.op.name, str(d.reason), _line(d.consumer, texts), d.remedy
         decisions[kind] += 1
         sizes[kind] += d.bytes
-    rewrites = Counter(plan.rewrites)
-    stages = plan.stages.graphs() if plan.stages is not None else {}
+    rewrites = Counter(each for plan in plans for each in plan.rewrites)
+    notes = Counter(note for plan in plans for note in [*plan.notes, *plan.passed])
     return {
-        "stages": [
-            [name, len(graph.nodes), sum(not node.op.leaf for node in graph.nodes)] for name, graph in stages.items()
-        ] + [["end", len(plan.ir.nodes), sum(not node.op.leaf for node in plan.ir.nodes)]],
         "rewrites": [[texts(rule), texts(op), n] for (rule, op), n in rewrites.most_common()],
         "decisions": [
             [int(fused), texts(producer), texts(consumer), texts(reason), line, decisions[kind], size, texts(advice)]
@@ -97,7 +125,7 @@ def _log(plan: Any, texts: Texts) -> dict[str, Any]:
             for fused, producer, consumer, reason, line, advice in [kind]
         ],
         "left": max(len(decisions) - MOST_DECISIONS, 0),
-        "notes": [[texts(note), n] for note, n in Counter([*plan.notes, *plan.passed]).items()],
+        "notes": [[texts(note), n] for note, n in notes.items()],
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const { texts, plan } = data, page = document.getElementById("report");
 data.modes.forEach((mode, i) => { mode.index = i; });
 const ran = data.modes.filter((mode) => !mode.error);
+const cut = plan?.segments.length > 1, whole = cut ? "all segments" : "one step";
 const instructions = (plan?.instructions || []).map((row, number) => ({ ...row, number, title: texts[row.name], share: row.us ? Math.min(row.least / row.us, 1) : null }));
 
 function section(title, ...content) {
@@ -69,7 +70,8 @@ const bar = (share) => h("span", { class: "bar", role: "img", "aria-label": `${M
 function instructionFacts(row) {
   return [facts([
     ["instruction", `${row.number}: ${row.kind}`], ["time", row.us === null ? "not timed" : timeText(row.us)],
-    ["of the step", row.us === null ? "" : `${((100 * row.us) / instructions.reduce((sum, one) => sum + (one.us || 0), 0)).toFixed(1)}%`],
+    ["segment", cut ? texts[plan.segments[row.segment].title] : ""],
+    [cut ? "of all segments" : "of the step", row.us === null ? "" : `${((100 * row.us) / instructions.reduce((sum, one) => sum + (one.us || 0), 0)).toFixed(1)}%`],
     ["roofline", row.share === null ? "" : h("span", {}, bar(row.share), ` ${Math.round(row.share * 100)}% of the limit (${timeText(row.least)})`)],
     ["operations", row.flops ? `${row.flops.toLocaleString("en")}${row.us ? `, ${rateText((row.flops / row.us) * 1e6, "flop/s")}` : ""}` : ""],
     ["bytes", `${bytesText(row.bytes)}${row.us ? `, ${bytesText((row.bytes / row.us) * 1e6)}/s` : ""}`], ["chunks", row.chunks > 1 ? row.chunks : ""]]),
@@ -163,15 +165,21 @@ function select(number) {
 
 if (plan) {
   const kinds = [...new Set(instructions.map((row) => row.kind))].map((kind) => [kind, kindColor(kind)]);
-  const timed = instructions.filter((row) => row.us !== null), roof = rooflineChart(instructions, data.limits, select), times = timelineChart(instructions, select);
+  const timed = instructions.filter((row) => row.us !== null), roof = rooflineChart(instructions, data.limits, select), times = timelineChart(instructions, select, whole);
+  const withMemory = plan.segments.filter((one) => one.memory.length), memory = h("div", {});
+  const showMemory = (one) => memory.replaceChildren(memoryChart(one, texts), h("figcaption", {}, `Memory over the schedule: each buffer from its first to its last use. The arena has ${bytesText(one.arena)}; ${bytesText(one.bound)} (line) are live at once.`));
+  const which = withMemory.length > 1 ? h("label", {}, "Memory of ", h("select", { id: "memory-of", onchange: (event) => showMemory(withMemory[event.target.value]) }, ...withMemory.map((one, i) => h("option", { value: i }, texts[one.title])))) : null;
+  const largest = withMemory.reduce((most, one) => (most && most.arena >= one.arena ? most : one), null);
+  if (largest) showMemory(largest);
+  if (which) which.querySelector("select").value = withMemory.indexOf(largest);
   const slowest = [...timed].sort((a, b) => b.us - a.us), shown = slowest.slice(0, 15);
   const cells = (row) => [h("button", { type: "button", class: "link", onclick: () => select(row.number) }, `${row.number} ${row.title}`), row.kind, timeText(row.us), row.share === null ? "–" : h("span", {}, bar(row.share), ` ${Math.round(row.share * 100)}%`),
     bytesText(row.bytes), row.flops.toLocaleString("en"), row.lines.length ? line(texts[row.lines[0]]) : ""];
   const head = ["instruction", "kind", "time", "of the limit", "bytes", "operations", "your line"];
-  section("Kernels", h("p", {}, `The plan of ${plan.mode}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}; ${plan.tier}. A click shows a kernel with its source.`),
+  section("Kernels", h("p", {}, `${cut ? `The ${plural(plan.segments.length, "segment")} of ${plan.mode}, a plan each` : `The plan of ${plan.mode}`}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}; ${plan.tier}. A click shows a kernel with its source.`),
     legend(kinds), times ? h("figure", {}, times) : null,
     h("div", { class: "two" }, roof ? h("figure", {}, roof, h("figcaption", {}, "A time is that of an instruction by itself, on operands in the cache.")) : null,
-      plan.memory.length ? h("figure", {}, memoryChart(plan, texts), h("figcaption", {}, `Memory over the schedule: each buffer from its first to its last use. The arena has ${bytesText(plan.arena)}; ${bytesText(plan.bound)} (line) are live at once.`)) : null),
+      withMemory.length ? h("figure", {}, which, memory) : null),
     h("h3", {}, "The slowest"), table("Slowest instructions", head, shown.map(cells), 2),
     slowest.length > 15 ? h("details", {}, h("summary", {}, `${slowest.length - 15} faster ones`), table("Faster instructions", head, slowest.slice(15, 1000).map(cells), 2)) : null);
 }
@@ -206,7 +214,7 @@ if (plan) {
   };
   fill();
   section("Compile log",
-    h("h3", {}, "Passes"), table("Graph after each pass", ["after", "nodes", "operations"], log.stages.map(([name, nodes, ops]) => [name, nodes, ops])),
+    h("h3", {}, "Passes"), table("Graph after each pass", [...(cut ? ["segment"] : []), "after", "nodes", "operations"], plan.segments.flatMap((one) => one.stages.map((row) => [...(cut ? [texts[one.title]] : []), ...row])), cut ? 2 : 1),
     log.rewrites.length ? h("details", { open: log.rewrites.length < 15 }, h("summary", {}, `Rewrite rules: ${plural(log.rewrites.reduce((sum, row) => sum + row[2], 0), "rewrite")}`), table("Rewrite rules", ["rule", "at", "times"], log.rewrites.map(([rule, op, n]) => [texts[rule], line(texts[op]), n]), 2)) : null,
     h("h3", {}, "Fusion decisions"), h("div", { class: "filter" }, h("label", { for: "filter" }, "Filter "), box, h("label", { for: "which" }, " show "), only), counted,
     h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Fusion decisions" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "edge", "traffic", "reason", "what you could change", "your line"].map((name) => h("th", { scope: "col" }, name)))), list)),

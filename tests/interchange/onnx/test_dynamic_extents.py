@@ -119,3 +119,57 @@ def test_extents_that_have_to_be_numbers():
         )
     with pytest.raises(sg.onnx.UnwrittenError, match="BitwiseAnd needs op set 18"):
         sg.onnx.export(lambda x: x & 3, args=(np.ones(3, np.int64),), opset_version=17)
+
+
+def graph_of_a_step() -> tuple[sg.Graph, tuple[Any, ...], list[Any], Any]:
+    """A graph with open extents, whose loss needs two of them to be equal."""
+    graph = sg.Graph()
+    with graph.as_default():
+        x, y = sg.placeholder(sg.float32, [None, 3], name="x"), sg.placeholder(sg.int64, [None], name="y")
+        free = sg.placeholder(sg.float32, [None], name="free")
+        w = sg.Variable(np.arange(12, dtype="float32").reshape(3, 4) / 10, name="w")
+        loss = nn.functional.cross_entropy(x @ w, y)
+        steps = sg.while_loop(lambda i: i.sum() < 40, lambda i: i * 2, [sg.abs(x).sum(1) + 1])[0]
+        results = [loss, sg.gradients(loss, x)[0], sg.reshape(x, [-1]), sg.ones_like(x).sum(0), steps, free.sum()]
+        initializer = sg.global_variables_initializer()
+    graph.outputs = {f"output_{i}": result.node for i, result in enumerate(results)}
+    return graph, (x, y, free), results, initializer
+
+
+@pytest.mark.parametrize("axes", [None, {"x": {0: "batch"}, "y": {0: "batch"}}])
+def test_open_extents_of_a_graph(axes: Any):
+    graph, inputs, results, initializer = graph_of_a_step()
+    with sg.Session(graph) as session:
+        session.run(initializer)
+        made = sg.onnx.export(graph, dynamic_axes=axes)
+        from onnx.reference import ReferenceEvaluator
+
+        run, loaded = ReferenceEvaluator(made).run, sg.onnx.load(made).requires_grad_(False)
+        for n in (1, 6):
+            given = normal(n, 3), np.arange(n) % 4, normal(n if axes is None else n + 2)
+            wanted = session.run(results, dict(zip(inputs, given, strict=True)))
+            for found in (run(None, dict(zip(("x", "y", "free"), given, strict=True))), loaded(*given)):
+                for result, expected in zip(found, wanted, strict=True):
+                    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-5)
+    symbols = [[d.dim_param for d in value.type.tensor_type.shape.dim] for value in made.graph.input]
+    shared = "dynamic_axes_0" if axes is None else "batch"
+    assert symbols == [[shared, ""], [shared], [shared if axes is None else "free_dynamic_axes_1"]]
+
+
+def test_known_extents_of_a_graph_stay():
+    graph, *_ = graph_of_a_step()
+    with pytest.raises(ArgumentError, match="axis 1 of x is 3 in the graph, so it can't be symbolic"):
+        sg.onnx.export(graph, dynamic_axes={"x": {1: "width"}})
+
+
+def test_equal_extents_of_a_model_that_takes_no_more():
+    positions = nn.Embedding(8, 5)
+
+    def embedded(x: Any) -> Any:
+        return x + positions(sg.arange(x.shape[1]))
+
+    made = sg.onnx.export(embedded, args=(normal(8, 8, 5),), dynamic_shapes=({0: "batch", 1: "time"},))
+    loaded = sg.onnx.load(made)
+    for shape in ((3, 7, 5), (9, 2, 5)):
+        x = normal(*shape)
+        np.testing.assert_array_equal(loaded(x).detach().numpy(), embedded(x).detach().numpy())

@@ -65,10 +65,11 @@ def test_one_file_with_all_data(compared, written):
     timed = [row for row in plan["instructions"] if row["us"] is not None]
     assert timed
     assert all(row["least"] > 0 for row in timed if row["kind"] in ("kernel", "gemm"))
-    assert [name for name, *_ in plan["log"]["stages"]][-1] == "end"
+    [segment] = plan["segments"]
+    assert [name for name, *_ in segment["stages"]][-1] == "end"
     assert sum(times for *_, times, _, _ in plan["log"]["decisions"]) == len(_decisions(compared["compiled"].plan))
     assert sum(n for *_, n in plan["log"]["rewrites"]) == len(compared["compiled"].plan.rewrites)
-    assert all(0 <= first <= last < len(plan["instructions"]) for _, _, first, last, _ in plan["memory"])
+    assert all(0 <= first <= last < len(plan["instructions"]) for _, _, first, last, _ in segment["memory"])
     lines = [text for text in data["texts"] if text.startswith("test_page.py:")]
     assert any("cross_entropy(model(x), y)  # </script>" in line for line in lines)
 
@@ -78,10 +79,10 @@ def test_limits_that_were_measured_under_load_are_raised(monkeypatch, compared):
     product = next(i for i, each in enumerate(plan.instructions) if each.kind == "gemm")
     monkeypatch.setattr(plan, "times", {product: 2.0})
     slow = Limits(1.0, ((1 << 20, 1.0),))
-    found = timed_limits(plan, slow)
+    found = timed_limits([plan], slow)
     assert found.least_us(cost(plan.instructions[product])) == pytest.approx(2.0)
     monkeypatch.setattr(plan, "times", {product: 0.001})  # less than the clock can tell
-    assert timed_limits(plan, slow) == slow
+    assert timed_limits([plan], slow) == slow
 
 
 def test_a_page_of_values_alone(tmp_path):
@@ -91,6 +92,47 @@ def test_a_page_of_values_alone(tmp_path):
     data = data_of(path)
     assert data["plan"] is None
     assert data["pictures"] == []
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory):
+    """The page of a function that is cut twice, and its comparison."""
+    w = sg.tensor(np.full((3, 2), 0.5, "float32"), requires_grad=True)
+
+    def step(x):
+        h = sg.tanh(x @ w)
+        h = h * 2 if h.sum().item() > 0 else h * 3
+        return (h * h).sum() if h.max().item() < 9 else h.sum()
+
+    result = sg.compare(step, np.ones((4, 3), "float32"), repeats=2, order=1, modes=["compiled"])
+    path = tmp_path_factory.mktemp("report") / "cut.html"
+    result.to_html(path)
+    return result, path
+
+
+def test_all_segments_are_on_the_page(cut):
+    result, path = cut
+    data, mode = data_of(path), result["compiled"]
+    texts, plan, drawing = data["texts"], data["plan"], data["pictures"][-1]
+    plans = [segment.plan for segment in mode.segments]
+    assert mode.cuts == 2
+    assert len(plans) == 3
+    assert mode.host_calls == sum(each.host_calls for each in plans)
+    assert mode.kernels == len(plan["sources"]) == len({code for each in plans for code in each.sources()})
+    assert [segment["count"] for segment in plan["segments"]] == [len(each.instructions) for each in plans]
+    assert [row["segment"] for row in plan["instructions"]] == [i for i, each in enumerate(plans) for _ in each.instructions]
+    outer = [texts[title] for title, _, kind, _ in drawing["groups"] if texts[kind] == "segment"]
+    assert outer == [texts[segment["title"]] for segment in plan["segments"]]
+    assert re.fullmatch(r"segment 0, cut at test_page.py:\d+ for item", outer[0])
+    assert outer[-1] == "segment 2, to the end of the function"
+    assert sum(texts[node[0]].split(" ")[1].startswith("cut") for node in drawing["nodes"]) == 2
+    for title, parent, kind, number in drawing["groups"]:
+        if texts[kind] == "kernel":  # in the drawing of its segment
+            row = plan["instructions"][number]
+            assert texts[row["name"]].startswith(texts[title].partition(" ")[2][:30])
+            while texts[drawing["groups"][parent][2]] != "segment":
+                parent = drawing["groups"][parent][1]
+            assert texts[drawing["groups"][parent][0]] == outer[row["segment"]]
 
 
 # in a browser -----------------------------------------------------------------------------------------------------------
@@ -198,6 +240,33 @@ def test_a_click_shows_the_source_of_a_kernel(opened, compared):
     assert "test_page.py:" in panel.find_element("css selector", ".lines").text
     opened.execute_script("arguments[0].click()", find(opened, "#kernels button.link")[0])  # the slowest instruction
     assert find(opened, ".graph .box.selected")[0].get_attribute("aria-label").startswith("kernel ")
+
+
+@pytest.mark.browser
+def test_each_kernel_of_each_segment_is_a_click_away(browser, cut):
+    browser.get(cut[1].as_uri())
+    kernels = browser.execute_script("return instructions.filter((row) => row.source >= 0).map((row) => row.number)")
+    titles = browser.execute_script("return instructions.map((row) => texts[plan.segments[row.segment].title])")
+    assert len(kernels) > 3
+    for number in kernels:
+        browser.execute_script("select(arguments[0])", number)
+        assert find(browser, ".graph .box.selected")[0].get_attribute("aria-label").startswith(f"kernel {number} ")
+        panel = find(browser, ".panel")[0]
+        assert panel.find_element("css selector", "pre").text.startswith("@kernel\ndef kernel(")
+        assert titles[number] in panel.text
+    browser.execute_script("open(views.length - 1); views[views.length - 1].fold(true)")
+    labels = [box.get_attribute("aria-label") for box in find(browser, ".graph .box.segment")]
+    assert [label.partition(",")[0] for label in labels] == ["segment 0", "segment 1", "segment 2"]
+    arenas = browser.execute_script("return plan.segments.map((one) => one.memory.length && bytesText(one.arena))")
+    options = find(browser, "#memory-of option")
+    assert len(options) > 1
+    for option, arena in zip(options, filter(None, arenas), strict=True):
+        option.click()
+        [chart] = find(browser, "#kernels svg[aria-label^='Memory over']")
+        assert f"an arena of {arena}," in chart.get_attribute("aria-label")
+    assert browser.execute_script(UNNAMED) == 0
+    assert browser.execute_script(OVERLAPPING) == 0
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
 
 
 @pytest.mark.browser

@@ -11,6 +11,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.viz.grouping import by_kernel
 from staticgrad.viz.report.modules import common, outward
 from staticgrad.viz.report.pictures import MOST_CHILDREN, Texts, picture
 
@@ -135,7 +136,7 @@ def test_kernels_are_groups():
 
     step(np.ones((3, 4), "float32"), np.ones((4, 2), "float32"))
     plan, texts = step.plan, Texts()
-    found = Read(picture(plan.ir, texts, plan=plan), texts)
+    found = Read(picture(plan.ir, texts, kernels=by_kernel(plan)[1]), texts)
     kernels = {row: title for title, _, kind, row in found.groups if kind == "kernel"}
     assert kernels == {i: f"{each.kind} {each.name}" for i, each in enumerate(plan.instructions)}
     tanh = next(group for title, group in found.nodes if title.endswith("tanh"))
