@@ -299,6 +299,9 @@ def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:
     cell = node.attrs["cell"]
     if cell in store:
         return
+    if cell.stream is not None:
+        store[cell] = np.array(cell.stream, np.int64)
+        return
     if cell.tensor is not None:  # a graph of the eager tape: the tensor's own buffer is the storage
         store[cell] = cell.tensor._data
         return

@@ -48,3 +48,78 @@ def test_classes_permutations_and_seeds():
     assert (a == b).all()
     assert (a != c).any()
     np.testing.assert_allclose(q.T @ q, np.eye(4), atol=1e-5)
+
+
+def _twice(tf, make):
+    """Three runs of each tensor in one session, and in a second one."""
+    with tf.Graph().as_default():
+        tensors = make()
+        found = []
+        for _ in range(2):
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                found.append([[np.asarray(session.run(t)).tolist() for _ in range(3)] for t in tensors])
+    return found
+
+
+def _with_seeds(tf):
+    """Draws with seeds of their own, in loops and branches, too; the last has none."""
+
+    def loop():
+        numbers = tf.TensorArray(tf.float32, 4)
+        body = lambda i, out: (i + 1, out.write(i, tf.random_normal([2], seed=5)))  # noqa: E731
+        return tf.while_loop(lambda i, _: i < 4, body, (0, numbers))[1].stack()
+
+    a, b, c = (tf.random_normal([2], seed=s) for s in (3, 3, 4))
+    branch = tf.cond(tf.constant(True), lambda: tf.random_uniform([2], seed=7), lambda: tf.zeros([2]))
+    nested = tf.map_fn(lambda k: tf.map_fn(lambda j: tf.random_uniform([], seed=1) + j, k), tf.zeros([3, 2]))
+    return a, b, c, loop(), branch, nested, tf.nn.dropout(tf.ones([64]), 0.5, seed=2), tf.random_normal([2])
+
+
+def test_seeds_of_operations():
+    """Equal seeds give equal sequences, in each session anew; operations of other seeds, iterations and runs differ."""
+    first, second = _twice(tf, lambda: _with_seeds(tf))
+    assert first[:-1] == second[:-1]
+    assert first[-1] != second[-1]
+    assert first[0] == first[1] != first[2]
+    assert all(runs[0] != runs[1] for runs in first)
+    assert len(np.unique(first[3][0])) == 8
+    assert len(np.unique(first[5][0])) == 6
+    a = tf.random_normal([2], seed=3)
+    b = tf.random_normal([2], seed=8)
+    with tf.Session() as session:
+        session.run([b, a])
+        session.run(b)
+        assert session.run([a, b])[0].tolist() == _twice(tf, lambda: [tf.random_normal([2], seed=3)])[0][0][1]
+
+
+def test_the_seed_of_a_graph():
+    """It seeds operations and initializers that are made after it; initializers of equal seeds give equal values."""
+
+    def make():
+        early = tf.random_normal([2])
+        tf.set_random_seed(1)
+        starts = [tf.glorot_uniform_initializer(seed=s) for s in (1, 1, 2, None)]
+        made = [tf.get_variable(f"v{i}", [2, 2], initializer=start) for i, start in enumerate(starts)]
+        return [early, tf.random_normal([2]), tf.random_normal([2]), *made]
+
+    first, second = _twice(tf, make)
+    assert first[0] != second[0]
+    assert first[1:] == second[1:]
+    assert first[1] != first[2]
+    assert first[3] == first[4]
+    assert len({str(v) for v in first[3:]}) == 3
+
+
+SEEDS = {
+    (None, None): (None, None), (None, 1): (87654321, 1), (1, 1): (1, 1), (0, 0): (0, 2**31 - 1),
+    (2**31 - 1, 0): (0, 2**31 - 1), (1, None): (1, 0),
+}  # fmt: skip
+"""(the graph's, the operation's) -> both as an operation of a new graph takes them."""
+
+
+def test_get_seed():
+    for (of_graph, own), wanted in SEEDS.items():
+        with tf.Graph().as_default():
+            tf.set_random_seed(of_graph)
+            assert tf.get_seed(own) == wanted
