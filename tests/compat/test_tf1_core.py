@@ -13,6 +13,7 @@ import pytest
 import staticgrad.compat.tf1 as sgtf
 from tests.compat.tf1_programs import PROGRAMS
 from tests.compat.tf1_scopes import NAMES, names
+from tests.helpers import tensorflow1
 
 
 def test_names_in_nested_scopes():
@@ -21,8 +22,7 @@ def test_names_in_nested_scopes():
 
 @pytest.mark.oracle
 def test_names_in_nested_scopes_are_tensorflows():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     assert names(tf) == NAMES
 
 
@@ -59,8 +59,7 @@ def test_programs(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     ours, theirs = outcome(sgtf, name), outcome(tf, name)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
@@ -117,8 +116,7 @@ def test_errors(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CHECKS)
 def test_errors_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     kind, text = failure(tf, name)
     assert CHECKS[name][1] in text
     assert failure(sgtf, name)[0] == kind
@@ -155,8 +153,7 @@ def test_printing(tmp_path):
 
 @pytest.mark.oracle
 def test_printing_is_tensorflows(tmp_path):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     assert printing(tf, tmp_path / "out") == PRINTED
 
 
@@ -362,8 +359,7 @@ def test_graph_definitions():
 
 @pytest.mark.oracle
 def test_a_checkpoint_of_tensorflows_is_read(tmp_path):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     value = np.arange(6, dtype="f4").reshape(2, 3)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("scope/w", initializer=value)

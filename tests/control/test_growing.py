@@ -7,7 +7,7 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.compat.tf1 as sgtf
-from tests.helpers import raised
+from tests.helpers import raised, tensorflow1
 
 
 def doubled(x):
@@ -148,7 +148,7 @@ def test_values_in_the_dialect():
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_are_tensorflows(program):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     for ours, theirs in zip(results(sgtf, program), results(tf, program), strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
