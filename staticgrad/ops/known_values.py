@@ -83,6 +83,19 @@ def value_of(x: Symbol) -> np.ndarray:
     return KNOWN.setdefault(x.graph, Values())(x.node, x.node)
 
 
+def computed(x: Symbol) -> bool:
+    """Whether the value of a tensor follows from more than constants, extents and integers that are fed."""
+    try:
+        value_of(x)
+    except NeedsValues as error:
+        return any(
+            leaf.op.leaf != "placeholder" or leaf.type.dtype.kind not in "iub"
+            for leaf in error.leaves
+            if not leaf.op.shape_only
+        )
+    return False
+
+
 def value_operands(graph: Graph) -> set[Node]:
     """The placeholders of a graph whose values decide how its deferred nodes are written."""
     roots = _value_roots(graph.nodes)

@@ -420,3 +420,32 @@ def test_print_streams():
     with sgtf.Session() as session:
         session.run(sgtf.print("a", sgtf.constant([1, 2]), output_stream=stream))
     assert stream.getvalue() == f"a [1 2]{os.linesep}"
+
+
+def _unlike(tf):
+    """Branches of other shapes by what is fed, and by what is computed: static shapes, values, gradients of two orders."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, p = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.bool, [])
+        v = tf.Variable(2.0)
+        ranks = tf.cond(p, lambda: x, lambda: tf.reshape(tf.concat([x, x], 0), [2, 3]))
+        lengths = tf.cond(tf.reduce_sum(x) > v, lambda: x * v, lambda: tf.concat([x, x], 0))
+        nest = tf.cond(p, lambda: (x, tf.zeros([2])), lambda: (x * 2, tf.zeros([5])))
+        slopes = tf.gradients(tf.reduce_sum(tf.square(lengths)), [x, v])
+        (slope,) = tf.gradients(tf.reduce_sum(ranks**3), x)
+        (curvature,) = tf.gradients(slope, x)
+        session.run(tf.global_variables_initializer())
+        feeds = [{x: value, p: truth} for truth in (True, False) for value in ([1, 1, 1], [0, 0, 1])]
+        found = [session.run([ranks, lengths, *nest, *slopes, slope, curvature], feed) for feed in feeds]
+        return [ranks.shape.ndims, lengths.shape.as_list()], [[np.asarray(t).tolist() for t in one] for one in found]
+
+
+def test_branches_of_other_shapes():
+    shapes, found = _unlike(sgtf)
+    assert shapes == [None, [None]]
+    assert found[0][:4] == [[1, 1, 1], [2, 2, 2], [1, 1, 1], [0, 0]]
+    assert found[3][:4] == [[[0, 0, 1]] * 2, [0, 0, 1, 0, 0, 1], [0, 0, 2], [0] * 5]
+
+
+@pytest.mark.oracle
+def test_branches_of_other_shapes_are_tensorflows():
+    assert _unlike(sgtf) == _unlike(tensorflow1())

@@ -6,6 +6,7 @@ of this dialect is a `staticgrad.Graph`: sessions compile it as any other.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from . import (
@@ -15,6 +16,7 @@ from . import (
     data,
     debugging,
     errors,
+    estimator,
     flags,
     gathering,
     gfile,
@@ -30,8 +32,10 @@ from . import (
     metrics,
     namespaces,
     nn,
+    paths,
     py_functions,
     queues,
+    refused,
     scatter,
     state,
     summary,
@@ -172,14 +176,17 @@ setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not 
 setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
 
-def __getattr__(name: str) -> Any:
-    import difflib
+paths.enter(sys.modules[__name__])
 
+
+for _module in (data, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, nn, test, train):
+    refused.refuse_in(f"tf.{_module.__name__.removeprefix(__name__ + '.')}", _module)
+
+
+def __getattr__(name: str) -> Any:
     if name in summary.RECORDS:
         return getattr(summary, name)
-    close = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], n=3)
-    advice = f"; there is {' or '.join(close)}" if close else ""
-    raise AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {name!r} yet{advice}")
+    raise refused.missing("tf", globals(), name)
 
 
 __all__ = [
@@ -221,6 +228,7 @@ __all__ = [
     "device",
     "double",
     "errors",
+    "estimator",
     "expand_dims",
     "eye",
     "fill",

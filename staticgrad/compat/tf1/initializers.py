@@ -68,7 +68,7 @@ class TruncatedNormal(RandomNormal):
 
 class RandomUniform(Initializer):
     def __init__(self, minval: float = 0, maxval: float | None = None, seed: int | None = None, dtype: Any = None):
-        self.minval, self.maxval, self.dtype = minval, maxval, dtype
+        self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
