@@ -46,12 +46,12 @@ def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray
 
 
 class Feed:
-    """A tensor that is fed, and the dtype and shape of its values."""
+    """A tensor that is fed, and the dtype and shape of its values. by_value: see `converted`."""
 
-    __slots__ = ("dtype", "node", "shape")
+    __slots__ = ("by_value", "dtype", "node", "shape")
 
-    def __init__(self, node: Node):
-        self.node = node
+    def __init__(self, node: Node, by_value: bool = False):
+        self.node, self.by_value = node, by_value
         self.dtype: np.dtype = node.type.dtype
         self.shape: Shape | None = None if isinstance(node.type, UnrankedType) else node.type.shape
         """None for any shape."""
@@ -70,7 +70,7 @@ class Feed:
                 *self.origin(),
             )
         try:
-            array = converted(value, self.dtype, by_value=True)
+            array = converted(value, self.dtype, self.by_value)
         except DTypeError as error:
             raise FeedError(
                 f"Cannot feed value of type {_kind(value)} for Tensor '{label}', which has dtype {self.dtype}",

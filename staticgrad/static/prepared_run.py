@@ -90,7 +90,7 @@ class Runner:
         if prepared.needs:
             raise _unfed(prepared.needs)
         self.values = values
-        self.feeds = [Feed(node) for node in feeds]
+        self.feeds = [Feed(node, getattr(graph, "feeds_by_value", False)) for node in feeds]
         self.sources = [(Feed(node), own[node]) for node in sources]
         self.reads = [n for n in prepared.graph.nodes if n.op.leaf == "variable"]
         self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]

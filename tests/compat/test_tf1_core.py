@@ -449,3 +449,39 @@ def test_branches_of_other_shapes():
 @pytest.mark.oracle
 def test_branches_of_other_shapes_are_tensorflows():
     assert _unlike(sgtf) == _unlike(tensorflow1())
+
+
+def _fed(tf):
+    """Floating numbers in the place of integers, numbers in that of booleans, and keys that are nests of tensors."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        n, p = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.bool, [2])
+        state = tf.nn.rnn_cell.LSTMStateTuple(tf.zeros([2]), tf.placeholder(tf.float32, [2])) if tf is sgtf else None
+        found = [session.run([n + 1, tf.logical_not(p)], {n: np.array([1.0, 2.0]), p: np.array([0, 1])})]
+        if state is not None:
+            total = state.c + state.h
+            assert session.run(total, {state: (np.ones(2), np.full(2, 2.0))}).tolist() == [3, 3]
+            with pytest.raises(ValueError, match="2 parts is fed a value of 1"):
+                session.run(total, {state: (np.ones(2),)})
+        return [x.tolist() for x in found[0]]
+
+
+def test_feeds_by_value():
+    assert _fed(sgtf) == [[2, 3], [True, False]]
+    n = sgtf.placeholder(sgtf.int32, [])
+    with sgtf.Session() as session, pytest.raises(ValueError, match="can't become int32 without loss"):
+        session.run(n, {n: 1.5})
+
+
+@pytest.mark.oracle
+def test_feeds_are_tensorflows():
+    assert _fed(sgtf) == _fed(tensorflow1())
+
+
+def test_paths_of_modules():
+    from staticgrad.compat.tf1.python.framework import ops
+    from staticgrad.compat.tf1.python.ops import rnn, rnn_cell
+
+    assert ops.get_default_graph() is sgtf.get_default_graph()
+    assert (rnn.dynamic_rnn, rnn_cell.LSTMCell) == (sgtf.nn.dynamic_rnn, sgtf.nn.rnn_cell.LSTMCell)
+    with pytest.raises(AttributeError, match="import it from the dialect's public modules"):
+        ops.nothing  # noqa: B018

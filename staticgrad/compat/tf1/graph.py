@@ -68,6 +68,8 @@ class Graph(static.Graph):
         super().__init__()
         self.finalized = False
         self.seed: int | None = None
+        self.feeds_by_value = True
+        """Floating numbers are fed to integers, and numbers to booleans, where no value changes."""
         self.variable_store: dict[str, Any] = {}
         """Variables of `get_variable` by their full names."""
         self._scope = ""
