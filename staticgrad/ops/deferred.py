@@ -89,13 +89,18 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
     """
     attrs = node.attrs
     known = {p: values(inputs[p], node) for p in attrs["values"]}
-    try:
-        made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
-    except ValueError as error:
-        if isinstance(error, StaticgradError):
-            raise
-        raise ShapeError(str(error), where=node.where) from error
-    moved: dict[Node, Node] = dict(zip(made.parameters, inputs, strict=True))
+    key = attrs["define"], *inputs
+    if key not in values.written:  # by the first of several results
+        try:
+            made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+        except ValueError as error:
+            if isinstance(error, StaticgradError):
+                raise
+            raise ShapeError(str(error), where=node.where) from error
+        values.decisions += KNOWN[made.graph].decisions
+        values.written[key] = made, dict(zip(made.parameters, inputs, strict=True))
+    moved: dict[Node, Node]
+    made, moved = values.written[key]
     last = made.results[attrs["index"]]
     for each in postorder([last], lambda n: n.inputs, moved):
         if each.op.equals is not None:  # as in the first pass of the compiler, which has seen no node of the definition

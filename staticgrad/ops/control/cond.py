@@ -12,7 +12,7 @@ from ...ir import REGISTRY, Node, Subgraph
 from ...operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, has_rank, public, state
 from ...types import TensorType, UnrankedType, bool_, shape_text
 from ..deferred import Definition, defer, written_nodes
-from ..known_values import KNOWN, computed, value_of
+from ..known_values import KNOWN, computed, decided, value_of
 from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
@@ -95,6 +95,7 @@ def _chosen(graph: Any, chosen_by: Symbol, captured: list[Node], then: Subgraph,
         pred, *given = operands
         body = then if value_of(pred) else orelse
         inside = pred.graph
+        decided(inside, "cond: the branch that is taken is written alone, because their shapes differ")
         return [Symbol(inside, n) for n in written_nodes(inside, body, [x.node for x in given], KNOWN[inside])]
 
     if not state.inside and computed(chosen_by):

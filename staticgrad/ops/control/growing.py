@@ -19,7 +19,7 @@ from ...ir import REGISTRY, Graph, Node, Subgraph
 from ...operators import Symbol, apply, has_rank, state
 from ...types import Shape, TensorType, UnrankedType, int64, shape_text
 from ..deferred import Definition, defer, values_read, written_body, written_nodes
-from ..known_values import KNOWN, NeedsValues, computed, value_of
+from ..known_values import KNOWN, NeedsValues, computed, decided, value_of
 from ..leaves import fits
 from ..pytree import LEAF, Structure
 from .subgraph_tracing import outputs
@@ -68,6 +68,7 @@ class Growing:
         while self._going(graph, consts, carries) if total is None else done < total:
             carries = written_nodes(graph, self.body, [*consts, *carries], KNOWN[graph]) if done else after
             done += 1
+        decided(graph, f"while_loop: {done} iterations are written one after the other, because their shapes differ")
         return [Symbol(graph, n) for n in carries]
 
     def _going(self, graph: Graph, consts: Sequence[Node], carries: Sequence[Node]) -> bool:
