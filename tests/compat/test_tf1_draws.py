@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import staticgrad.compat.tf1 as tf
+from tests.helpers import tensorflow1
 
 COUNT = 20000
 MOMENTS = {
@@ -123,3 +125,51 @@ def test_get_seed():
         with tf.Graph().as_default():
             tf.set_random_seed(of_graph)
             assert tf.get_seed(own) == wanted
+
+
+def _distributions(tf):
+    """Name -> (distribution, values, another one of its kind)."""
+    made = tf.distributions
+    location, scale, x = tf.constant([[0.5], [-1.0]]), tf.constant([[1.5], [0.7]]), tf.constant([[0.3], [0.9]])
+    logits = [[0.1, 0.2, 3.0], [0.0, 1.0, 0.0]]
+    return {
+        "normal": (made.Normal(location, scale), x, made.Normal(0.0, 1.0)),
+        "uniform": (made.Uniform(-1.0, [[2.0], [3.0]]), x, None),
+        "exponential": (made.Exponential([[0.5], [2.0]]), x, None),
+        "laplace": (made.Laplace(location, scale), x, None),
+        "gamma": (made.Gamma([[0.5], [3.0]], [[1.0], [2.0]]), x, None),
+        "beta": (made.Beta([[0.5], [3.0]], [[1.0], [2.0]]), x, None),
+        "bernoulli": (made.Bernoulli(logits=[[0.3], [-2.0]]), [[1], [0]], made.Bernoulli(probs=[[0.5], [0.2]])),
+        "categorical": (made.Categorical(logits=logits), [1, 2], made.Categorical(probs=[[0.3, 0.3, 0.4], [0.1, 0.1, 0.8]])),
+    }
+
+
+def _measured(tf):
+    """The values of the methods, and the shapes, dtypes and means of samples, of each distribution."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        wanted, samples = {}, {}
+        for name, (d, x, other) in _distributions(tf).items():
+            moments = [d.mode()] if name == "categorical" else [d.mean(), d.stddev(), d.variance()]
+            divergence = [] if other is None else [tf.distributions.kl_divergence(d, other)]
+            wanted[name] = [d.log_prob(x), d.prob(x), d.entropy(), *moments, *divergence]
+            samples[name] = d.sample(), d.sample(4000, seed=1)
+        values = session.run(wanted)
+        drawn = session.run(samples)
+    found = {name: np.concatenate([np.ravel(v).astype("f8") for v in each]) for name, each in values.items()}
+    return found, {name: (a.shape, b.shape, str(b.dtype), b.mean(0).ravel()) for name, (a, b) in drawn.items()}
+
+
+def test_distributions():
+    values, samples = _measured(tf)
+    for name, (one, many, dtype, mean) in samples.items():
+        discrete = name in ("bernoulli", "categorical")
+        assert (many, dtype) == ((4000, *one), "int32" if discrete else "float32")
+        if name != "categorical":
+            np.testing.assert_allclose(mean, values[name][6:8], atol=0.15, err_msg=name)
+
+
+@pytest.mark.oracle
+def test_distributions_are_tensorflows():
+    ours, theirs = _measured(tf)[0], _measured(tensorflow1())[0]
+    for name, values in ours.items():
+        np.testing.assert_allclose(values, theirs[name], rtol=1e-4, atol=1e-5, err_msg=name)

@@ -15,6 +15,7 @@ from . import (
     custom_gradients,
     data,
     debugging,
+    distributions,
     errors,
     estimator,
     flags,
@@ -179,7 +180,10 @@ setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 paths.enter(sys.modules[__name__])
 
 
-for _module in (data, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, nn, test, train):
+for _module in (
+    data, distributions, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, namespaces.contrib,
+    nn, test, train,
+):  # fmt: skip
     refused.refuse_in(f"tf.{_module.__name__.removeprefix(__name__ + '.')}", _module)
 
 
@@ -226,6 +230,7 @@ __all__ = [
     "convert_to_tensor",
     "data",
     "device",
+    "distributions",
     "double",
     "errors",
     "estimator",

@@ -29,7 +29,7 @@ class _State:
         self.items: list[Element] = []
         self.changed = threading.Condition()
         self.closed = False
-        self.random = np.random.default_rng(None if None in seed else seed)
+        self.random = np.random.default_rng([s for s in seed if s is not None] or None)
 
     def wait(self, ready: Callable[[], bool]) -> None:
         while not ready():

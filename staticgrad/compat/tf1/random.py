@@ -6,6 +6,7 @@ that draws from it advances: the same seeds give the same sequence, whatever els
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ... import static
 from ...errors import UnknownExtentError
 from ...ir import OpDef
 from ...operators import F
-from ...ops.random import OwnGenerator, next_place, normal_op, stream_seed, uniform_op
+from ...ops.random import OwnGenerator, Place, next_place, normal_op, stream_seed, uniform_op
 from .dtypes import as_dtype
 from .graph import get_default_graph, get_seed
 from .shapes import known_extents
@@ -40,9 +41,8 @@ class Numbers:
     def __init__(self, seed: int | None):
         graph = get_default_graph()
         of_graph, own = get_seed(seed)
-        if of_graph is None or own is None:
-            self._next = lambda: next_place(graph)
-        else:
+        self._next: Callable[[], Place] = lambda: next_place(graph)
+        if of_graph is not None and own is not None:
             self._next = OwnGenerator(graph, stream_seed(of_graph, own)).next_place
 
     def draw(self, op: OpDef, shape: Any, dtype: Any) -> Any:

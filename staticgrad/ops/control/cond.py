@@ -70,7 +70,7 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
         finally:
             for branch in branches:
                 branch.withdraw()
-        alike = _check_branches(*branches, kept=bool(variables or before) or not hasattr(graph, "host_call"))
+        alike = _check_branches(branches[0], branches[1], kept=bool(variables or before) or not hasattr(graph, "host_call"))
     captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
     if not alike:
@@ -85,7 +85,7 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     return result
 
 
-def _chosen(graph: Any, chosen_by: Symbol, captured: list[Node], then: Subgraph, orelse: Subgraph) -> list[Symbol]:
+def _chosen(graph: Any, chosen_by: Any, captured: list[Node], then: Subgraph, orelse: Subgraph) -> list[Symbol]:
     """The results of branches of different shapes, in a graph that may call Python: in the run only one of them is written.
 
     Where the condition follows from more than constants, extents and integers that are fed, a run before computes it.

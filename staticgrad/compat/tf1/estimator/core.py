@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ....utils.tensorboard.records import protocol
 from .. import metrics, summary, train
 from ..data import Dataset
 from ..errors import OutOfRangeError
 from ..graph import Graph, set_random_seed
+from ..train import checkpoints
 from ..train.hooks import CheckpointSaverHook, LoggingTensorHook, NanTensorHook, SessionRunHook, StopAtStepHook
-from ..train.saver import latest_checkpoint
+from ..train.saver import Saver, latest_checkpoint
 from ..train.supervised import ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold
 
 
@@ -115,11 +117,11 @@ class Estimator:
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the last checkpoint. Raises ValueError where there is none."""
-        return [name for name, _ in train.list_variables(self._trained(None))]
+        return [name for name, _ in checkpoints.list_variables(self._trained(None))]
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """The value of a variable in the last checkpoint. Raises ValueError where there is none."""
-        return train.load_variable(self._trained(None), name)
+        return checkpoints.load_variable(self._trained(None), name)
 
     def train(
         self, input_fn: Callable[..., Any], hooks: Sequence[SessionRunHook] | None = None, steps: int | None = None,
@@ -135,7 +137,7 @@ class Estimator:
             if number is not None and number <= 0:
                 raise ValueError(f"Must specify {name} > 0, given: {number}")
         last = self.latest_checkpoint()
-        if max_steps is not None and last is not None and int(train.load_variable(last, "global_step")) >= max_steps:
+        if max_steps is not None and last is not None and int(checkpoints.load_variable(last, "global_step")) >= max_steps:
             return self
         with Graph().as_default():
             spec = self._made(input_fn, ModeKeys.TRAIN)
@@ -148,7 +150,7 @@ class Estimator:
             scaffold = spec.scaffold or Scaffold()
             if scaffold.saver is None:
                 kept = config.keep_checkpoint_max, config.keep_checkpoint_every_n_hours
-                scaffold.saver = train.Saver(max_to_keep=kept[0], keep_checkpoint_every_n_hours=kept[1])
+                scaffold.saver = Saver(max_to_keep=kept[0], keep_checkpoint_every_n_hours=kept[1])
             seconds = 600 if (config.save_checkpoints_secs, config.save_checkpoints_steps) == (None, None) else None
             every.append(CheckpointSaverHook(
                 self.model_dir, config.save_checkpoints_secs or seconds, config.save_checkpoints_steps, scaffold.saver,
@@ -249,19 +251,18 @@ class Estimator:
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         if self._warm_start is not None and self.latest_checkpoint() is None:
-            train.warm_start(self._warm_start)
+            checkpoints.warm_start(self._warm_start)
         return spec
 
     def _summarize(self, found: dict[str, Any], folder: str) -> None:
-        from .. import Summary
-
+        records = protocol()
         values = [
-            Summary.Value(tag=key, simple_value=float(value))
+            records.Summary.Value(tag=key, simple_value=float(value))
             for key, value in found.items()
             if key != "global_step" and np.ndim(value) == 0
         ]
         with summary.FileWriter(os.path.join(self.model_dir, folder)) as writer:
-            writer.add_summary(Summary(value=values).SerializeToString(), int(found["global_step"]))
+            writer.add_summary(records.Summary(value=values).SerializeToString(), int(found["global_step"]))
 
 
 @dataclass(frozen=True)
