@@ -173,3 +173,16 @@ def test_distributions_are_tensorflows():
     ours, theirs = _measured(tf)[0], _measured(tensorflow1())[0]
     for name, values in ours.items():
         np.testing.assert_allclose(values, theirs[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_distributions_of_unknown_extents():
+    location, x = tf.placeholder(tf.float32, [None, 1]), tf.placeholder(tf.float32, [None, 1])
+    d = tf.distributions.Normal(location, 2.0)
+    (slope,) = tf.gradients(d.log_prob(x), location)
+    divergence = tf.distributions.kl_divergence(d, tf.distributions.Normal(0.0, 2.0))
+    assert d.batch_shape.as_list() == [None, 1]
+    with tf.Session() as session:
+        found = session.run([slope, divergence, d.sample(3)], {location: np.ones((2, 1)), x: np.full((2, 1), 3.0)})
+    np.testing.assert_allclose(found[0], [[0.5], [0.5]])
+    np.testing.assert_allclose(found[1], [[0.125], [0.125]])
+    assert found[2].shape == (3, 2, 1)

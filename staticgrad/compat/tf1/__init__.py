@@ -181,8 +181,8 @@ paths.enter(sys.modules[__name__])
 
 
 for _module in (
-    data, distributions, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, namespaces.contrib,
-    nn, test, train,
+    data, distributions, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, nn,
+    namespaces.TOP["contrib"], test, train,
 ):  # fmt: skip
     refused.refuse_in(f"tf.{_module.__name__.removeprefix(__name__ + '.')}", _module)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from ...operators import F
 from . import arrays, draws, random
 from . import math as _math
 from .dtypes import as_dtype
+from .elements import broadcast_static_shape
 from .shapes import TensorShape
-from .tensor import operation, tensor
+from .tensor import extents_of, operation, tensor
 
 tf_math: Any = _math  # its functions are made of records
 
@@ -48,10 +50,11 @@ class Distribution:
 
         @operation(method)
         def call(parameters: list[Any], given: tuple[Any, ...]) -> Any:
-            tensors = [tensor(p) for p in parameters]
+            tensors = _sized(parameters)
+            given = tuple(_sized(given))
             made = inner(**dict(zip(keys, tensors, strict=True)), validate_args=False)
             found = getattr(made, method)
-            return found(*(F.astype(tensor(v), tensors[0].dtype) for v in given)) if callable(found) else found
+            return found(*(F.astype(v, tensors[0].dtype) for v in given)) if callable(found) else found
 
         return call(list(self._parameters.values()), values, name=name or method)
 
@@ -100,7 +103,7 @@ class Distribution:
 
     @property
     def batch_shape(self) -> TensorShape:
-        return TensorShape(np.broadcast_shapes(*(p.shape.as_list() for p in self._parameters.values())))
+        return reduce(broadcast_static_shape, (p.shape for p in self._parameters.values()))
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         return arrays.shape(self.mean(), name=name)
@@ -272,6 +275,14 @@ class Categorical(Distribution):
         return arrays.reshape(found, arrays.concat([np.array(shape, np.int32), arrays.shape(logits)[:-1]], 0))
 
 
+def _sized(values: Sequence[Any]) -> list[Any]:
+    """Values as symbols. Raises UnknownExtentError, which puts an operation off, where an extent is unknown."""
+    found = [tensor(v) for v in values]
+    for x in found:
+        extents_of(x)
+    return found
+
+
 def _one_of(logits: Any, probs: Any) -> None:
     if (logits is None) == (probs is None):
         raise ValueError("Must pass probs or logits, but not both.")
@@ -285,7 +296,7 @@ def kl_divergence(
 
     def made(of: Distribution, parameters: list[Any]) -> Any:
         tensors: Callable[..., Any] = of._inner
-        return tensors(**dict(zip(of._parameters, map(tensor, parameters), strict=True)), validate_args=False)
+        return tensors(**dict(zip(of._parameters, _sized(parameters), strict=True)), validate_args=False)
 
     @operation("KullbackLeibler")
     def call(first: list[Any], second: list[Any]) -> Any:
