@@ -103,7 +103,8 @@ class Distribution:
 
     @property
     def batch_shape(self) -> TensorShape:
-        return reduce(broadcast_static_shape, (p.shape for p in self._parameters.values()))
+        found: TensorShape = reduce(broadcast_static_shape, (p.shape for p in self._parameters.values()))
+        return found
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         return arrays.shape(self.mean(), name=name)
