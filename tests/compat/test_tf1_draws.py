@@ -186,3 +186,13 @@ def test_distributions_of_unknown_extents():
     np.testing.assert_allclose(found[0], [[0.5], [0.5]])
     np.testing.assert_allclose(found[1], [[0.125], [0.125]])
     assert found[2].shape == (3, 2, 1)
+
+
+def test_graphs_as_text_keep_seeds():
+    x = tf.random_uniform([3], seed=4, name="x")
+    text = tf.get_default_graph().as_graph_def()
+    with tf.Session() as session:
+        wanted = [session.run(x).tolist() for _ in range(2)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        (again,) = tf.import_graph_def(text, return_elements=["x:0"], name="")
+        assert [session.run(again).tolist() for _ in range(2)] == wanted
