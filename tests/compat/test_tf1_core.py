@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -485,3 +486,28 @@ def test_paths_of_modules():
     assert (rnn.dynamic_rnn, rnn_cell.LSTMCell) == (sgtf.nn.dynamic_rnn, sgtf.nn.rnn_cell.LSTMCell)
     with pytest.raises(AttributeError, match="import it from the dialect's public modules"):
         ops.nothing  # noqa: B018
+
+
+def _nests(tf):
+    Pair = namedtuple("Pair", "x y")
+    nest = {"b": [1, Pair(2, (3, 4))], "a": 5}
+    errors = []
+    for one, other in (([1], [1, 2]), ([1], (1,)), ({"a": 1}, {"b": 1})):
+        try:
+            tf.nest.assert_same_structure(one, other)
+        except (ValueError, TypeError) as error:
+            errors.append((type(error), str(error)[:55]))
+    mapped = tf.nest.map_structure(lambda x, y: x * y, nest, tf.nest.pack_sequence_as(nest, range(5)))
+    return tf.nest.flatten(nest), list(mapped), str(mapped), tf.nest.is_nested((1,)), tf.nest.is_nested("a"), errors
+
+
+def test_nests():
+    flat, keys, _, *nested, errors = _nests(sgtf)
+    assert (flat, keys, nested, len(errors)) == ([5, 1, 2, 3, 4], ["b", "a"], [True, False], 3)
+    with pytest.raises(ValueError, match="Structure had 1 atoms"):
+        sgtf.nest.pack_sequence_as([1], [1, 2])
+
+
+@pytest.mark.oracle
+def test_nests_are_tensorflows():
+    assert _nests(sgtf) == _nests(tensorflow1())

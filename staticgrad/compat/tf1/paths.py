@@ -35,6 +35,7 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
         "app": ("app",), "flags": ("flags",), "gfile": ("gfile",), "test": ("test",), "tf_logging": ("logging",),
     },
     "layers": dict.fromkeys(("base", "convolutional", "core", "layers", "normalization", "pooling"), ("layers",)),
+    "util": {"nest": ("nest",)},
     "client": {"session": ("",)},
     "summary": {"summary": ("summary",)},
 }  # fmt: skip
