@@ -511,3 +511,7 @@ def test_nests():
 @pytest.mark.oracle
 def test_nests_are_tensorflows():
     assert _nests(sgtf) == _nests(tensorflow1())
+
+
+def test_initializers_have_tensorflows_names():
+    assert sgtf.Variable(1.0, name="v").initializer.name == "v/Assign"

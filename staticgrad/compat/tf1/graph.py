@@ -68,6 +68,7 @@ class Graph(static.Graph):
         super().__init__()
         self.finalized = False
         self.seed: int | None = None
+        self.initializer_name = "Assign"
         self.feeds_by_value = True
         """Floating numbers are fed to integers, and numbers to booleans, where no value changes."""
         self.variable_store: dict[str, Any] = {}
