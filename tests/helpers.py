@@ -135,3 +135,10 @@ def placeholders(graph: Graph, arrays: Sequence[np.ndarray], shapes: Sequence[An
         append(graph, placeholder, (), {"type": TensorType(tuple(shape), array.dtype)}, name=f"x{i}")
         for i, (array, shape) in enumerate(zip(arrays, shapes, strict=True))
     ]
+
+
+def tensorflow1() -> Any:
+    """TensorFlow with the behavior of version 1, or the test is skipped."""
+    tf = pytest.importorskip("tensorflow").compat.v1
+    tf.disable_v2_behavior()
+    return tf

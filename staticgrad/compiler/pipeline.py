@@ -259,7 +259,7 @@ def reduced(
 
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known))]),
+        *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known, None if user is None else user.notes))]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
@@ -267,7 +267,10 @@ def reduced(
         ("simplify", algebra),
     ]
     if strict:
-        stages = [("specialize", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
+        stages = [
+            ("specialize", lambda g, r: specialize(g, r, known, None if user is None else user.notes)),
+            ("strict", run_on_host),
+        ]
     elif loops:
         stages += [
             ("bodies", lambda g, r: lower_subgraphs(g, r, body)),

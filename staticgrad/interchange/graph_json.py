@@ -15,6 +15,7 @@ from ..errors import GraphError, StaticgradError, Where
 from ..files import repeated_key
 from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
 from ..ir.text import clip, numbering, outputs_of
+from ..ops.random import rng_op_type
 from ..types import MOST_AXES, SHORT, StackType, TensorType, TupleType
 
 FORMAT = "staticgrad graph"
@@ -86,7 +87,8 @@ class _Writer:
 
     def cell(self, cell: Cell) -> dict[str, Any]:
         initial = self.index.get(cell.initial) if isinstance(cell.initial, Node) else None
-        return {"type": _type(cell.type), "trainable": cell.trainable, "initial": initial}
+        entry = {"type": _type(cell.type), "trainable": cell.trainable, "initial": initial}
+        return entry if cell.stream is None else {**entry, "stream": list(cell.stream)}
 
     def attr(self, value: Any, key: str, node: Node) -> Any:
         """Plain JSON for None, booleans, numbers, texts and tuples (as lists); an object with one tag for the rest."""
@@ -360,7 +362,16 @@ class _Reader:
             return given[name]
         if isinstance(type_, (TupleType, StackType)):
             self.fail(f"{what}.type: a variable is one tensor")
-        return Cell(name, type_, trainable=trainable)
+        return Cell(name, type_, trainable=trainable, stream=self.stream(entry.get("stream"), type_, f"{what}.stream"))
+
+    def stream(self, given: Any, kind: TensorType, what: str) -> tuple[int, int] | None:
+        """The (seed, draw) with which a generator's state begins; None for a variable."""
+        if given is None:
+            return None
+        whole = given.__class__ is list and [n.__class__ for n in given] == [int, int] and all(0 <= n < INT64 for n in given)
+        if not whole or kind != rng_op_type:
+            self.fail(f"{what}: expected a seed and a draw of {rng_op_type}, got {_short(given)} of {kind}")
+        return given[0], given[1]
 
     def initial(self, name: str, entry: dict[str, Any]) -> Node | None:
         at = entry.get("initial")

@@ -41,6 +41,8 @@ class Graph:
         self.draws = 0
         self.step: Any = None
         """While the body of a loop is being built: the number of draws by earlier iterations."""
+        self.around: tuple[Any, ...] = ()
+        """The `step` of each body that is being built, the outermost first."""
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nodes of this graph may not read them."""
         self._interned: dict[Any, Node] | None = {}

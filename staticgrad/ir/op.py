@@ -388,6 +388,8 @@ class OpDef:
     """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
     stateful: bool = False
     """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
+    draws: bool = False
+    """Whether the first operand is the (seed, draw) of a random generator, and every element of the result a function of it."""
     backward: str = ""
     """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`."""
     batch: Callable[..., Any] | None = None

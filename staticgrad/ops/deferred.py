@@ -89,13 +89,18 @@ def written(graph: Graph, node: Node, inputs: Sequence[Node], values: Values) ->
     """
     attrs = node.attrs
     known = {p: values(inputs[p], node) for p in attrs["values"]}
-    try:
-        made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
-    except ValueError as error:
-        if isinstance(error, StaticgradError):
-            raise
-        raise ShapeError(str(error), where=node.where) from error
-    moved: dict[Node, Node] = dict(zip(made.parameters, inputs, strict=True))
+    key = attrs["define"], *inputs
+    if key not in values.written:  # by the first of several results
+        try:
+            made = Written(attrs["define"], [(i, i.type) for i in inputs], known, node.where)
+        except ValueError as error:
+            if isinstance(error, StaticgradError):
+                raise
+            raise ShapeError(str(error), where=node.where) from error
+        values.decisions += KNOWN[made.graph].decisions
+        values.written[key] = made, dict(zip(made.parameters, inputs, strict=True))
+    moved: dict[Node, Node]
+    made, moved = values.written[key]
     last = made.results[attrs["index"]]
     for each in postorder([last], lambda n: n.inputs, moved):
         if each.op.equals is not None:  # as in the first pass of the compiler, which has seen no node of the definition
@@ -409,11 +414,30 @@ def _kinds(graph: Graph, definition: Definition, operands: Sequence[Symbol], val
     if len({len(kinds) for kinds in found}) > 1:
         raise UnknownExtentError("how many results there are depends on a value that is known only when the graph runs")
     if not found:
-        return [UnrankedType(_dtype(operands))]
+        return _dtypes(definition, operands, values)
     ranked = all(has_rank(x) for x in operands)
     if len(found) < AGREEING or (not ranked and len(ranks) < 2):
         return [_least(kind, ranked) for kind in found[0]]
     return [_merged(kinds) for kinds in zip(*found, strict=True)]
+
+
+def _dtypes(definition: Definition, operands: Sequence[Symbol], values: Sequence[int]) -> list[TensorType]:
+    """The results without a rank, where no guess fits all that the operands are computed from: by the operands alone."""
+    for rank in RANKS:
+        kinds = [_guessed(x.node.type, rank) for x in operands]
+        known = {p: np.ones(kinds[p].shape, kinds[p].dtype) for p in values}
+        try:
+            made = Written(definition, [(x.node, kind) for x, kind in zip(operands, kinds, strict=True)], known, None)
+        except (*UNFIT, Asked):
+            continue
+        return [UnrankedType(n.type.dtype) for n in made.results]
+    return [UnrankedType(_dtype(operands))]
+
+
+def _guessed(kind: TensorType, rank: int) -> TensorType:
+    """A type with one extent for all that are unknown, and this rank where it has none."""
+    shape = (EXTENTS[0],) * rank if isinstance(kind, UnrankedType) else [EXTENTS[0] if d is None else d for d in kind.shape]
+    return TensorType(tuple(shape), kind.dtype)
 
 
 AGREEING = 3

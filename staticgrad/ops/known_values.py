@@ -35,6 +35,10 @@ class Values:
     def __init__(self, given: Mapping[Node, np.ndarray] | None = None, outside: Callable[[Node], Any] = lambda leaf: None):
         self.found: dict[Node, Any] = dict(given or {})
         self.outside = outside
+        self.decisions: list[str] = []
+        """How the operations were written that the values decide."""
+        self.written: dict[Any, Any] = {}
+        """Definitions that were written with these values, by themselves and their operands."""
 
     def __call__(self, node: Node, reader: Node) -> np.ndarray:
         """Raises NeedsValues, at the line of `reader`, where the value depends on other leaves."""
@@ -81,6 +85,24 @@ def value_of(x: Symbol) -> np.ndarray:
     """The value of a symbol that follows from constants and known extents, or is given to the definition that is being
     written. Raises NeedsValues for others."""
     return KNOWN.setdefault(x.graph, Values())(x.node, x.node)
+
+
+def computed(x: Symbol) -> bool:
+    """Whether the value of a tensor follows from more than constants, extents and integers that are fed."""
+    try:
+        value_of(x)
+    except NeedsValues as error:
+        return any(
+            leaf.op.leaf != "placeholder" or leaf.type.dtype.kind not in "iub"
+            for leaf in error.leaves
+            if not leaf.op.shape_only
+        )
+    return False
+
+
+def decided(graph: Graph, how: str) -> None:
+    """Note how an operation is written in a graph, for the explanation of the plan."""
+    KNOWN.setdefault(graph, Values()).decisions.append(how)
 
 
 def value_operands(graph: Graph) -> set[Node]:

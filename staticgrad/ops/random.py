@@ -18,9 +18,9 @@ import numpy as np
 
 from ..devices import CPU, check_device, is_device
 from ..errors import ArgumentError
-from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
+from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define
 from ..locks import lock
-from ..operators import F, append, apply, frontends, state
+from ..operators import F, Symbol, append, apply, frontends, state
 from ..types import TensorType, int64
 from . import attributes as at
 from .rules import keep
@@ -135,7 +135,7 @@ def _record(
     """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
     plain = OpDef(
         name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(scalar, cost),
-        promote=keep, shape_only=(1,), doc=doc, attrs=attrs,
+        promote=keep, shape_only=(1,), doc=doc, attrs=attrs, draws=True,
     )  # fmt: skip
     stepped = OpDef(
         name=f"{name}_in_loop",
@@ -146,6 +146,7 @@ def _record(
         emit=Pointwise(scalar, cost),
         promote=keep,
         shape_only=(2,),
+        draws=True,
         doc=f"{doc} Behind the generator: how many of its draws earlier iterations took.",
     )
     return define(plain), define(stepped)
@@ -206,6 +207,28 @@ def next_place(graph: Graph) -> Place:
             graph.generator = append(graph, REGISTRY["generator"], (), {"type": rng_op_type})
         graph.draws += 1
         return Place(graph.generator, graph.step, graph.draws - 1)
+
+
+class OwnGenerator:
+    """The generator of one operation: a session begins it with a seed, and each run that draws from it advances it."""
+
+    def __init__(self, graph: Graph, seed: int):
+        cell = Cell("_generator", rng_op_type, trainable=False, stream=(seed, 0))
+        node = append(graph, REGISTRY["variable"], (), {"cell": cell}, name="_generator").node
+        cell.name = node.name
+        self.graph, self.state, self.draws = graph, Symbol(graph, node), 0
+
+    def next_place(self) -> Place:
+        """The next draw. In a loop or branch it counts as one of those in the body, so that iterations differ."""
+        graph, rng = self.graph, self.state
+        if not graph.around:
+            self.draws += 1
+            return Place(rng, None, self.draws - 1)
+        number = next_place(graph).number
+        for step in graph.around[:-1]:
+            if step is not None:
+                rng = Place(rng, step, 0).apply(stream_op)
+        return Place(rng, graph.step, number)
 
 
 def dropout_mask(x: Any, u: Any, p: float) -> Any:

@@ -14,10 +14,11 @@ from ..ops.leaves import fits
 from ..types import Shape, TensorType, UnrankedType, category, check_unmasked, shape_text
 
 
-def converted(value: Any, dtype: np.dtype) -> np.ndarray:
+def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray:
     """`value` (array, number, nested lists, eager tensor) as a contiguous array of `dtype`; itself where it is one.
 
-    Allowed: bool to integer to floating, any floating to any floating, integers that fit. Raises DTypeError for others.
+    Allowed: bool to integer to floating, any floating to any floating, integers that fit. by_value: floating numbers to
+    integers, and numbers to bool, where no value changes. Raises DTypeError for others.
     """
     if isinstance(value, Tensor):
         value = value._data
@@ -32,22 +33,25 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
         return array.astype(dtype)  # an empty list has no dtype of its own
     if array.dtype.kind not in "biufc":
         raise DTypeError(f"dtype {array.dtype} can't become {dtype}")
-    if category(array.dtype) > category(dtype):
+    down = category(array.dtype) > category(dtype)
+    if down and not (by_value and array.dtype.kind in "iuf"):
         raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")
     with np.errstate(all="ignore"):
         result = array.astype(dtype, order="C")
-    if dtype.kind in "iu" and not np.can_cast(array.dtype, dtype) and (result != array).any():
+    if dtype.kind in "iub" and not np.can_cast(array.dtype, dtype) and (result != array).any():
+        if down:
+            raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")
         raise DTypeError(f"some of its values are out of the range of {dtype}")
     return result
 
 
 class Feed:
-    """A tensor that is fed, and the dtype and shape of its values."""
+    """A tensor that is fed, and the dtype and shape of its values. by_value: see `converted`."""
 
-    __slots__ = ("dtype", "node", "shape")
+    __slots__ = ("by_value", "dtype", "node", "shape")
 
-    def __init__(self, node: Node):
-        self.node = node
+    def __init__(self, node: Node, by_value: bool = False):
+        self.node, self.by_value = node, by_value
         self.dtype: np.dtype = node.type.dtype
         self.shape: Shape | None = None if isinstance(node.type, UnrankedType) else node.type.shape
         """None for any shape."""
@@ -66,7 +70,7 @@ class Feed:
                 *self.origin(),
             )
         try:
-            array = converted(value, self.dtype)
+            array = converted(value, self.dtype, self.by_value)
         except DTypeError as error:
             raise FeedError(
                 f"Cannot feed value of type {_kind(value)} for Tensor '{label}', which has dtype {self.dtype}",

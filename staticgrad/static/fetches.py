@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..errors import FeedError
 from ..operators import Symbol
 from ..ops import pytree
 from ..ops.pytree import LEAF, Container, Structure, unflatten
@@ -83,16 +84,14 @@ def _values(values: list[Any]) -> Any:
 
 
 class FedInParts:
-    """A step whose feeds are the parts of tensors of several parts, called with one value for each of these tensors."""
+    """A step for a feed dict some of whose keys are nests of tensors, or tensors of several parts: called with one value, of
+    the same nesting, for each key."""
 
-    def __init__(self, step: Any, whole: Sequence[bool]):
-        self.step, self.whole = step, whole
+    def __init__(self, step: Any, structures: Sequence[Structure]):
+        self.step, self.structures = step, structures
 
     def _values(self, values: Iterable[Any]) -> list[Any]:
-        found: list[Any] = []
-        for value, whole in zip(values, self.whole, strict=True):
-            found += [value] if whole else list(value)
-        return found
+        return [part for value, like in zip(values, self.structures, strict=True) for part in _parts(value, like)]
 
     def __call__(self, values: Iterable[Any]) -> Any:
         return self.step(self._values(values))
@@ -101,10 +100,20 @@ class FedInParts:
         return self.step.plan(self._values(values))
 
 
-def in_parts(keys: Sequence[Any]) -> tuple[tuple[Any, ...], list[bool]] | None:
-    """The keys of a feed dict with the parts of tensors of several parts, and which keys are tensors of one; None where all
-    are."""
-    whole = [not hasattr(type(key), "fetched_as") for key in keys]
-    if all(whole):
+def _parts(value: Any, structure: Any) -> list[Any]:
+    """The values of a key's tensors."""
+    if structure is LEAF:
+        return [value]
+    items = list(value)
+    if len(items) != len(structure.items):
+        raise FeedError(f"a key of {len(structure.items)} parts is fed a value of {len(items)}")
+    return [part for item, like in zip(items, structure.items, strict=True) for part in _parts(item, like)]
+
+
+def in_parts(keys: Sequence[Any]) -> tuple[tuple[Any, ...], list[Structure]] | None:
+    """The tensors of a feed dict's keys, and the structure of each key; None where each key is one tensor."""
+    if not any(isinstance(key, tuple) or hasattr(type(key), "fetched_as") for key in keys):
         return None
-    return tuple(part for key, one in zip(keys, whole, strict=True) for part in ((key,) if one else key.fetched_as())), whole
+    leaves: list[Any] = []
+    structures = [flatten(key, leaves) for key in keys]
+    return tuple(leaves), structures

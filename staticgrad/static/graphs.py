@@ -57,6 +57,8 @@ class Graph(ir.Graph):
 
     def __init__(self) -> None:
         super().__init__()
+        self.initializer_name = "init"
+        """The name of a variable's initializer, below that of the variable."""
         self.variable_of: dict[Node, Variable] = {}
         self.captured: dict[int, Captured] = {}
         """Eager tensors taken in, by id."""

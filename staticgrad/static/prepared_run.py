@@ -90,7 +90,7 @@ class Runner:
         if prepared.needs:
             raise _unfed(prepared.needs)
         self.values = values
-        self.feeds = [Feed(node) for node in feeds]
+        self.feeds = [Feed(node, getattr(graph, "feeds_by_value", False)) for node in feeds]
         self.sources = [(Feed(node), own[node]) for node in sources]
         self.reads = [n for n in prepared.graph.nodes if n.op.leaf == "variable"]
         self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]
@@ -298,6 +298,9 @@ def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:
     """Make sure that a variable which is read has an array. Raises UninitializedError."""
     cell = node.attrs["cell"]
     if cell in store:
+        return
+    if cell.stream is not None:
+        store[cell] = np.array(cell.stream, np.int64)
         return
     if cell.tensor is not None:  # a graph of the eager tape: the tensor's own buffer is the storage
         store[cell] = cell.tensor._data

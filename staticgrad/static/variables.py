@@ -72,7 +72,9 @@ class Variable(Symbol):
         cell = Cell(name, start.type, initial=start, trainable=trainable)
         super().__init__(graph, append(graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
         cell.name = self.node.name
-        self.initializer = group(append(graph, REGISTRY["assign"], (self.node, start), {}), name=f"{cell.name}/init")
+        self.initializer = group(
+            append(graph, REGISTRY["assign"], (self.node, start), {}), name=f"{cell.name}/{graph.initializer_name}"
+        )
         graph.variable_of[self.node] = self
 
     @property

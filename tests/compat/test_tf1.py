@@ -8,6 +8,7 @@ import pytest
 import staticgrad.compat.tf1 as sgtf
 from staticgrad import errors
 from tests.compat.tf1_cases import CASES, INTS, REFUSED, J, X, Y
+from tests.helpers import tensorflow1
 
 
 def evaluated(tf, expression, values):
@@ -84,7 +85,7 @@ def test_values_of_unknown_shapes(name, known):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     expression, values, _ = CASES[name]
     actual, expected = evaluated(sgtf, expression, values), evaluated(tf, expression, values)
     close(actual[0], expected[0])
@@ -103,7 +104,7 @@ def test_refusals(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     expression, error = REFUSED[name]
     with tf.Graph().as_default(), pytest.raises(error):
         expression(tf)
@@ -162,8 +163,7 @@ def test_names():
 
 @pytest.mark.oracle
 def test_names_are_tensorflows():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     expected = names(tf)
     expected["scope"] = expected["scope"][:2]
     assert expected == EXPECTED_NAMES
@@ -219,7 +219,7 @@ def test_optimizers(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     np.testing.assert_allclose(training(sgtf, OPTIMIZERS[name]), training(tf, OPTIMIZERS[name]), rtol=1e-5)
 
 

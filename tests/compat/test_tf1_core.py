@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import staticgrad.compat.tf1 as sgtf
 from tests.compat.tf1_programs import PROGRAMS
 from tests.compat.tf1_scopes import NAMES, names
+from tests.helpers import tensorflow1
 
 
 def test_names_in_nested_scopes():
@@ -21,8 +23,7 @@ def test_names_in_nested_scopes():
 
 @pytest.mark.oracle
 def test_names_in_nested_scopes_are_tensorflows():
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     assert names(tf) == NAMES
 
 
@@ -59,8 +60,7 @@ def test_programs(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     ours, theirs = outcome(sgtf, name), outcome(tf, name)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
@@ -117,8 +117,7 @@ def test_errors(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CHECKS)
 def test_errors_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     kind, text = failure(tf, name)
     assert CHECKS[name][1] in text
     assert failure(sgtf, name)[0] == kind
@@ -155,8 +154,7 @@ def test_printing(tmp_path):
 
 @pytest.mark.oracle
 def test_printing_is_tensorflows(tmp_path):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     assert printing(tf, tmp_path / "out") == PRINTED
 
 
@@ -362,8 +360,7 @@ def test_graph_definitions():
 
 @pytest.mark.oracle
 def test_a_checkpoint_of_tensorflows_is_read(tmp_path):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    tf.disable_v2_behavior()
+    tf = tensorflow1()
     value = np.arange(6, dtype="f4").reshape(2, 3)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("scope/w", initializer=value)
@@ -424,3 +421,97 @@ def test_print_streams():
     with sgtf.Session() as session:
         session.run(sgtf.print("a", sgtf.constant([1, 2]), output_stream=stream))
     assert stream.getvalue() == f"a [1 2]{os.linesep}"
+
+
+def _unlike(tf):
+    """Branches of other shapes by what is fed, and by what is computed: static shapes, values, gradients of two orders."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, p = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.bool, [])
+        v = tf.Variable(2.0)
+        ranks = tf.cond(p, lambda: x, lambda: tf.reshape(tf.concat([x, x], 0), [2, 3]))
+        lengths = tf.cond(tf.reduce_sum(x) > v, lambda: x * v, lambda: tf.concat([x, x], 0))
+        nest = tf.cond(p, lambda: (x, tf.zeros([2])), lambda: (x * 2, tf.zeros([5])))
+        slopes = tf.gradients(tf.reduce_sum(tf.square(lengths)), [x, v])
+        (slope,) = tf.gradients(tf.reduce_sum(ranks**3), x)
+        (curvature,) = tf.gradients(slope, x)
+        session.run(tf.global_variables_initializer())
+        feeds = [{x: value, p: truth} for truth in (True, False) for value in ([1, 1, 1], [0, 0, 1])]
+        found = [session.run([ranks, lengths, *nest, *slopes, slope, curvature], feed) for feed in feeds]
+        return [ranks.shape.ndims, lengths.shape.as_list()], [[np.asarray(t).tolist() for t in one] for one in found]
+
+
+def test_branches_of_other_shapes():
+    shapes, found = _unlike(sgtf)
+    assert shapes == [None, [None]]
+    assert found[0][:4] == [[1, 1, 1], [2, 2, 2], [1, 1, 1], [0, 0]]
+    assert found[3][:4] == [[[0, 0, 1]] * 2, [0, 0, 1, 0, 0, 1], [0, 0, 2], [0] * 5]
+
+
+@pytest.mark.oracle
+def test_branches_of_other_shapes_are_tensorflows():
+    assert _unlike(sgtf) == _unlike(tensorflow1())
+
+
+def _fed(tf):
+    """Floating numbers in the place of integers, numbers in that of booleans, and keys that are nests of tensors."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        n, p = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.bool, [2])
+        state = tf.nn.rnn_cell.LSTMStateTuple(tf.zeros([2]), tf.placeholder(tf.float32, [2])) if tf is sgtf else None
+        found = [session.run([n + 1, tf.logical_not(p)], {n: np.array([1.0, 2.0]), p: np.array([0, 1])})]
+        if state is not None:
+            total = state.c + state.h
+            assert session.run(total, {state: (np.ones(2), np.full(2, 2.0))}).tolist() == [3, 3]
+            with pytest.raises(ValueError, match="2 parts is fed a value of 1"):
+                session.run(total, {state: (np.ones(2),)})
+        return [x.tolist() for x in found[0]]
+
+
+def test_feeds_by_value():
+    assert _fed(sgtf) == [[2, 3], [True, False]]
+    n = sgtf.placeholder(sgtf.int32, [])
+    with sgtf.Session() as session, pytest.raises(ValueError, match="can't become int32 without loss"):
+        session.run(n, {n: 1.5})
+
+
+@pytest.mark.oracle
+def test_feeds_are_tensorflows():
+    assert _fed(sgtf) == _fed(tensorflow1())
+
+
+def test_paths_of_modules():
+    from staticgrad.compat.tf1.python.framework import ops
+    from staticgrad.compat.tf1.python.ops import rnn, rnn_cell
+
+    assert ops.get_default_graph() is sgtf.get_default_graph()
+    assert (rnn.dynamic_rnn, rnn_cell.LSTMCell) == (sgtf.nn.dynamic_rnn, sgtf.nn.rnn_cell.LSTMCell)
+    with pytest.raises(AttributeError, match="import it from the dialect's public modules"):
+        ops.nothing  # noqa: B018
+
+
+def _nests(tf):
+    Pair = namedtuple("Pair", "x y")
+    nest = {"b": [1, Pair(2, (3, 4))], "a": 5}
+    errors = []
+    for one, other in (([1], [1, 2]), ([1], (1,)), ({"a": 1}, {"b": 1})):
+        try:
+            tf.nest.assert_same_structure(one, other)
+        except (ValueError, TypeError) as error:
+            errors.append((type(error), str(error)[:55]))
+    mapped = tf.nest.map_structure(lambda x, y: x * y, nest, tf.nest.pack_sequence_as(nest, range(5)))
+    return tf.nest.flatten(nest), list(mapped), str(mapped), tf.nest.is_nested((1,)), tf.nest.is_nested("a"), errors
+
+
+def test_nests():
+    flat, keys, _, *nested, errors = _nests(sgtf)
+    assert (flat, keys, nested, len(errors)) == ([5, 1, 2, 3, 4], ["b", "a"], [True, False], 3)
+    with pytest.raises(ValueError, match="Structure had 1 atoms"):
+        sgtf.nest.pack_sequence_as([1], [1, 2])
+
+
+@pytest.mark.oracle
+def test_nests_are_tensorflows():
+    assert _nests(sgtf) == _nests(tensorflow1())
+
+
+def test_initializers_have_tensorflows_names():
+    assert sgtf.Variable(1.0, name="v").initializer.name == "v/Assign"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad.compat.tf1 as sgtf
+from tests.helpers import tensorflow1
 
 X = np.arange(24, dtype="f4").reshape(8, 3)
 Y = np.arange(8)
@@ -97,7 +98,7 @@ def test_elements(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CHAINS)
 def test_elements_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     with tf.Graph().as_default():
         dataset = CHAINS[name](tf)
         expected = flat(elements(tf, dataset))
@@ -200,7 +201,7 @@ ORDERS = {
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ORDERS)
 def test_orders_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     made = []
     for each in (sgtf, tf):
         with each.Graph().as_default():

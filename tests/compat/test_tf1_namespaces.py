@@ -9,6 +9,7 @@ import pytest
 
 import staticgrad.compat.tf1 as sgtf
 from tests.compat.tf1_namespace_cases import CASES
+from tests.helpers import tensorflow1
 
 
 def leaves(value):
@@ -31,7 +32,7 @@ def waves(tf):
 
 def tensorflow():
     """TensorFlow's `compat.v1`, with the cells and layers that its package still holds."""
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl, rnn_cell_wrapper_impl
     from tensorflow.python.keras.legacy_tf_layers import convolutional, core, pooling
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad.compat.tf1 as sgtf
+from tests.helpers import tensorflow1
 
 X = np.array([[1.5, -2.25, 0.5], [3.0, 0.75, -1.0]], "f4")
 IDS, PICTURE = [0, 1, 0, 2], np.linspace(0, 1, 2 * 4 * 5 * 3, dtype="f4").reshape(2, 4, 5, 3)
@@ -206,7 +207,7 @@ def test_averages_are_listed_under_their_variables():
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_rare_names_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     ours, theirs = np.asarray(evaluated(sgtf, name)), np.asarray(evaluated(tf, name))
     assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
@@ -214,7 +215,7 @@ def test_rare_names_are_tensorflows(name):
 
 @pytest.mark.oracle
 def test_sessions_for_training_are_tensorflows(tmp_path):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     assert monitored(sgtf) == monitored(tf)
     assert managed(sgtf, str(tmp_path / "ours")) == managed(tf, str(tmp_path / "theirs"))
     assert batched(sgtf) == batched(tf)

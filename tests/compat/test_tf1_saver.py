@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -85,7 +87,8 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(program, tmp_path):
     with pytest.raises(ValueError, match="not a valid checkpoint"):
         tf.train.Saver().restore(session, str(tmp_path / "nothing"))
     with pytest.raises(ValueError, match="Parent directory"):
-        tf.train.Saver().save(session, str(tmp_path / "no" / "m"))
+        tf.train.Saver().save(session, str(tmp_path / "no" / "way" / "m"))
+    assert tf.train.latest_checkpoint(os.path.dirname(tf.train.Saver().save(session, str(tmp_path / "new" / "m"))))
 
 
 def test_checkpoints_of_objects(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import staticgrad.compat.tf1 as sgtf
+from tests.helpers import tensorflow1
 
 UPDATES = {
     "scatter_update": lambda tf, v: tf.scatter_update(v, [0, 2], [[1.0, 2.0], [3.0, 4.0]]),
@@ -67,7 +68,7 @@ def test_updates_of_parts():
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", [name for name in UPDATES if name != "two updates"])
 def test_updates_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     np.testing.assert_allclose(updated(sgtf, name), updated(tf, name), rtol=1e-6)
 
 
@@ -81,7 +82,7 @@ def test_a_metric_keeps_its_value(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", METRICS)
 def test_metrics_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     np.testing.assert_allclose(measured(sgtf, name)[1], measured(tf, name)[1], rtol=1e-4)
 
 
@@ -156,7 +157,7 @@ def test_elements_may_have_extents_that_are_fed():
 
 @pytest.mark.oracle
 def test_arrays_are_tensorflows():
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     for a, b in zip(looped(sgtf), looped(tf), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
     for ours, theirs in zip(elements_of_fed_rows(sgtf), elements_of_fed_rows(tf), strict=True):
@@ -322,7 +323,7 @@ def test_regularized_optimizers_descend(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_regularized_optimizers_are_tensorflows(name):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     for a, b in zip(trained(sgtf, name), trained(tf, name), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 

@@ -7,7 +7,7 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.compat.tf1 as sgtf
-from tests.helpers import raised
+from tests.helpers import raised, tensorflow1
 
 
 def doubled(x):
@@ -148,7 +148,17 @@ def test_values_in_the_dialect():
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_are_tensorflows(program):
-    tf = pytest.importorskip("tensorflow").compat.v1
+    tf = tensorflow1()
     for ours, theirs in zip(results(sgtf, program), results(tf, program), strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_explanations_say_how_often_a_loop_is_written():
+    n = sgtf.placeholder(sgtf.int32, [])
+    any_length = (sgtf.TensorShape([]), sgtf.TensorShape([None]))
+    out = sgtf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, sgtf.concat([x, x], 0)), (0, sgtf.zeros([1])), any_length)
+    with sgtf.Session() as session:
+        assert session.run(out[1], {n: 3}).shape == (8,)
+        told = str(session.plan(out[1], {n: 3}).explain())
+    assert "while_loop: 3 iterations are written one after the other, because their shapes differ" in told

@@ -6,6 +6,7 @@ of this dialect is a `staticgrad.Graph`: sessions compile it as any other.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from . import (
@@ -14,7 +15,9 @@ from . import (
     custom_gradients,
     data,
     debugging,
+    distributions,
     errors,
+    estimator,
     flags,
     gathering,
     gfile,
@@ -29,9 +32,12 @@ from . import (
     meta_graph,
     metrics,
     namespaces,
+    nest,
     nn,
+    paths,
     py_functions,
     queues,
+    refused,
     scatter,
     state,
     summary,
@@ -172,14 +178,20 @@ setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not 
 setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
 
-def __getattr__(name: str) -> Any:
-    import difflib
+paths.enter(sys.modules[__name__])
 
+
+for _module in (
+    data, distributions, estimator.inputs, image, initializers, layers, linalg, losses, math, metrics, nn,
+    namespaces.TOP["contrib"], test, train,
+):  # fmt: skip
+    refused.refuse_in(f"tf.{_module.__name__.removeprefix(__name__ + '.')}", _module)
+
+
+def __getattr__(name: str) -> Any:
     if name in summary.RECORDS:
         return getattr(summary, name)
-    close = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], n=3)
-    advice = f"; there is {' or '.join(close)}" if close else ""
-    raise AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {name!r} yet{advice}")
+    raise refused.missing("tf", globals(), name)
 
 
 __all__ = [
@@ -219,8 +231,10 @@ __all__ = [
     "convert_to_tensor",
     "data",
     "device",
+    "distributions",
     "double",
     "errors",
+    "estimator",
     "expand_dims",
     "eye",
     "fill",
@@ -261,6 +275,7 @@ __all__ = [
     "metrics",
     "model_variables",
     "name_scope",
+    "nest",
     "newaxis",
     "nn",
     "no_op",

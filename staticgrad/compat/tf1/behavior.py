@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import ArgumentError
-from .graph import get_default_graph
+from .graph import get_seed as get_seed
 from .handles import Handle
 
 
@@ -53,11 +53,6 @@ def resource_variables_enabled() -> bool:
 
 def is_tensor(x: Any) -> bool:
     return isinstance(x, Handle)
-
-
-def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """(the graph's seed, the operation's)."""
-    return get_default_graph().seed, op_seed
 
 
 @contextmanager

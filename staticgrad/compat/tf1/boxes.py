@@ -10,8 +10,9 @@ from ... import static
 from ...operators import F
 from ...types import TensorType
 from .handles import Handle
-from .image import IMAGE, ResizeMethod, _batched, _padded, _resized, _uniform
+from .image import IMAGE, ResizeMethod, _batched, _padded, _resized
 from .nn.windows import extract_image_patches
+from .random import uniform
 from .tensor import extents_of, known, operation, tensor
 
 
@@ -110,7 +111,7 @@ def extract_glimpse(
     numbers = static.constant(np.arange(n).reshape(-1, 1, 1) * (h * w))
     index = F.add(numbers, F.add(F.expand_dims(F.mul(F.clip(i, 0, h - 1), w), 2), F.expand_dims(F.clip(j, 0, w - 1), 1)))
     taken = F.take(F.reshape(x, (-1, c)), index, axis=0)
-    noise = _uniform((n, rows, columns, c)) if uniform_noise else F.zeros_like(taken)
+    noise = uniform((n, rows, columns, c)) if uniform_noise else F.zeros_like(taken)
     return F.where(F.expand_dims(inside, 3), taken, noise)
 
 

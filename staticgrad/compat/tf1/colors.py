@@ -9,7 +9,8 @@ import numpy as np
 
 from ... import functional, static
 from ...operators import F
-from .image import _floating, _uniform
+from .image import _floating
+from .random import uniform
 from .tensor import extents_of, operation, pair, tensor
 
 # spaces ---------------------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def random_hue(image: Any, max_delta: float, seed: Any = None) -> Any:
     """`adjust_hue` by a number within +-max_delta that is drawn anew in each run. Raises ValueError outside [0, 0.5]."""
     if not 0 <= max_delta <= 0.5:
         raise ValueError(f"max_delta must be in [0, 0.5], got {max_delta}")
-    return _floating(_turned)(image, F.mul(F.sub(F.mul(_uniform(()), 2.0), 1.0), float(max_delta)))
+    return _floating(_turned)(image, F.mul(F.sub(F.mul(uniform((), seed), 2.0), 1.0), float(max_delta)))
 
 
 @operation("random_saturation", "AdjustSaturation")
@@ -112,7 +113,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: Any = None) 
     """`adjust_saturation` by a factor in [lower, upper) that is drawn anew in each run."""
     if upper <= lower or lower < 0:
         raise ValueError(f"0 <= lower < upper is needed, got {lower} and {upper}")
-    return _floating(_saturated)(image, F.add(F.mul(_uniform(()), float(upper - lower)), float(lower)))
+    return _floating(_saturated)(image, F.add(F.mul(uniform((), seed), float(upper - lower)), float(lower)))
 
 
 # edges and likeness ---------------------------------------------------------------------------------------------------

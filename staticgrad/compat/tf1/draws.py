@@ -16,23 +16,17 @@ from ...distributions.gamma_quantile import gamma_quantile
 from ...errors import UnknownExtentError
 from ...ir import REGISTRY
 from ...operators import F, apply
-from ...ops.random import next_place, normal_op, seeded_normal_op, seeded_uniform_op, uniform_op
+from ...ops.random import normal_op, seeded_normal_op, seeded_uniform_op, uniform_op
 from . import random
-from .behavior import get_seed
 from .dtypes import as_dtype
-from .graph import get_default_graph, set_random_seed
+from .graph import get_seed, set_random_seed
 from .nn import sampling
-from .random import NO_SIZES, _drawn
+from .random import NO_SIZES, Numbers
 from .shapes import known_extents
 from .tensor import known, operation, tensor
 
 Draw = Callable[..., Any]
 """(record, shape, dtype) -> random numbers."""
-
-
-def _anew(op: Any, shape: Any, dtype: Any) -> Any:
-    """Numbers that are drawn anew in each run."""
-    return _drawn(op, shape, np.dtype(dtype))
 
 
 def _by(seed: Any) -> Draw:
@@ -74,13 +68,13 @@ def _whole(x: Any, kind: np.dtype) -> Any:
 @operation("random_gamma", "RandomGamma", NO_SIZES)
 def random_gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """`shape` numbers for each element of alpha (the shape parameter) and beta (the rate); differentiable in both."""
-    return _gamma(_anew, shape, alpha, beta, as_dtype(dtype).numpy)
+    return _gamma(Numbers(seed).draw, shape, alpha, beta, as_dtype(dtype).numpy)
 
 
 @operation("random_poisson", "RandomPoissonV2", NO_SIZES)
 def random_poisson(lam: Any, shape: Any, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """`shape` Poisson numbers for each element of `lam`, the rate."""
-    return _poisson(_anew, shape, lam, as_dtype(dtype).numpy)
+    return _poisson(Numbers(seed).draw, shape, lam, as_dtype(dtype).numpy)
 
 
 def _poisson(draw: Draw, shape: Any, lam: Any, kind: np.dtype) -> Any:
@@ -104,7 +98,7 @@ def _categorical(draw: Draw, logits: Any, count: Any, kind: np.dtype) -> Any:
 @operation("multinomial", "Multinomial", NO_SIZES)
 def multinomial(logits: Any, num_samples: Any, seed: int | None = None, output_dtype: Any = None) -> Any:
     """(batch, num_samples) classes, drawn by the unnormalized logarithms of their probabilities (batch, classes)."""
-    return _categorical(_anew, logits, num_samples, as_dtype(output_dtype or np.int64).numpy)
+    return _categorical(Numbers(seed).draw, logits, num_samples, as_dtype(output_dtype or np.int64).numpy)
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None) -> Any:
@@ -118,7 +112,7 @@ def random_shuffle(value: Any, seed: int | None = None) -> Any:
     x = tensor(value)
     first = F.astype(x, np.float32)
     first = F.sum(first, axis=tuple(range(1, x.ndim))) if x.ndim > 1 else first  # of its extent, whose value is not read
-    keys = next_place(get_default_graph()).draw(uniform_op, first, shape=None, dtype=np.dtype(np.float32))
+    keys = Numbers(seed).like(uniform_op, first)
     return F.take(x, F.argsort(keys), axis=0)
 
 
@@ -256,7 +250,7 @@ def fixed_unigram_candidate_sampler(
     if vocab_file or num_shards != 1:
         raise ValueError("fixed_unigram_candidate_sampler: give unigrams; vocab_file and num_shards are not supported")
     weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion])
-    return sampling.by_weights(true_classes, num_sampled, unique, weights / weights.sum(), name=name)
+    return sampling.by_weights(true_classes, num_sampled, unique, weights / weights.sum(), seed, name=name)
 
 
 @operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))

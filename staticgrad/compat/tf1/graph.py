@@ -68,6 +68,9 @@ class Graph(static.Graph):
         super().__init__()
         self.finalized = False
         self.seed: int | None = None
+        self.initializer_name = "Assign"
+        self.feeds_by_value = True
+        """Floating numbers are fed to integers, and numbers to booleans, where no value changes."""
         self.variable_store: dict[str, Any] = {}
         """Variables of `get_variable` by their full names."""
         self._scope = ""
@@ -434,5 +437,24 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """The seed of the graph: random operations of a session that begins now draw the same numbers again."""
+    """The seed of the graph: each random operation that is made from now on draws the same numbers in each session.
+
+    The numbers of an operation follow from this seed and its own; without one of its own it takes its place in the graph.
+    """
     get_default_graph().seed = seed
+
+
+DEFAULT_GRAPH_SEED = 87654321
+"""The graph's seed where only the operation has one."""
+SEEDS = 2**31 - 1
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of the next random operation, the graph's and its own; (None, None) where neither is given."""
+    graph = get_default_graph()
+    if graph.seed is None and op_seed is None:
+        return None, None
+    of_graph = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
+    own = len(graph.nodes) if op_seed is None else op_seed
+    seeds = int(of_graph) % SEEDS, int(own) % SEEDS
+    return (0, SEEDS) if seeds == (0, 0) else seeds  # TensorFlow's kernels take two zeros for no seed

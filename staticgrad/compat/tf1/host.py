@@ -55,8 +55,7 @@ def _needed(graph: Any, targets: Sequence[Node], fed: set[Node]) -> list[Node]:
 
 def _once(graph: Any, node: Node) -> bool:
     """Whether a second computation of a node in the same run would be another one."""
-    drawn = bool(node.inputs) and node.inputs[0].op.leaf == "generator"
-    return drawn or node.op.effect == "assign" or node in graph.sources
+    return node.op.draws or node.op.effect == "assign" or node in graph.sources
 
 
 def _call(session: static.Session, call: HostCall, feeds: dict[Any, Any], whole: Sequence[Node]) -> None:

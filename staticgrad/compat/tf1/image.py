@@ -9,9 +9,8 @@ import numpy as np
 
 from ... import static
 from ...operators import F
-from ...ops.random import next_place, uniform_op
 from .dtypes import as_dtype
-from .graph import get_default_graph
+from .random import uniform
 from .tensor import extents_of, operation, tensor
 
 
@@ -197,7 +196,7 @@ def random_crop(value: Any, size: Any, seed: Any = None) -> Any:
         if wanted > extent:
             raise ValueError(f"Need value.shape >= size, got {shape} and {list(size)}")
         if wanted < extent:
-            start = F.astype(F.floor(F.mul(_uniform(()), float(extent - wanted + 1))), np.int64)
+            start = F.astype(F.floor(F.mul(uniform((), seed), float(extent - wanted + 1))), np.int64)
             x = F.take(x, F.add(start, static.constant(np.arange(wanted))), axis=axis)
     return x
 
@@ -233,15 +232,11 @@ def rot90(image: Any, k: int = 1) -> Any:
     return x
 
 
-def _uniform(shape: tuple[int, ...]) -> Any:
-    return next_place(get_default_graph()).draw(uniform_op, shape=shape, dtype=np.dtype(np.float32))
-
-
 def _random_flip(axis: int) -> Callable[..., Any]:
     def call(image: Any, seed: Any = None) -> Any:
         x = tensor(image)
         count = (extents_of(x)[0], 1, 1, 1) if x.ndim == 4 else ()
-        return F.where(F.lt(_uniform(count), 0.5), F.flip(x, axis), x)
+        return F.where(F.lt(uniform(count, seed), 0.5), F.flip(x, axis), x)
 
     return operation("random_flip")(call)
 
@@ -291,13 +286,13 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
 @operation("random_brightness")
 def random_brightness(image: Any, max_delta: float, seed: Any = None) -> Any:
-    delta = F.mul(F.sub(F.mul(_uniform(()), 2.0), 1.0), float(max_delta))
+    delta = F.mul(F.sub(F.mul(uniform((), seed), 2.0), 1.0), float(max_delta))
     return _floating(lambda x: F.add(x, F.astype(delta, x.dtype)))(image)
 
 
 @operation("random_contrast")
 def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-    factor = F.add(F.mul(_uniform(()), float(upper - lower)), float(lower))
+    factor = F.add(F.mul(uniform((), seed), float(upper - lower)), float(lower))
 
     def change(x: Any) -> Any:
         mean = F.mean(x, axis=(-3, -2), keepdims=True)

@@ -55,23 +55,23 @@ class Constant(Initializer):
 
 class RandomNormal(Initializer):
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.mean, self.stddev, self.dtype = mean, stddev, _floating(dtype)
+        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.random_normal(shape, self.mean, self.stddev, dtype)
+        return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.truncated_normal(shape, self.mean, self.stddev, dtype)
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class RandomUniform(Initializer):
     def __init__(self, minval: float = 0, maxval: float | None = None, seed: int | None = None, dtype: Any = None):
-        self.minval, self.maxval, self.dtype = minval, maxval, dtype
+        self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.random_uniform(shape, self.minval, self.maxval, dtype)
+        return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
 class VarianceScaling(Initializer):
@@ -90,7 +90,8 @@ class VarianceScaling(Initializer):
             raise ValueError("Invalid `mode` argument:", mode)
         if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
             raise ValueError("Invalid `distribution` argument:", distribution)
-        self.scale, self.mode, self.distribution, self.dtype = scale, mode, distribution, _floating(dtype)
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+        self.seed, self.dtype = seed, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         field = math.prod(shape[:-2])
@@ -100,11 +101,11 @@ class VarianceScaling(Initializer):
         variance = self.scale / max(1.0, n)
         if self.distribution == "uniform":
             limit = math.sqrt(3 * variance)
-            return random.random_uniform(shape, -limit, limit, dtype)
+            return random.random_uniform(shape, -limit, limit, dtype, self.seed)
         if self.distribution == "untruncated_normal":
-            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype)
+            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, self.seed)
         # .8796: the standard deviation of a normal distribution truncated to (-2, 2)
-        return random.truncated_normal(shape, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype)
+        return random.truncated_normal(shape, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype, self.seed)
 
 
 class Identity(Initializer):
@@ -121,7 +122,7 @@ class Orthogonal(Initializer):
     """A matrix with orthonormal rows or columns, times `gain`; the last axis is that of the columns. Saxe et al., 2014."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.gain, self.dtype = gain, _floating(dtype)
+        self.gain, self.seed, self.dtype = gain, seed, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         from . import linalg
@@ -129,7 +130,7 @@ class Orthogonal(Initializer):
         if len(shape) < 2:
             raise ValueError(f"The tensor to initialize must be at least two-dimensional. Received: shape={shape}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
-        q, r = linalg.qr(random.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype))
+        q, r = linalg.qr(random.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype, seed=self.seed))
         signs = linalg.diag_part(r)
         q = q * arrays.where(signs < 0, -arrays.ones_like(signs), arrays.ones_like(signs))
         return arrays.reshape(arrays.transpose(q) if rows < columns else q, shape) * self.gain
@@ -139,11 +140,11 @@ class UniformUnitScaling(Initializer):
     """Uniform numbers in +-factor * sqrt(3 / inputs), with the product of all extents but the last as inputs."""
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = None):
-        self.factor, self.dtype = factor, _floating(dtype)
+        self.factor, self.seed, self.dtype = factor, seed, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         limit = math.sqrt(3 / max(1, math.prod(shape[:-1]))) * self.factor
-        return random.random_uniform(shape, -limit, limit, dtype)
+        return random.random_uniform(shape, -limit, limit, dtype, self.seed)
 
 
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:

@@ -181,7 +181,7 @@ def add_document(
         graph.output_of[found[name]] = found[first], index
     for name, node in found.items():
         if node.op.leaf == "variable" and node not in graph.variable_of:
-            _enter_variable(graph, node, found.get(f"{name}/init"), moved)
+            _enter_variable(graph, node, found.get(f"{name}/{graph.initializer_name}"), moved)
     return found
 
 

@@ -14,7 +14,7 @@ from ...static.graphs import using
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .errors import CancelledError, OutOfRangeError
-from .graph import get_default_graph
+from .graph import get_default_graph, get_seed
 from .handles import Handle, Operation
 from .shapes import TensorShape, extents
 from .tensor import symbols, tensor
@@ -25,11 +25,11 @@ Element = tuple[np.ndarray, ...]
 class _State:
     """The elements of a queue in one session."""
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: tuple[int | None, int | None]) -> None:
         self.items: list[Element] = []
         self.changed = threading.Condition()
         self.closed = False
-        self.random = np.random.default_rng(seed)
+        self.random = np.random.default_rng([s for s in seed if s is not None] or None)
 
     def wait(self, ready: Callable[[], bool]) -> None:
         while not ready():
@@ -60,7 +60,7 @@ class QueueBase:
         self._capacity = capacity if capacity >= 0 else 2**62
         self._graph = get_default_graph()
         self._name = self._graph.scoped(name)
-        self._seed = seed
+        self._seed = get_seed(seed)
         self._states: weakref.WeakKeyDictionary[Any, _State] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ... import manual_seed, static
+from ... import static
 from ...errors import StaticgradError
 from . import host
 from .errors import as_tensorflow
@@ -18,8 +18,8 @@ from .graph import Graph, get_default_graph
 class Session:
     """Runs a graph, the default graph unless given, and owns the values of its variables.
 
-    target and config are accepted: there is one machine, and numbers of threads are this process's. Each session begins
-    the random numbers of a graph with a seed anew.
+    target and config are accepted: there is one machine, and numbers of threads are this process's. Random operations
+    with a seed, their own or the graph's, begin their numbers anew in each session.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None):
@@ -27,9 +27,6 @@ class Session:
             raise TypeError("the first argument of a session is its target: write tf.Session(graph=graph)")
         self._session = static.Session(get_default_graph() if graph is None else graph)
         self._watch = Growth(self._session.graph)
-        seed = getattr(self._session.graph, "seed", None)
-        if seed is not None:
-            manual_seed(seed)
 
     @classmethod
     def over(cls, session: static.Session) -> Session:

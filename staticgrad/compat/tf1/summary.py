@@ -236,10 +236,9 @@ class FileWriter:
     def __init__(self, logdir: str, graph: Graph | None = None, max_queue: int = 10, flush_secs: int = 120,
                  graph_def: Any = None, filename_suffix: str | None = None, session: Any = None):  # fmt: skip
         protocol()
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-        self._logdir = str(logdir)
-        self._writer = EventFileWriter(self._logdir, max_queue, flush_secs, filename_suffix or "")
+        self._logdir, self._options = str(logdir), (max_queue, flush_secs, filename_suffix or "")
+        self._closed = True
+        self.reopen()
         if graph is not None:
             self.add_graph(graph)
 
@@ -276,9 +275,15 @@ class FileWriter:
 
     def close(self) -> None:
         self._writer.close()
+        self._closed = True
 
     def reopen(self) -> None:
-        """Accepted: a writer stays open until it is closed."""
+        """Begin a new file after `close`; nothing for an open one."""
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        if self._closed:
+            self._writer = EventFileWriter(self._logdir, *self._options)
+            self._closed = False
 
     def __enter__(self) -> FileWriter:
         return self

@@ -333,7 +333,7 @@ class KernelWriter:
             return self.operands.position(seen, shape, kind)
         if inlined(source):
             return self.operands.uniform_value(source)
-        if source.op.leaf == "generator":
+        if user.op.draws and seen is user.inputs[0]:
             return Name(self.operands.memory(source, "rng"))
         if source in self.nest.members:
             own = self.nest.rank(source)

@@ -66,7 +66,7 @@ class Operands:
         assert isinstance(emit, Pointwise)
         result = node.type.dtype
         dtype = node.inputs[-1].type.dtype if node.inputs else result
-        if node.inputs and node.inputs[0].op.leaf == "generator":
+        if node.op.draws:
             later: Expr = self.args.size(("draw", node), node.attrs["index"])
             if len(node.inputs) > 1 and 1 not in node.op.shape_only:  # draws of earlier iterations of a loop
                 later = later + operands[1]

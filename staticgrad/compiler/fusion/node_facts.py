@@ -85,15 +85,13 @@ class Facts:
             self.partial = spread_domain(node, self.scatter)
         self.walked = [
             (seen, source, 0 if seen.type.shape == self.shape else mask_block(seen.type.shape, self.shape))
-            for seen, source in self.operands
-            if count(seen.type.shape) != 1 and seen.op.emit.__class__ is not Index and seen.op.leaf != "generator"
+            for seen, source in self.operands[node.op.draws :]
+            if count(seen.type.shape) != 1 and seen.op.emit.__class__ is not Index
         ]
         """Per operand: the operand as the node reads it, its origin, and the first axis of the suffix of axes of which it has
         either all or none."""
-        self.members = [
-            (seen, source) for seen, source in self.operands if not (source.op.leaf == "generator" or inlined(source))
-        ]
-        """Operands that are in memory or values of the group."""
+        self.members = [(seen, source) for seen, source in self.operands[node.op.draws :] if not inlined(source)]
+        """Operands that are in memory or values of the group, but for the state of a generator."""
         self.runs: dict[Node, tuple[Layout, int | None]] = {}
         """Per operand, its layout and the first axis of the suffix of axes that one stride walks in this layout."""
         self.accesses: dict[tuple[Node, str, int, int | None], Layout] = {}

@@ -11,10 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import REGISTRY, Cell, Graph, Node
+import numpy as np
+
+from ...ir import REGISTRY, Cell, Graph, Node, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
 from ...types import UnrankedType
+
+DRAWS_OF_A_RUN = 1 << 32
+"""By which the state of an op's own generator advances: more than a loop of one run draws."""
 
 
 @dataclass(repr=False)
@@ -85,11 +90,20 @@ def functionalize(
             if inputs and inputs[0].op.leaf == "generator":
                 attrs, left = {**attrs, "index": left} if draws is None else attrs, left + 1
             copies[node] = result.add(node.op, inputs, attrs, node.type, node.name, node.where)
+    for node in order:
+        if node.op.leaf == "variable" and node not in fed and node.attrs["cell"].stream is not None:
+            assigned[node.attrs["cell"]] = _advanced(result, copies[node])
     given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
     fed_copies = set(given)
     result = _cut(result, [*given, *wanted, *assigned.values()])
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
     return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
+
+
+def _advanced(graph: Graph, state: Node) -> Node:
+    """The state of a generator behind all draws of a run."""
+    step = graph.add(REGISTRY["constant"], (), literal(np.array([0, DRAWS_OF_A_RUN])), state.type)
+    return graph.add(REGISTRY["add"], (state, step), {}, state.type)
 
 
 def _update(graph: Graph, node: Node, current: Node, inputs: tuple[Node, ...]) -> Node:
@@ -123,10 +137,6 @@ def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
 
 
 def _true() -> dict[str, Any]:
-    import numpy as np
-
-    from ...ir import literal
-
     return literal(np.asarray(True))
 
 

@@ -61,9 +61,12 @@ def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
         raise located(error, node.op, inputs, node.where) from None
 
 
-def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorType]) -> tuple[Graph, dict[Node, Node]]:
+def specialize(
+    graph: Graph, results: Sequence[Node], known: dict[Node, TensorType], decisions: list[str] | None = None
+) -> tuple[Graph, dict[Node, Node]]:
     """Bind the leaves in `known` to concrete types and write deferred nodes; returns the new graph and the new node of each
-    node. A leaf whose value decides how a deferred node is written has a SingletonType.
+    node. A leaf whose value decides how a deferred node is written has a SingletonType. decisions: gets how deferred nodes
+    were written.
 
     Raises ShapeError, with the user's line, when the extents don't fit each other.
     """
@@ -82,7 +85,10 @@ def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorTy
             return placed(new, node, inputs, values)
         return copy(new, node, inputs, check=True)
 
-    return rebuild(graph, results, rewrite)
+    made = rebuild(graph, results, rewrite)
+    if decisions is not None:
+        decisions += values.decisions
+    return made
 
 
 def _bound(new: Graph, node: Node, kind: TensorType) -> Node:

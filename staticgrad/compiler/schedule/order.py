@@ -328,6 +328,7 @@ def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts
                     continue
                 same = operand.type.shape == base.type.shape == node.type.shape
                 moved = gather_of(node) is not None or not same or not layouts.at[operand].same(layouts.at[base])
+                moved = moved or (node.op.draws and operand is node.inputs[0])
                 if moved or group.domain.rank[node] != kind:
                     return "the kernel reads the variable at other places than it writes"
     return None

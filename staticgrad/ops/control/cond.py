@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ir import REGISTRY
-from ...operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, public
-from ...types import bool_, shape_text
+from ...ir import REGISTRY, Node, Subgraph
+from ...operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, has_rank, public, state
+from ...types import TensorType, UnrankedType, bool_, shape_text
+from ..deferred import Definition, defer, written_nodes
+from ..known_values import KNOWN, computed, decided, value_of
 from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
@@ -68,9 +70,12 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
         finally:
             for branch in branches:
                 branch.withdraw()
-        _check_branches(*branches)
+        alike = _check_branches(branches[0], branches[1], kept=bool(variables or before) or not hasattr(graph, "host_call"))
     captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
+    if not alike:
+        found: Output = unflatten(branches[0].structure, _chosen(graph, chosen_by, captured, then, orelse))
+        return found
     node = apply(REGISTRY["branch"], chosen_by, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
     results = outputs(node, len(then.results))
     if variables or before:
@@ -80,7 +85,37 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     return result
 
 
-def _check_branches(yes: Traced, no: Traced) -> None:
+def _chosen(graph: Any, chosen_by: Any, captured: list[Node], then: Subgraph, orelse: Subgraph) -> list[Symbol]:
+    """The results of branches of different shapes, in a graph that may call Python: in the run only one of them is written.
+
+    Where the condition follows from more than constants, extents and integers that are fed, a run before computes it.
+    """
+
+    def write(operands: list[Symbol]) -> list[Symbol]:
+        pred, *given = operands
+        body = then if value_of(pred) else orelse
+        inside = pred.graph
+        decided(inside, "cond: the branch that is taken is written alone, because their shapes differ")
+        return [Symbol(inside, n) for n in written_nodes(inside, body, [x.node for x in given], KNOWN[inside])]
+
+    if not state.inside and computed(chosen_by):
+        kind = TensorType((), bool_)
+        (known,) = graph.host_call([chosen_by], lambda arrays: [np.asarray(arrays[0])], [kind], "cond/pred", "LoopCond")
+        chosen_by = Symbol(graph, known.node)
+    kinds = [_either(a.type, b.type) for a, b in zip(then.results, orelse.results, strict=True)]
+    return defer(graph, Definition(write), [chosen_by, *(Symbol(graph, c) for c in captured)], kinds)
+
+
+def _either(a: TensorType, b: TensorType) -> TensorType:
+    """What two types have in common."""
+    if isinstance(a, UnrankedType) or isinstance(b, UnrankedType) or len(a.shape) != len(b.shape):
+        return UnrankedType(a.dtype)
+    return TensorType(tuple([m if m == n else None for m, n in zip(a.shape, b.shape, strict=True)]), a.dtype)
+
+
+def _check_branches(yes: Traced, no: Traced, kept: bool) -> bool:
+    """Whether the results have the same shapes. kept: they have to."""
+    alike = True
     if yes.structure != no.structure:
         raise ArgumentError(
             "Incompatible return structures of true_fn and false_fn: The two structures don't have the same nested structure.",
@@ -92,9 +127,12 @@ def _check_branches(yes: Traced, no: Traced) -> None:
                 f"Incompatible return types of true_fn and false_fn: {name} is {a.dtype} and {b.dtype}",
                 "cast one of them with .astype",
             )
-        if not fits(a.shape, b.shape):
+        same = has_rank(a) and has_rank(b) and fits(a.shape, b.shape)
+        alike = alike and same
+        if not same and kept:
             raise ShapeError(
                 f"Incompatible return shapes of true_fn and false_fn: {name} is {shape_text(a.shape)} and "
                 f"{shape_text(b.shape)}",
                 "both branches have to give values of one shape",
             )
+    return alike

@@ -19,7 +19,7 @@ from ...ir import REGISTRY, Graph, Node, Subgraph
 from ...operators import Symbol, apply, has_rank, state
 from ...types import Shape, TensorType, UnrankedType, int64, shape_text
 from ..deferred import Definition, defer, values_read, written_body, written_nodes
-from ..known_values import KNOWN, NeedsValues, value_of
+from ..known_values import KNOWN, NeedsValues, computed, decided, value_of
 from ..leaves import fits
 from ..pytree import LEAF, Structure
 from .subgraph_tracing import outputs
@@ -39,7 +39,7 @@ class Growing:
         known in the run only."""
         operands, definition = self.operands, Definition(self._written)
         call = getattr(graph, "host_call", None)
-        if call is not None and not state.inside and any(map(_computed, values_read(graph, definition, operands))):
+        if call is not None and not state.inside and any(map(computed, values_read(graph, definition, operands))):
             kind = TensorType((), int64)
             (count,) = call(operands, lambda arrays: [np.asarray(self.count(arrays), int64)], [kind], "while/count", "LoopCond")
             operands, definition = [Symbol(graph, count.node), *operands], Definition(self._counted)
@@ -68,6 +68,7 @@ class Growing:
         while self._going(graph, consts, carries) if total is None else done < total:
             carries = written_nodes(graph, self.body, [*consts, *carries], KNOWN[graph]) if done else after
             done += 1
+        decided(graph, f"while_loop: {done} iterations are written one after the other, because their shapes differ")
         return [Symbol(graph, n) for n in carries]
 
     def _going(self, graph: Graph, consts: Sequence[Node], carries: Sequence[Node]) -> bool:
@@ -85,19 +86,6 @@ class Growing:
             carries=len(carries), length=None, reverse=False, count=False, remat=False,
         )  # fmt: skip
         return outputs(node, len(carries))
-
-
-def _computed(x: Symbol) -> bool:
-    """Whether the value of a tensor follows from more than constants, extents and integers that are fed."""
-    try:
-        value_of(x)
-    except NeedsValues as error:
-        return any(
-            leaf.op.leaf != "placeholder" or leaf.type.dtype.kind not in "iub"
-            for leaf in error.leaves
-            if not leaf.op.shape_only
-        )
-    return False
 
 
 # shapes ---------------------------------------------------------------------------------------------------------------

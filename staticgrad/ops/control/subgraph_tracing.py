@@ -81,12 +81,14 @@ class Draws:
         """While the body is being built: its draws come from the stream. step: those of earlier iterations; None: it has
         only one."""
         graph = self.graph
-        saved = graph.generator, graph.step, graph.draws
+        saved, around = (graph.generator, graph.step, graph.draws), graph.around
         graph.generator, graph.step, graph.draws = self.stream, step, self.count
+        graph.around = (*around, step)
         try:
             yield
         finally:
             self.count, (graph.generator, graph.step, graph.draws) = graph.draws, saved
+            graph.around = around
 
     def _withdraw(self) -> None:
         """There is no loop, or it draws nothing: its draw is the next one's."""

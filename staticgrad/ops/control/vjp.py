@@ -164,7 +164,7 @@ def _cheap(node: Node) -> bool:
     """Costs less to compute again than to keep."""
     emit = node.op.emit
     if isinstance(emit, Pointwise):
-        return emit.cost <= CHEAP and not (node.inputs and node.inputs[0].op.leaf == "generator")
+        return emit.cost <= CHEAP and not node.op.draws
     if _unkeepable(node):  # a loop inside is run again
         return True
     return isinstance(emit, (View, Index, Extent)) or node.op.leaf in ("constant", "shape")

@@ -19,7 +19,7 @@ from ....ops.known_values import value_of
 from ....static.graphs import using
 from ....static.inputs import placeholder_of
 from ..dtypes import as_dtype
-from ..graph import Graph, get_default_graph
+from ..graph import Graph, get_default_graph, get_seed
 from ..handles import Handle
 from ..host import callable_of
 from ..shapes import TensorShape
@@ -273,10 +273,10 @@ class Dataset:
 
     def shuffle(self, buffer_size: int, seed: int | None = None, reshuffle_each_iteration: bool = True) -> Dataset:
         """Each element drawn from a buffer of the next `buffer_size`. The order for a seed is not TensorFlow's."""
-        rounds = [0]
+        rounds, (of_graph, own) = [0], get_seed(seed)
 
         def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
-            start = None if seed is None else [seed, rounds[0] if reshuffle_each_iteration else 0]
+            start = None if of_graph is None or own is None else [of_graph, own, rounds[0] if reshuffle_each_iteration else 0]
             rounds[0] += 1
             rng = np.random.default_rng(start)
             buffer = list(islice(source, int(buffer_size)))

@@ -9,8 +9,7 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from ....ops.random import next_place, uniform_op
-from ..graph import get_default_graph
+from ..random import uniform
 from ..tensor import operation, tensor
 from .functions import sigmoid_cross_entropy_with_logits
 
@@ -23,31 +22,29 @@ class Candidates(NamedTuple):
     sampled_expected_count: Any
 
 
-def _uniform(count: int) -> Any:
-    return next_place(get_default_graph()).draw(uniform_op, shape=(count,), dtype=np.dtype(np.float32))
-
-
 @operation("LogUniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
-def _log_uniform(true_classes: Any, num_sampled: int, unique: bool, range_max: int) -> tuple[Any, Any, Any]:
+def _log_uniform(true_classes: Any, num_sampled: int, unique: bool, range_max: int, seed: Any) -> tuple[Any, Any, Any]:
     """Classes by Zipf's law, P(k) = log((k + 2) / (k + 1)) / log(range_max + 1): class 0 is the most frequent."""
     width = math.log(range_max + 1)
     return _sampled(
-        true_classes, num_sampled, unique, range_max,
+        true_classes, num_sampled, unique, range_max, seed,
         lambda u: F.sub(F.exp(F.mul(u, width)), 1),
         lambda k: F.div(F.log(F.div(F.add(k, 2.0), F.add(k, 1.0))), width),
     )  # fmt: skip
 
 
 @operation("UniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
-def _uniform_classes(true_classes: Any, num_sampled: int, unique: bool, range_max: int) -> tuple[Any, Any, Any]:
+def _uniform_classes(true_classes: Any, num_sampled: int, unique: bool, range_max: int, seed: Any) -> tuple[Any, Any, Any]:
     """Classes that are all equally likely."""
     return _sampled(
-        true_classes, num_sampled, unique, range_max,
+        true_classes, num_sampled, unique, range_max, seed,
         lambda u: F.mul(u, float(range_max)), lambda k: F.full_like(k, 1 / range_max),
     )  # fmt: skip
 
 
-def _sampled(true: Any, count: int, unique: bool, classes: int, inverse: Any, probability: Any) -> tuple[Any, Any, Any]:
+def _sampled(
+    true: Any, count: int, unique: bool, classes: int, seed: Any, inverse: Any, probability: Any
+) -> tuple[Any, Any, Any]:
     """Candidates by the inverse of the distribution function, and its probabilities.
 
     unique: without replacement. Gumbel's trick draws them in one pass: the classes with the largest log P + Gumbel noise;
@@ -58,14 +55,14 @@ def _sampled(true: Any, count: int, unique: bool, classes: int, inverse: Any, pr
         if count > classes:
             raise ValueError(f"{count} different candidates of {classes} classes can't be drawn")
         every = static.constant(np.arange(classes, dtype="f4"))
-        u = F.clip(_uniform(classes), 1e-7, 1 - 1e-7)
+        u = F.clip(uniform([classes], seed), 1e-7, 1 - 1e-7)
         keys = F.sub(F.log(probability(every)), F.log(F.neg(F.log(u))))
         sampled = F.astype(F.topk(keys, count)[1], np.float32)
 
         def expected(k: Any) -> Any:
             return F.neg(F.expm1(F.mul(F.log1p(F.neg(probability(k))), float(count))))
     else:
-        sampled = F.minimum(F.floor(inverse(_uniform(count))), float(classes - 1))
+        sampled = F.minimum(F.floor(inverse(uniform([count], seed))), float(classes - 1))
 
         def expected(k: Any) -> Any:
             return F.mul(probability(k), float(count))
@@ -78,29 +75,31 @@ def log_uniform_candidate_sampler(
     true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
 ) -> Candidates:
     """Candidates by Zipf's law, for classes in the order of decreasing frequency."""
-    return Candidates(*_log_uniform(true_classes, num_sampled, unique, range_max, name=name))
+    return Candidates(*_log_uniform(true_classes, num_sampled, unique, range_max, seed, name=name))
 
 
 def uniform_candidate_sampler(
     true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
 ) -> Candidates:
     """Candidates that are all equally likely."""
-    return Candidates(*_uniform_classes(true_classes, num_sampled, unique, range_max, name=name))
+    return Candidates(*_uniform_classes(true_classes, num_sampled, unique, range_max, seed, name=name))
 
 
 @operation("FixedUnigramCandidateSampler", sizes=frozenset({"num_sampled"}))
-def _weighted_classes(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray) -> tuple[Any, Any, Any]:
+def _weighted_classes(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, seed: Any) -> tuple[Any, Any, Any]:
     """Classes by their shares of all."""
     table, ends = static.constant(shares.astype("f4")), static.constant(np.cumsum(shares)[:-1].astype("f4"))
     return _sampled(
-        true_classes, num_sampled, unique, len(shares),
+        true_classes, num_sampled, unique, len(shares), seed,
         lambda u: F.astype(F.searchsorted(ends, u, right=True), np.float32), lambda k: F.take(table, F.astype(k, np.int64), 0),
     )  # fmt: skip
 
 
-def by_weights(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, name: str | None = None) -> Candidates:
+def by_weights(
+    true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, seed: Any = None, name: str | None = None
+) -> Candidates:
     """Candidates by the shares of the classes, of which the sum is 1."""
-    return Candidates(*_weighted_classes(true_classes, num_sampled, unique, shares, name=name))
+    return Candidates(*_weighted_classes(true_classes, num_sampled, unique, shares, seed, name=name))
 
 
 learned_unigram_candidate_sampler = log_uniform_candidate_sampler
@@ -129,9 +128,9 @@ def _logits(
 
 
 def _of(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
-        sampled_values: Any, subtract: bool, remove: bool) -> tuple[Any, Any]:  # fmt: skip
+        sampled_values: Any, subtract: bool, remove: bool, seed: Any = None) -> tuple[Any, Any]:  # fmt: skip
     weights = weights[0] if isinstance(weights, (list, tuple)) else weights
-    drawn = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes)
+    drawn = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
     found: tuple[Any, Any] = _logits(weights, biases, labels, inputs, *drawn, num_true, subtract, remove, False)
     return found
 
@@ -159,7 +158,7 @@ def sampled_softmax_loss(
 ) -> Any:  # fmt: skip
     """The cross entropy among the true and the sampled classes: (batch,). Jean et al., ACL 2015."""
     logits, targets = _of(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True, remove_accidental_hits
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True, remove_accidental_hits, seed
     )
     return _cross_entropy(targets, logits, name=name)
 

@@ -11,7 +11,7 @@ from ..graph import Graph, GraphKeys, get_default_graph
 from ..meta_graph import export_meta_graph
 from ..summary import summary_iterator as summary_iterator
 from ..variables import Variable
-from . import checkpoints, hooks, objects, pipelines, saver, supervised, threads
+from . import checkpoints, hooks, objects, pipelines, saver, supervised, supervisor, threads
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -42,7 +42,7 @@ from .regularized import (
     ProximalGradientDescentOptimizer,
 )
 
-for _module in (checkpoints, hooks, objects, pipelines, saver, supervised, threads):
+for _module in (checkpoints, hooks, objects, pipelines, saver, supervised, supervisor, threads):
     globals().update({name: getattr(_module, name) for name in _module.PUBLIC})
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     *pipelines.PUBLIC,
     *saver.PUBLIC,
     *supervised.PUBLIC,
+    *supervisor.PUBLIC,
     *threads.PUBLIC,
 ]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....operators import F
-from ....ops.random import next_place, normal_op
-from ..graph import get_default_graph
+from ....ops.random import normal_op
+from ..random import Numbers
 from ..tensor import operation, tensor
 
 
@@ -132,5 +132,5 @@ def noisy_linear_cosine_decay(
     rate, step, steps = _progress(global_step, decay_steps, learning_rate)
     periods, a, b, first, fall = (tensor(v, rate.dtype) for v in (num_periods, alpha, beta, initial_variance, variance_decay))
     spread = F.sqrt(F.div(first, F.pow(F.add(F.minimum(step, steps), 1), fall)))
-    draw = next_place(get_default_graph()).draw(normal_op, shape=(), dtype=rate.dtype)
+    draw = Numbers(None).draw(normal_op, (), rate.dtype)
     return _linear_cosine(rate, step, steps, periods, a, b, F.mul(draw, spread))

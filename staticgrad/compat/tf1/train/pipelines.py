@@ -13,6 +13,7 @@ from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from ..random import random_uniform
 from ..scatter import count_up_to
+from ..sparse_tensor import SparseTensor
 from ..variables import Variable
 from .threads import QueueRunner, add_queue_runner
 
@@ -77,6 +78,11 @@ def _batched(
 ) -> Any:  # fmt: skip
     named = isinstance(tensors, dict)
     with get_default_graph().name_scope(name):
+        if any(isinstance(t, SparseTensor) for t in (tensors.values() if named else _listed(tensors))):
+            raise TypeError(
+                f"{name}: sparse tensors can't be elements of a queue; give tf.sparse_tensor_to_dense of them, or feed "
+                "batches to a tf.sparse_placeholder"
+            )
         items = [convert_to_tensor(t) for t in (tensors.values() if named else _listed(tensors))]
         if shapes is None:
             shapes = [t.shape.as_list()[1:] if enqueue_many else t.shape for t in items]

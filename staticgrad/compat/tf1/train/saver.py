@@ -80,16 +80,18 @@ class Saver:
         strip_default_attrs: bool = False,
         **options: Any,
     ) -> str:
-        """Write a checkpoint; returns its path, `save_path-global_step` with a step. Raises ValueError for a missing folder,
-        and OSError."""
+        """Write a checkpoint; returns its path, `save_path-global_step` with a step. The folder is made where only it is
+        missing. Raises ValueError where the folder around it is missing, too, and OSError."""
         path = os.fspath(save_path)
         if global_step is not None:
             step = global_step if isinstance(global_step, (int, np.integer)) else sess.run(global_step)
             path = f"{path}-{int(step)}"
         folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
+        if folder and not os.path.isdir(os.path.dirname(folder) or os.curdir):
             raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
         values = sess.run(self._variables)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
         sums = {name: str(zlib.crc32(np.ascontiguousarray(value).tobytes())) for name, value in values.items()}
         safetensors.save_file({name: np.asarray(value) for name, value in values.items()}, path + SUFFIX, sums)
         self._kept = [(known, at) for known, at in self._kept if known != path] + [(path, time.time())]

@@ -37,7 +37,7 @@ class Coordinator:
         self._stop.set()
 
     def clear_stop(self) -> None:
-        self._error = None
+        self._error, self._joined = None, False
         self._stop.clear()
 
     @property
