@@ -106,8 +106,8 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("accelerator", "amp", "autograd", "backends", "cuda", "debug", "distributions", "fft", "func", "functional"),
-        *("linalg", "nn", "optim", "random", "special", "utils"),
+        *("accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft"),
+        *("func", "functional", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"),
     }
 
 
@@ -149,9 +149,12 @@ ORDER = [
     "random",
     "accelerator",
     "amp",
+    "module_paths",
     "cuda",
     "debug",
-    "module_paths",
+    "profiler",
+    "distributed",
+    "testing",
     "backends",
     "runtime_settings",
     "fft",

@@ -83,6 +83,16 @@ class _Chain(Module):
         del self[index]
         return module
 
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        self.extend(modules)
+        return self
+
+    def __add__(self, modules: Iterable[Module]) -> Self:
+        """The modules of both in a new container."""
+        joined = self[:]
+        joined.extend(modules)
+        return joined
+
 
 class Sequential(_Chain):
     """Modules applied one after another: `Sequential(a, b)`, or `Sequential({"first": a, "second": b})`.
@@ -103,6 +113,17 @@ class Sequential(_Chain):
             if not isinstance(module, Module):
                 raise ArgumentError(f"{type(module).__name__} is not a Module subclass", f"it is argument {name}")
             self.add_module(str(name), module)
+
+    def __mul__(self, count: int) -> Self:
+        """The same modules, `count` times one after another. Raises ArgumentError unless that is positive."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ArgumentError(f"Sequential: it is repeated a positive number of times, got {count!r}")
+        repeated = self[:]
+        for _ in range(count - 1):
+            repeated.extend(self)
+        return repeated
+
+    __rmul__ = __mul__
 
     def forward(self, input: TensorLike) -> Tensor:
         out: Any = input

@@ -283,6 +283,16 @@ class Module:
             found = child
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path. strict: there has to be one. Raises AttributeError, ArgumentError."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ArgumentError("Cannot set the submodule without a target name!")
+        owner = self.get_submodule(path)
+        if strict and owner._roles.get(name) != MODULE:
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        owner.add_module(name, module)
+
     def _member(self, target: str, role: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
@@ -517,6 +527,9 @@ class Module:
 
     # text -------------------------------------------------------------------------------------------------------------
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def extra_repr(self) -> str:
         """The settings, as they appear in `repr`."""
         return ""
@@ -525,9 +538,9 @@ class Module:
         lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._own(MODULE)]
         extra = self.extra_repr()
         if not lines:
-            return f"{type(self).__name__}({extra})"
+            return f"{self._get_name()}({extra})"
         body = "\n  ".join(([extra] if extra else []) + lines)
-        return f"{type(self).__name__}(\n  {body}\n)"
+        return f"{self._get_name()}(\n  {body}\n)"
 
 
 def _role_of(value: Any) -> str | None:

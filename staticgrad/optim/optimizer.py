@@ -76,7 +76,13 @@ class Slots(dict[Any, Any]):
 
 
 class State(Slots):
-    """The slots of each parameter. None at all are no change."""
+    """The slots of each parameter; a parameter that is not there gets an empty dict when it is asked for, as in PyTorch. None
+    at all are no change."""
+
+    def __missing__(self, key: Any) -> Slots:
+        made = Slots()
+        dict.__setitem__(self, key, made)
+        return made
 
     def __setitem__(self, key: Any, value: Any) -> None:
         slots = value if type(value) is Slots else Slots(value)
