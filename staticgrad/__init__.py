@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names
+from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names, version
 from .amp import autocast
 from .devices import check_device, device
 from .eager import (
@@ -119,6 +119,7 @@ from .types import (
 )
 
 protocols.enter()
+__version__ = version.__version__
 bool = bool_
 cdouble = complex128
 cfloat = complex64
@@ -182,7 +183,6 @@ if TYPE_CHECKING:
     from .viz.draw import draw
     from .viz.verbs import explain, plan_diff, profile, to_dot, to_graphml, to_networkx, to_text
 
-__version__ = "0.1.0"
 
 _MODULES = {
     ".viz.compare": ("compare",),
@@ -391,6 +391,7 @@ __all__ += [
     "distributed",
     "profiler",
     "testing",
+    "version",
     *torch_names.__all__,
     *_MODULES[".torch_layers"],
 ]

@@ -108,6 +108,7 @@ def test_no_function_has_the_name_of_a_module():
     assert modules.intersection(sg.__all__) == {
         *("accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft"),
         *("func", "functional", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"),
+        "version",
     }
 
 
@@ -155,6 +156,7 @@ ORDER = [
     "profiler",
     "distributed",
     "testing",
+    "version",
     "backends",
     "runtime_settings",
     "fft",

@@ -250,6 +250,12 @@ class Optimizer(Hooked):
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise ArgumentError(f"param_group must be a dict with 'params', got {type(param_group).__name__}")
         param_group = named_apart(param_group)
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            which = "with" if "param_names" in param_group else "without"
+            raise ArgumentError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {which} names to the optimizer"
+            )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         merged = ParamGroup(self.defaults)
         merged.update(param_group)
