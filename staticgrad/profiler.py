@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +48,8 @@ class Event(NamedTuple):
     end: float
 
 
-class Average(NamedTuple):
+@dataclass(frozen=True)
+class Average:
     """The runs of a region: their number, and their time in microseconds."""
 
     key: str
@@ -57,8 +59,6 @@ class Average(NamedTuple):
     @property
     def cpu_time(self) -> float:
         return self.cpu_time_total / self.count
-
-    self_cpu_time_total = property(lambda self: self.cpu_time_total)
 
 
 class Averages(list[Average]):

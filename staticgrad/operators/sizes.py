@@ -25,7 +25,7 @@ class Extents(tuple[Any, ...], metaclass=_EveryTuple):
         """The number of elements."""
         return math.prod(self)
 
-    def __add__(self, other: tuple[Any, ...]) -> Extents:  # type: ignore[override]
+    def __add__(self, other: tuple[Any, ...]) -> Extents:
         return Extents(tuple(self) + tuple(other))
 
     def __getitem__(self, index: Any) -> Any:

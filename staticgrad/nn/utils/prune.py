@@ -287,7 +287,7 @@ def l1_unstructured(module: Module, name: str, amount: float, importance_scores:
         >>> layer = nn.Linear(2, 1, bias=False)
         >>> with sg.no_grad():
         ...     _ = layer.weight.copy_(sg.tensor([[3.0, -1.0]]))
-        >>> prune.l1_unstructured(layer, "weight", amount=1).weight
+        >>> nn.utils.prune.l1_unstructured(layer, "weight", amount=1).weight
         tensor([[3., -0.]], grad_fn=<MulBackward0>)
     """
     L1Unstructured.apply(module, name, amount, importance_scores)
