@@ -104,7 +104,8 @@ def _compared(actual: Any, expected: Any, given: Any, nan: bool, check_dtype: bo
             TOLERANCES.get(get_default_dtype() if number and v.dtype.kind in "fc" else v.dtype, (0.0, 0.0)) for v in (a, e)
         ]
         tolerances = max(found[0][0], found[1][0]), max(found[0][1], found[1][1])
-    return _difference(a, e, *tolerances, nan, number)
+    relative, absolute = tolerances
+    return _difference(a, e, relative, absolute, nan, number)
 
 
 def _first(found: Any) -> Problem:

@@ -22,7 +22,8 @@ class Rearrange(RearrangeMixin, Module):
     """`einops.rearrange` with a pattern, as a layer."""
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = self._apply_recipe(input)
+        apply: Any = self._apply_recipe
+        result: Tensor = apply(input)
         return result
 
 
@@ -30,7 +31,8 @@ class Reduce(ReduceMixin, Module):
     """`einops.reduce` with a pattern and a reduction, as a layer."""
 
     def forward(self, input: Tensor) -> Tensor:
-        result: Tensor = self._apply_recipe(input)
+        apply: Any = self._apply_recipe
+        result: Tensor = apply(input)
         return result
 
 

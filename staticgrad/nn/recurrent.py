@@ -98,7 +98,7 @@ class RNNBase(Module):
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
-        found: tuple[AnyTensor, ...] = KINDS[self.mode].cell(self, x, state, weight, bias)  # type: ignore[arg-type]
+        found: tuple[AnyTensor, ...] = KINDS[self.mode].cell(self, x, state, weight, bias)
         return found
 
     def flatten_parameters(self) -> None:
