@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names
+from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names, version
 from .amp import autocast
 from .devices import check_device, device
 from .eager import (
@@ -81,6 +81,7 @@ from .errors import (
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
+from .operators.sizes import Extents as Size
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
@@ -118,6 +119,7 @@ from .types import (
 )
 
 protocols.enter()
+__version__ = version.__version__
 bool = bool_
 cdouble = complex128
 cfloat = complex64
@@ -126,7 +128,6 @@ float = float32
 int = int32
 long = int64
 short = int16
-Size: type[tuple[Any, ...]] = tuple
 strided = "torch.strided"
 contiguous_format = "torch.contiguous_format"
 preserve_format = "torch.preserve_format"
@@ -141,7 +142,7 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import debug, distributions, fft, func, functional, nn, optim, utils
+    from . import compiler, debug, distributed, distributions, fft, func, functional, nn, optim, profiler, testing, utils
     from .compiler.execute.tiers import wait_for_kernels
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
@@ -182,7 +183,6 @@ if TYPE_CHECKING:
     from .viz.draw import draw
     from .viz.verbs import explain, plan_diff, profile, to_dot, to_graphml, to_networkx, to_text
 
-__version__ = "0.1.0"
 
 _MODULES = {
     ".viz.compare": ("compare",),
@@ -218,7 +218,10 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"debug", "distributions", "fft", "func", "functional", "nn", "optim", "utils"})
+_LAZY_MODULES = frozenset(
+    {"compiler", "debug", "distributed", "distributions", "fft", "func", "functional", "nn", "optim", "profiler", "testing",
+     "utils"}
+)  # fmt: skip
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -286,8 +289,8 @@ def is_signed(input: Any) -> builtins.bool:
 
 
 def is_inference(input: Any) -> builtins.bool:
-    """False: tensors of `inference_mode` are ordinary ones without a tape."""
-    return False
+    """Whether a tensor was made inside `inference_mode`."""
+    return builtins.bool(input.is_inference())
 
 
 def is_storage(obj: Any) -> builtins.bool:
@@ -380,5 +383,16 @@ __all__ = [
     "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer",
     "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
-__all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
+__all__ += [
+    "accelerator",
+    "amp",
+    "autocast",
+    "compiler",
+    "distributed",
+    "profiler",
+    "testing",
+    "version",
+    *torch_names.__all__,
+    *_MODULES[".torch_layers"],
+]
 __all__.sort()

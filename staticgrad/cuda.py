@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, TypeVar
 
-from . import amp
+from . import amp as any_amp
 from .devices import check_device
+from .missing import refusing
+from .module_paths import enter_paths
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _GpuTensor:
@@ -37,6 +43,59 @@ class ByteTensor(_GpuTensor):
 
 class BoolTensor(_GpuTensor):
     """Raises DeviceError: there is no GPU."""
+
+
+class Stream(_GpuTensor):
+    """Raises DeviceError: there is no GPU."""
+
+
+class Event(_GpuTensor):
+    """Raises DeviceError: there is no GPU. `time.perf_counter()` measures time."""
+
+
+class device:
+    """A context that changes nothing; None and negative numbers are no GPU. Raises DeviceError for a GPU."""
+
+    def __init__(self, device: Any):
+        if device is not None and not (isinstance(device, int) and device < 0):
+            set_device(device)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class stream(device):
+    """A context that changes nothing. Raises DeviceError for a stream, which there can't be."""
+
+
+class autocast(any_amp.autocast):
+    """`sg.amp.autocast("cuda")`: it warns where it is enabled, and changes nothing."""
+
+    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True):
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+class GradScaler(any_amp.GradScaler):
+    """`sg.amp.GradScaler("cuda")`: it warns where it is enabled, and scales nothing."""
+
+    def __init__(
+        self, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ):  # fmt: skip
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+    """The function itself: there is one precision."""
+    return (lambda function: function) if fwd is None else fwd
+
+
+def custom_bwd(bwd: Function) -> Function:
+    """The function itself: there is one precision."""
+    return bwd
 
 
 def is_available() -> bool:
@@ -92,6 +151,85 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
+def get_device_properties(device: Any = None) -> Any:
+    """Raises DeviceError: there is no GPU."""
+    check_device("cuda")
+
+
+def get_device_capability(device: Any = None) -> Any:
+    """Raises DeviceError: there is no GPU."""
+    check_device("cuda")
+
+
+def current_stream(device: Any = None) -> Any:
+    """Raises DeviceError: there is no GPU."""
+    check_device("cuda")
+
+
+def mem_get_info(device: Any = None) -> Any:
+    """Raises DeviceError: there is no GPU."""
+    check_device("cuda")
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> Any:
+    """Raises DeviceError: there is no GPU."""
+    check_device("cuda")
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """Raises DeviceError: there is no GPU. `sg.get_rng_state()` is that of the CPU."""
+    check_device("cuda")
+
+
+def get_rng_state_all() -> list[Any]:
+    """Empty."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Nothing: there are no generators of GPUs."""
+
+
+def get_arch_list() -> list[str]:
+    """Empty."""
+    return []
+
+
+def is_current_stream_capturing() -> bool:
+    """False."""
+    return False
+
+
+def ipc_collect() -> None:
+    """Nothing: no memory of a GPU is shared."""
+
+
+def seed() -> None:
+    """Nothing: there are no generators of GPUs."""
+
+
+def seed_all() -> None:
+    """Nothing: there are no generators of GPUs."""
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """Empty."""
+    return {}
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """0."""
+    return 0
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """Nothing."""
+
+
+def reset_max_memory_cached(device: Any = None) -> None:
+    """Nothing."""
+
+
 def memory_reserved(device: Any = None) -> int:
     """0."""
     return 0
@@ -111,9 +249,18 @@ def max_memory_allocated(device: Any = None) -> int:
     return 0
 
 
+amp: Any = ModuleType(f"{__name__}.amp", "Mixed precision as PyTorch spells it for GPUs.")
+for _made in (autocast, GradScaler, custom_fwd, custom_bwd):
+    setattr(amp, _made.__name__, _made)
+enter_paths(__name__, {"amp": amp, "amp.autocast_mode": amp, "amp.grad_scaler": amp})
+
 __all__ = [
-    "BoolTensor", "ByteTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "amp", "current_device",
-    "device_count", "empty_cache", "get_device_name", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
-    "manual_seed_all", "max_memory_allocated", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "set_device",
-    "synchronize",
+    "BoolTensor", "ByteTensor", "DoubleTensor", "Event", "FloatTensor", "IntTensor", "LongTensor", "Stream", "amp",
+    "current_device", "current_stream", "device", "device_count", "empty_cache", "get_arch_list", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "ipc_collect", "is_available",
+    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "manual_seed", "manual_seed_all",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
+    "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
+    "set_device", "set_rng_state_all", "stream", "synchronize",
 ]  # fmt: skip
+__getattr__ = refusing(__name__, __all__, {})

@@ -289,7 +289,7 @@ class TransformError(StaticgradError, RuntimeError):
     """
 
 
-class OutOfMemoryError(StaticgradError, MemoryError):
+class OutOfMemoryError(StaticgradError, MemoryError, RuntimeError):
     """Results, or values that a loop of unknown length keeps for its gradient, need more memory than there is.
 
     broken:  sg.while_loop(...)                          # a million iterations, with a gradient

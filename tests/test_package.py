@@ -106,8 +106,9 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("accelerator", "amp", "autograd", "backends", "cuda", "debug", "distributions", "fft", "func", "functional"),
-        *("linalg", "nn", "optim", "random", "special", "utils"),
+        *("accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft"),
+        *("func", "functional", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"),
+        "version",
     }
 
 
@@ -149,9 +150,13 @@ ORDER = [
     "random",
     "accelerator",
     "amp",
+    "module_paths",
     "cuda",
     "debug",
-    "module_paths",
+    "profiler",
+    "distributed",
+    "testing",
+    "version",
     "backends",
     "runtime_settings",
     "fft",

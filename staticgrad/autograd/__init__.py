@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import profiler
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
 from ..missing import refusing
+from ..module_paths import enter_paths
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph
 from .function import Function
@@ -37,10 +39,25 @@ class Variable(metaclass=_EveryVariable):
     """
 
 
+class set_multithreading_enabled:
+    """A context, or a statement, that changes nothing: a backward pass runs in the thread that asks for it."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+enter_paths(__name__, {"profiler": profiler})
+
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
-    "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled",
+    "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "profiler",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 __getattr__ = refusing(__name__, __all__, {})

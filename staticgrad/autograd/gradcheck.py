@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.dual_tensors import dual_level, make_dual, unpack_dual
 from ..eager import enable_grad, grad
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, StaticgradError
@@ -51,8 +52,8 @@ def gradcheck(
     atol + rtol * |gradient|.
 
     inputs: float64 tensors; func gives a tensor or a tuple of them. eps: the step; nondet_tol: how far two backward passes may
-    differ. Raises GradcheckError for a difference, unless raise_exception is False, and ValueError (ArgumentError) where no
-    input requires grad.
+    differ; check_forward_ad: forward mode is compared too. Raises GradcheckError for a difference, unless raise_exception is
+    False, and ValueError (ArgumentError) where no input requires grad.
 
     Examples:
         >>> x = sg.tensor([1.0, 2.0], dtype=sg.float64, requires_grad=True)
@@ -65,9 +66,10 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    if check_forward_ad:
-        raise NotImplementedError("gradcheck: check_forward_ad is not supported: check the backward mode")
-    check = _Check(func, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad)
+    if check_batched_forward_grad:
+        raise NotImplementedError("gradcheck: check_batched_forward_grad is not supported: check check_forward_ad")
+    modes = check_backward_ad, check_forward_ad
+    check = _Check(func, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, modes)
     given = (inputs,) if is_tensor(inputs) else tuple(inputs)
     if raise_exception:
         check.run(given)
@@ -164,9 +166,11 @@ class _Check:
         undefined: bool,
         dtypes: bool,
         batched: bool,
+        modes: tuple[bool, bool],
     ):
         self.func, self.eps, self.atol, self.rtol, self.nondet_tol = func, eps, atol, rtol, nondet_tol
         self.undefined, self.dtypes, self.batched = undefined, dtypes, batched
+        self.backward, self.forward = modes
 
     def run(self, inputs: tuple[Any, ...]) -> None:
         """Raises GradcheckError."""
@@ -183,18 +187,44 @@ class _Check:
             if not x.requires_grad:
                 continue
             numerical = self._numerical(inputs, points, i)
-            analytical = self._analytical(x, points)
-            for j, (n, a) in enumerate(zip(numerical, analytical, strict=True)):
-                if not np.allclose(a, n, self.rtol, self.atol, equal_nan=False):
-                    raise GradcheckError(
-                        f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{Tensor(n)!r}\n"
-                        f"analytical:{Tensor(a)!r}\n"
-                    )
+            if self.forward:
+                self._compare(i, numerical, self._by_tangents(inputs, i), "Jacobian computed with forward mode mismatch")
+            if not self.backward:
+                continue
+            self._compare(i, numerical, self._analytical(x, points), "Jacobian mismatch")
             if self.batched:
                 self._check_batched(x, points)
+        if not self.backward:
+            return
         self._check_zero(outputs, points)
         if self.undefined:
             self._check_undefined(inputs, points)
+
+    def _compare(self, i: int, numerical: list[np.ndarray], analytical: list[np.ndarray], what: str) -> None:
+        for j, (n, a) in enumerate(zip(numerical, analytical, strict=True)):
+            if not np.allclose(a, n, self.rtol, self.atol, equal_nan=False):
+                raise GradcheckError(
+                    f"{what} for output {i} with respect to input {j},\nnumerical:{Tensor(n)!r}\nanalytical:{Tensor(a)!r}\n"
+                )
+
+    def _by_tangents(self, inputs: tuple[Any, ...], i: int) -> list[np.ndarray]:
+        """The Jacobian of output `i` by forward mode, one direction after another."""
+        found = []
+        primals = [x.detach() if is_tensor(x) else x for x in inputs]
+        for place, x in enumerate(inputs):
+            if not is_tensor(x) or not x.requires_grad:
+                continue
+            rows = np.zeros((_parts(x._data).size, self._values(inputs, i).size), part_dtype(x.dtype))
+            for row in range(len(rows)):
+                direction = np.zeros(x.shape, x.dtype)
+                direction.reshape(-1).view(part_dtype(x.dtype))[row] = 1
+                with dual_level():
+                    given = [make_dual(p, Tensor(direction)) if k == place else p for k, p in enumerate(primals)]
+                    tangent = unpack_dual(self._outputs(tuple(given))[i]).tangent
+                if tangent is not None:
+                    rows[row] = _parts(np.asarray(tangent.numpy())).reshape(-1)
+            found.append(rows)
+        return found
 
     def _check_inputs(self, inputs: tuple[Any, ...]) -> None:
         found = False

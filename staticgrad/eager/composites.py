@@ -54,7 +54,7 @@ class Form(NamedTuple):
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
     "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
-    "conv1d": "ConvolutionBackward0", "conv2d": "ConvolutionBackward0", "conv_transpose2d": "ConvolutionBackward0",
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"), "ConvolutionBackward0"),
     "max_pool2d": "MaxPool2DWithIndicesBackward0", "_by_batch": "NativeBatchNormBackward0",
     "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from ..devices import Options, Placement, check_device, check_options, factory
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, OutOfMemoryError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
 from ..operators import Tensor as AnyTensor
@@ -17,12 +17,14 @@ from ..types import (
     TENSOR_NAMES,
     DTypeLike,
     ShapeLike,
+    TensorType,
     as_dtype,
     as_shape,
     check_unmasked,
     get_default_dtype,
     is_number,
     is_scalar,
+    shape_text,
 )
 from .tensor import PublicTensor, Tensor, make_public
 
@@ -79,7 +81,21 @@ def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: 
     if frontends.tracing and any(type(extent) is not int for extent in shape):
         return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
     zeros = value.__class__ is int and not value
-    return _made(np.zeros(shape, dtype) if zeros else np.full(shape, value, dtype), requires_grad)
+    try:
+        array = np.zeros(shape, dtype) if zeros else np.full(shape, value, dtype)
+    except (MemoryError, ValueError) as error:
+        raise _no_memory(shape, dtype, error) from None
+    return _made(array, requires_grad)
+
+
+def _no_memory(shape: tuple[int, ...], dtype: np.dtype, error: Exception) -> Exception:
+    """The error for an array that NumPy could not make. Raises ShapeError for more bytes than there are addresses."""
+    kind = TensorType(shape, dtype)
+    kind.check_size()
+    if not isinstance(error, MemoryError):
+        return error
+    text = f"there is no memory for a tensor of shape {shape_text(shape)}: {kind.nbytes:.1e} bytes"
+    return OutOfMemoryError(text, "make it smaller, or work on a part of it at a time")
 
 
 def _dtype(dtype: DTypeLike | None) -> np.dtype:
@@ -185,7 +201,7 @@ def full(
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
         extents = as_shape(size)
-        if frontends.tracing and is_scalar(fill_value):
+        if is_scalar(fill_value):
             return _filled(fill_value, extents, kind, requires_grad)
         return _made(np.full(extents, fill_value, kind), requires_grad)
     except OverflowError as error:
@@ -216,7 +232,12 @@ def eye(
     """
     check_options("eye", options, Placement)
     n, m = as_shape((n, n if m is None else m))
-    return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
+    kind = _dtype(dtype)
+    try:
+        array = np.eye(n, m, dtype=kind)
+    except (MemoryError, ValueError) as error:
+        raise _no_memory((n, m), kind, error) from None
+    return _made(array, requires_grad)
 
 
 @factory(Placement)
@@ -251,6 +272,8 @@ def arange(
         first, last, by = int(first), int(last), int(by) or by
     try:
         values = np.arange(first, last, by)
+    except MemoryError as error:
+        raise _no_memory((math.ceil((last - first) / by),), kind, error) from None
     except ValueError as error:
         raise ArgumentError(f"arange: {error}", f"from {first} to {last} by {by}") from None
     return _made(values.astype(kind), requires_grad)

@@ -13,7 +13,7 @@ from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
-from .grad_mode import Mode, modes
+from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .op_calls import value as kernel_value
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
@@ -82,6 +82,8 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     else:
         out._tracked = False
         out._record = None
+        if INFERRING:
+            mark_inference(out)
     base = data.base
     source = inputs[0]._data
     if base is None:
@@ -106,6 +108,8 @@ def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, a
     else:
         out._tracked = False
         out._record = None
+        if INFERRING:
+            mark_inference(out)
     return out
 
 

@@ -55,7 +55,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
         if data is None:
             try:
                 data = mode.quiet(ufunc, x._data, y._data)
-            except (ValueError, RuntimeError):
+            except (ValueError, RuntimeError, MemoryError):
                 return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
         return made(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
@@ -77,7 +77,7 @@ def unary(name: str) -> Callable[[Any], Any]:
         if value is None:
             try:
                 value = mode.quiet(function, data)
-            except RuntimeError:
+            except (RuntimeError, MemoryError):
                 return general(self)
         return made(op, (self,), value, mode if self._tracked else None, NO_ATTRS)
 
@@ -111,7 +111,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
         if value is None:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
-            except (ValueError, RuntimeError):
+            except (ValueError, RuntimeError, MemoryError):
                 return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
 
@@ -162,7 +162,7 @@ def along(name: str) -> Callable[..., Any]:
         if value is None:
             try:
                 value = mode.quiet(function, data, axes)
-            except RuntimeError:
+            except (RuntimeError, MemoryError):
                 return general(self, axis)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
 

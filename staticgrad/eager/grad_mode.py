@@ -336,7 +336,8 @@ class enable_grad(_Switch):
 class inference_mode(_Decorator):
     """As `no_grad`, for code whose results are never trained through: `with sg.inference_mode(): ...`, or as a decorator.
 
-    mode=False switches recording on again inside it. Tensors made inside are ordinary tensors that don't require grad.
+    mode=False switches recording on again inside it. `x.is_inference()` tells tensors that were made inside. They can't require
+    grad; apart from that they are ordinary tensors: where PyTorch refuses to save or to change one outside, it works here.
 
     Examples:
         >>> w = sg.ones(1, requires_grad=True)
@@ -358,10 +359,28 @@ class inference_mode(_Decorator):
     def __enter__(self) -> None:
         now = modes.now
         self.saved.append((now.grad, now.inference))
-        now.grad, now.inference = not self.mode, self.mode
+        _infer(now, not self.mode, self.mode)
 
     def __exit__(self, *error: Any) -> None:
-        modes.now.grad, modes.now.inference = self.saved.pop()
+        _infer(modes.now, *self.saved.pop())
+
+
+INFERRING: list[Mode] = []
+"""The modes of threads that are inside `inference_mode`: results without a record are marked only while there are some."""
+
+
+def _infer(mode: Mode, grad: bool, inference: bool) -> None:
+    if inference and not mode.inference:
+        INFERRING.append(mode)
+    elif mode.inference and not inference:
+        INFERRING.remove(mode)
+    mode.grad, mode.inference = grad, inference
+
+
+def mark_inference(out: Any) -> None:
+    """Note that a tensor was made inside `inference_mode`, where it was."""
+    if modes.now.inference:
+        out._inference = True
 
 
 def is_inference_mode_enabled() -> bool:

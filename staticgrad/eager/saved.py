@@ -74,6 +74,10 @@ def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operan
     return False
 
 
+PYTORCH = {("pow", "other"): "exponent"}
+"""PyTorch's names of operands that differ from `NAMES`."""
+
+
 def _saved_values(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {f"_saved_{name}": value for name, value in record.attrs.items()}
     if record.freed:
@@ -81,6 +85,7 @@ def _saved_values(record: Record) -> dict[str, Any]:
     reads, result = positions_read(record)
     for position in reads:
         name = NAMES[position] if position < len(NAMES) else f"operand{position}"
+        name = PYTORCH.get((record.op.name, name), name)
         tensor = record.inputs[position]
         found[f"_saved_{name}"] = tensor.tensor() if isinstance(tensor, Packed) else tensor
     if result:

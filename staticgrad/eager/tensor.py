@@ -15,7 +15,7 @@ from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_arra
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
 from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
-from .grad_mode import modes
+from .grad_mode import INFERRING, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
@@ -67,6 +67,8 @@ class Tensor(Operators):
     """Hooks of `register_post_accumulate_grad_hook`."""
     _retained: Handle | None = None
     _parameter: builtins.bool = False  # an `nn.Parameter`
+    _inference: builtins.bool = False
+    """Made inside `inference_mode`."""
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
@@ -77,6 +79,8 @@ class Tensor(Operators):
         self._base = None
         self._views = None
         self._tracked = False
+        if INFERRING:
+            mark_inference(self)
         if isinstance(data, Tensor):
             self._memory = memory_of(data)
         if requires_grad:  # a new tensor: no record depends on the flag's former value
@@ -288,10 +292,19 @@ class Tensor(Operators):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
+    def is_inference(self) -> builtins.bool:
+        """Whether it was made inside `inference_mode`."""
+        return self._inference
+
     def requires_grad_(self, value: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
         if value:
             misuse.check_floating(self.dtype)
+            if self._inference and not modes.now.inference:
+                raise GradientError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+                    "take x.clone(), or make the tensor under no_grad",
+                )
         if self._record is not None and not value:
             raise misuse.not_a_leaf()
         if self._tracked is not value:

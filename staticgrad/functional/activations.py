@@ -11,7 +11,7 @@ from typing import Any
 from ..eager.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Symbol, Tensor, TensorLike, spelled, state
+from ..operators import F, Symbol, Tensor, TensorLike, spelled, state, warn_former
 from ..ops.settings import operand
 from ..types import DTypeLike, normalize_axis
 
@@ -372,23 +372,29 @@ def glu(input: TensorLike, dim: int = -1) -> Tensor:
 # over an axis -----------------------------------------------------------------------------------------------------------
 
 
-def _axis(dim: int | None, x: Any) -> int:
-    """The axis that PyTorch takes where none is given."""
-    return (0 if len(x.shape) in (0, 1, 3) else 1) if dim is None else dim
+def _axis(name: str, dim: int | None, x: Any) -> int:
+    """The axis that PyTorch takes, with a warning, where none is given."""
+    if dim is not None:
+        return dim
+    warn_former(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+    )
+    return 0 if len(x.shape) in (0, 1, 3) else 1
 
 
 @spelled
 def softmax(input: TensorLike, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) over `dim`; None: 0 for one or three axes, else 1. dtype: that of the result."""
     x = operand(input)
-    return F.softmax(x, _axis(dim, x), dtype)
+    return F.softmax(x, _axis("softmax", dim, x), dtype)
 
 
 @spelled
 def log_softmax(input: TensorLike, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """The logarithm of `softmax`, accurate where that underflows."""
     x = operand(input)
-    return F.log_softmax(x, _axis(dim, x), dtype)
+    return F.log_softmax(x, _axis("log_softmax", dim, x), dtype)
 
 
 @spelled
@@ -396,7 +402,7 @@ def log_softmax(input: TensorLike, dim: int | None = None, _stacklevel: int = 3,
 def softmin(input: TensorLike, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """softmax(-input)."""
     x = operand(input)
-    return F.softmax(-x, _axis(dim, x), dtype)
+    return F.softmax(-x, _axis("softmin", dim, x), dtype)
 
 
 @spelled

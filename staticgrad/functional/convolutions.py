@@ -121,6 +121,7 @@ def conv2d(
 
 
 @spelled
+@composite
 def conv3d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, dilation: ShapeLike = 1, groups: int = 1,
@@ -260,6 +261,7 @@ def conv_transpose2d(
 
 
 @spelled
+@composite
 def conv_transpose3d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, output_padding: ShapeLike = 0, groups: int = 1, dilation: ShapeLike = 1,

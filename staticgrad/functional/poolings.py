@@ -328,7 +328,7 @@ def _fractional(
     if samples is None:
         first = F.reshape(F.stop_gradient(x), (n, c, math.prod(inner)))[:, :, :1]
         samples = F.rand_like(F.zeros_like(first) + np.zeros(axes, x.dtype))
-    shares = operand(samples)
+    shares = operand(samples)[:n]  # of an input without a batch, PyTorch reads the first
     numbers: Any = F.zeros_like(F.stop_gradient(x), dtype=int64) + np.arange(math.prod(inner)).reshape(inner)
     for a in reversed(range(axes)):
         own = a if axes == 3 else 1 - a  # PyTorch's order of samples: width, height; but depth, height, width

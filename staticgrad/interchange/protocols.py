@@ -70,3 +70,4 @@ def enter() -> None:
     for name, method in {"__array_namespace__": array_namespace, "to_device": to_device}.items():
         setattr(Operators, name, method)
     after_import("einops", lambda: importlib.import_module("staticgrad.interchange.einops_backend").register())
+    after_import("einops.layers", lambda: importlib.import_module("staticgrad.interchange.einops_layers").register())

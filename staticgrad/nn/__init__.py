@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..module_paths import enter_paths, share
 from . import (
     activations,
+    attention,
     containers,
     convolution_layers,
     functional,
@@ -356,6 +357,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "attention",
     "functional",
     "init",
     "modules",

@@ -83,6 +83,16 @@ class _Chain(Module):
         del self[index]
         return module
 
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        self.extend(modules)
+        return self
+
+    def __add__(self, modules: Iterable[Module]) -> Self:
+        """The modules of both in a new container."""
+        joined = self[:]
+        joined.extend(modules)
+        return joined
+
 
 class Sequential(_Chain):
     """Modules applied one after another: `Sequential(a, b)`, or `Sequential({"first": a, "second": b})`.
@@ -103,6 +113,17 @@ class Sequential(_Chain):
             if not isinstance(module, Module):
                 raise ArgumentError(f"{type(module).__name__} is not a Module subclass", f"it is argument {name}")
             self.add_module(str(name), module)
+
+    def __mul__(self, count: int) -> Self:
+        """The same modules, `count` times one after another. Raises ArgumentError unless that is positive."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ArgumentError(f"Sequential: it is repeated a positive number of times, got {count!r}")
+        repeated = self[:]
+        for _ in range(count - 1):
+            repeated.extend(self)
+        return repeated
+
+    __rmul__ = __mul__
 
     def forward(self, input: TensorLike) -> Tensor:
         out: Any = input
@@ -127,6 +148,19 @@ class ModuleList(_Chain):
             raise ArgumentError(f"ModuleList: expected modules, one after another, got {type(modules).__name__}")
         for module in modules:
             self.append(module)
+
+    def __repr__(self) -> str:
+        """Equal neighbors are one line: `(0-2): 3 x Linear(...)`."""
+        texts = [repr(module) for module in self]
+        if not texts:
+            return f"{self._get_name()}()"
+        lines, first = [], 0
+        for i, text in enumerate(texts):
+            if i + 1 == len(texts) or texts[i + 1] != text:
+                place = f"({i}): " if i == first else f"({first}-{i}): {i + 1 - first} x "
+                lines.append("  " + (place + text).replace("\n", "\n  "))
+                first = i + 1
+        return f"{self._get_name()}(\n" + "\n".join(lines) + "\n)"
 
 
 class ModuleDict(Module):
@@ -239,7 +273,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({i}): {_member_text(value)}" for i, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_member_text(value, str(getattr(value, 'dtype', '')))}" for i, value in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -302,15 +336,16 @@ class ParameterDict(Module):
             del self[key]
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({key}): {_member_text(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_member_text(value, '')}" for key, value in self.items())
 
 
 def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _member_text(value: Any) -> str:
+def _member_text(value: Any, kind: str) -> str:
+    """kind: the name of the dtype; "" for that of the class of such tensors."""
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.shape))
-    return f"Parameter containing: [{value.dtype} of size {size}]"
+    return f"Parameter containing: [{f'torch.{kind}' if kind else value.type()} of size {size}]"

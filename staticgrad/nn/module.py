@@ -19,6 +19,7 @@ from .parameter import Parameter, clear_gradients, is_buffer, mark
 from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
+EXTRA = "_extra_state"
 EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}
 PLAIN = (bool, int, float, str, tuple, type(None))
 
@@ -283,6 +284,16 @@ class Module:
             found = child
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path. strict: there has to be one. Raises AttributeError, ArgumentError."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ArgumentError("Cannot set the submodule without a target name!")
+        owner = self.get_submodule(path)
+        if strict and owner._roles.get(name) != MODULE:
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        owner.add_module(name, module)
+
     def _member(self, target: str, role: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
@@ -393,6 +404,15 @@ class Module:
         """`to(float32)`."""
         return self.to("float32")
 
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """The module itself, which is on the CPU. Raises DeviceError for another device."""
+        check_device(device)
+        return self
+
+    def share_memory(self) -> Self:
+        """The module itself: worker processes get copies."""
+        return self
+
     def double(self) -> Self:
         """`to(float64)`."""
         return self.to("float64")
@@ -440,6 +460,8 @@ class Module:
             hook(self, prefix, keep)
         own = dict(self._saved_members(prefix))
         found.update(own if keep else snapshot(own))
+        if type(self).get_extra_state is not Module.get_extra_state:
+            found[f"{prefix}{EXTRA}"] = self.get_extra_state()
         for name, child in self._own(MODULE):
             child._save(found, f"{prefix}{name}.", keep)
         for hook in self._hooks("state_dict_post"):
@@ -468,11 +490,23 @@ class Module:
             if errors:
                 raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:", *errors)
             state_dict = values
-        result = load(type(self).__name__, dict(self._places("")), state_dict, strict)
+        extra = {_joined(path, EXTRA): m for path, m in modules if type(m).set_extra_state is not Module.set_extra_state}
+        result = load(type(self).__name__, dict(self._places("")), state_dict, strict, extra)
+        for key, module in extra.items():
+            if key in state_dict:
+                module.set_extra_state(state_dict[key])
         for _, module in modules:
             for hook in module._hooks("load_post"):
                 hook(module, result)
         return result
+
+    def get_extra_state(self) -> Any:
+        """What a subclass saves beside its tensors, under "_extra_state"; it writes `set_extra_state` too."""
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over what `get_extra_state` gave."""
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def _hooks(self, kind: str) -> tuple[Callable[..., Any], ...]:
         return tuple(self.__dict__.get("_saving_hooks", {}).get(kind, {}).values())
@@ -517,17 +551,20 @@ class Module:
 
     # text -------------------------------------------------------------------------------------------------------------
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def extra_repr(self) -> str:
         """The settings, as they appear in `repr`."""
         return ""
 
     def __repr__(self) -> str:
         lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._own(MODULE)]
-        extra = self.extra_repr()
-        if not lines:
-            return f"{type(self).__name__}({extra})"
-        body = "\n  ".join(([extra] if extra else []) + lines)
-        return f"{type(self).__name__}(\n  {body}\n)"
+        extra = self.extra_repr().split("\n")
+        if not lines and len(extra) == 1:
+            return f"{self._get_name()}({extra[0]})"
+        body = "\n  ".join((extra if extra != [""] else []) + lines)
+        return f"{self._get_name()}(\n  {body}\n)"
 
 
 def _role_of(value: Any) -> str | None:

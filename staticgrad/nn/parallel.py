@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..devices import check_device
+from ..errors import ArgumentError
 from .module import Module
 
 
@@ -35,4 +36,11 @@ def data_parallel(
     return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))
 
 
-__all__ = ["DataParallel", "data_parallel"]
+class DistributedDataParallel(Module):
+    """Raises ArgumentError: there is one process. `sg.distributed.is_initialized()`, which is False, is asked before it."""
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any):
+        raise ArgumentError("DistributedDataParallel: there is one process", "train the module itself")
+
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]

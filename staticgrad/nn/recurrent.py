@@ -25,7 +25,9 @@ from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
 
 
 class RNNBase(Module):
-    """Parameters of layer k: weight_ih_l{k} (gates * hidden, inputs), weight_hh_l{k} (gates * hidden, hidden), bias_ih_l{k}
+    """A recurrent layer by the name of its kind: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+
+    Parameters of layer k: weight_ih_l{k} (gates * hidden, inputs), weight_hh_l{k} (gates * hidden, hidden), bias_ih_l{k}
     and bias_hh_l{k} (gates * hidden,), and those of the backward direction with the suffix _reverse; uniform in
     (-1/sqrt(hidden), 1/sqrt(hidden)). All inputs of a layer are projected in one product before its loop."""
 
@@ -33,12 +35,17 @@ class RNNBase(Module):
     states = 1
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
         dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
+        if mode not in KINDS:
+            raise ArgumentError("Unrecognized RNN mode: " + str(mode), f"there are {', '.join(KINDS)}")
+        self.mode = mode
+        if type(self).cell is RNNBase.cell:
+            self.gates, self.states = KINDS[mode].gates, KINDS[mode].states
         self.input_size = _extent(name, "input_size", input_size)
         self.hidden_size = _extent(name, "hidden_size", hidden_size)
         self.num_layers = _extent(name, "num_layers", num_layers)
@@ -69,9 +76,14 @@ class RNNBase(Module):
                     self.register_parameter(label, Parameter(np.empty(shape, kind)))
         self.reset_parameters()
 
+    @property
+    def nonlinearity(self) -> str:
+        """Of an RNN, "tanh" or "relu"; of other kinds ""."""
+        return self.mode.removeprefix("RNN_").lower() if self.mode.startswith("RNN_") else ""
+
     def _sizes(self) -> tuple[int, ...]:
         """Of each part of the state; of the output first."""
-        return (self.hidden_size,) * self.states
+        return (self.proj_size if self.proj_size else self.hidden_size, self.hidden_size)[: self.states]
 
     def _directions(self) -> tuple[str, ...]:
         return ("", "_reverse") if self.bidirectional else ("",)
@@ -86,7 +98,17 @@ class RNNBase(Module):
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
-        raise NotImplementedError
+        found: tuple[AnyTensor, ...] = KINDS[self.mode].cell(self, x, state, weight, bias)
+        return found
+
+    def flatten_parameters(self) -> None:
+        """Nothing: parameters are read where they are."""
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction."""
+        ends = [f"_l{k}{end}" for k in range(self.num_layers) for end in self._directions()]
+        return [[getattr(self, name + end) for name in WEIGHTS if hasattr(self, name + end)] for end in ends]
 
     def forward(self, input: AnyTensor, hx: Any = None) -> tuple[AnyTensor, Any]:
         """(outputs, last state).
@@ -149,11 +171,10 @@ class RNNBase(Module):
         return x, tuple(F.stack([state[i] for state in last]) for i in range(self.states))
 
     def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool, present: Any) -> tuple[Any, Any]:
-        names = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
-        weights = tuple(getattr(self, name + end, None) for name in names)
-        kind = type(self)
+        weights = tuple(getattr(self, name + end, None) for name in WEIGHTS)
+        kind = KINDS[self.mode] if type(self).cell is RNNBase.cell else type(self)
         if present is None and kind.cell.__module__ == __name__:
-            nonlinearity = getattr(self, "nonlinearity", "")
+            nonlinearity = self.nonlinearity
             ys, *state = _recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
             return tuple(state), ys
         return _layer_of(self, reverse, x, weights, begin, present)
@@ -254,8 +275,8 @@ class RNN(RNNBase):
     ):  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
             raise ArgumentError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
-        self.nonlinearity = nonlinearity
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
     if TYPE_CHECKING:
 
@@ -290,11 +311,8 @@ class LSTM(RNNBase):
         dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
         )
-
-    def _sizes(self) -> tuple[int, ...]:
-        return self.proj_size if self.proj_size else self.hidden_size, self.hidden_size
 
     if TYPE_CHECKING:
 
@@ -322,6 +340,14 @@ class GRU(RNNBase):
 
     gates = 3
 
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: DTypeLike | None = None,
+    ):  # fmt: skip
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+
     if TYPE_CHECKING:
 
         def forward(self, x: AnyTensor, hx: Array | None = None) -> tuple[AnyTensor, AnyTensor]: ...
@@ -335,3 +361,9 @@ class GRU(RNNBase):
         r, z = both[:, :size], both[:, size:]
         n = F.tanh(x[:, 2 * size :] + r * again[:, 2 * size :])
         return (n + z * (h - n),)
+
+
+WEIGHTS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
+"""Names of a layer's parameters, without its number and direction."""
+KINDS: dict[str, type[RNNBase]] = {"RNN_TANH": RNN, "RNN_RELU": RNN, "LSTM": LSTM, "GRU": GRU}
+"""By PyTorch's names of modes."""

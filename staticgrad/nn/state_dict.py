@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,12 +42,17 @@ def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()}
 
 
-def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
-    """Write `values` into the tensors of the same names, in their memory. Raises StateDictError before it writes."""
+def load(
+    owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool, others: Collection[str] = ()
+) -> IncompatibleKeys:  # fmt: skip
+    """Write `values` into the tensors of the same names, in their memory. others: names that are looked for and not written.
+
+    Raises StateDictError before it writes.
+    """
     if not isinstance(values, Mapping):
         raise StateDictError(f"Expected state_dict to be dict-like, got {type(values).__name__}.")
-    missing = [name for name in places if name not in values]
-    unexpected = [name for name in values if name not in places]
+    missing = [name for name in (*places, *others) if name not in values]
+    unexpected = [name for name in values if name not in places and name not in others]
     problems = []
     if strict and unexpected:
         problems.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")

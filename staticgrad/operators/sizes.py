@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn, cast, overload
 
 from ..errors import UnknownExtentError
 from ..types import Shape, normalize_axis, shape_text
+
+
+class _EveryTuple(type):
+    """The metaclass of `Extents`: every tuple is one."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, tuple)
+
+
+class Extents(tuple[Any, ...], metaclass=_EveryTuple):
+    """`sg.Size`: a shape, as `x.size()` gives it. `x.shape` is a plain tuple, and an instance too."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self)
+
+    def __add__(self, other: tuple[Any, ...]) -> Extents:
+        return Extents(tuple(self) + tuple(other))
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Extents(found) if isinstance(index, slice) else found
 
 
 class Size(int):
@@ -18,7 +43,7 @@ class Size(int):
     @overload
     def __call__(self, axis: int) -> int: ...
     def __call__(self, axis: int | None = None) -> Any:
-        return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
+        return Extents(self.extents) if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
 
 
 class UnknownSize:

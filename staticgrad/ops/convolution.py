@@ -141,11 +141,26 @@ def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation:
     return windows.reshape(n, groups, c // groups * kernel[0] * kernel[1], extents[0] * extents[1])
 
 
+COLUMNS = 1 << 24
+"""Bytes of columns that are made at a time. Columns are as many times the images as the kernel has taps, and products of a part
+of the images take no longer."""
+
+
+def _parts(images: int, taps: Shape, pixels: Shape, dtype: np.dtype) -> list[slice]:
+    """Parts of the images. taps: channels and extents of the kernel; pixels: those of the result."""
+    step = max(COLUMNS // max(math.prod(taps) * math.prod(pixels) * dtype.itemsize, 1), 1)
+    return [slice(i, i + step) for i in range(0, max(images, 1), step)]
+
+
 def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
     kind.check_size()
-    columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
-    result: np.ndarray = np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+    parts = _parts(x.shape[0], (x.shape[1], *w.shape[2:]), kind.shape[2:], x.dtype)
+    result = np.empty(kind.shape, kind.dtype)
+    for part in parts:
+        columns = _columns(x[part], w.shape[2:], stride, padding, dilation, groups)
+        weights = w.reshape(groups, w.shape[0] // groups, columns.shape[2])
+        result[part] = np.matmul(weights, columns).reshape(result[part].shape)
     return result
 
 
@@ -162,6 +177,13 @@ def _input_eval(
         _type(g), _type(w), *map(_type, like), stride=stride, padding=padding, dilation=dilation, groups=groups,
         extra=extra,
     ).shape  # fmt: skip
+    parts = _parts(g.shape[0], (shape[1], *w.shape[2:]), g.shape[2:], g.dtype)
+    if len(parts) > 1:
+        out = np.empty(shape, g.dtype)
+        for part in parts:
+            settings = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups, "extra": extra}
+            out[part] = _input_eval(g[part], w, *[x[part] for x in like], **settings)
+        return out
     (o, per, kh, kw), (n, _, oh, ow) = w.shape, g.shape
     weights = w.reshape(groups, o // groups, per * kh * kw)
     columns = np.matmul(weights.swapaxes(1, 2), g.reshape(n, groups, o // groups, oh * ow))
@@ -181,10 +203,12 @@ def _weight_eval(
     g: np.ndarray, x: np.ndarray, like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int
 ) -> np.ndarray:
     n, o, oh, ow = g.shape
-    columns = _columns(x, like.shape[2:], stride, padding, dilation, groups)[..., : oh * ow]
-    g = g.reshape(n, groups, o // groups, oh * ow)
-    parts = [np.tensordot(g[:, i], columns[:, i], ((0, 2), (0, 2))) for i in range(groups)]
-    return np.stack(parts).reshape(like.shape)
+    g, total = g.reshape(n, groups, o // groups, oh * ow), np.zeros(like.shape, g.dtype)
+    for part in _parts(n, (x.shape[1], *like.shape[2:]), (oh, ow), g.dtype):
+        columns, own = _columns(x[part], like.shape[2:], stride, padding, dilation, groups)[..., : oh * ow], g[part]
+        products = [np.tensordot(own[:, i], columns[:, i], ((0, 2), (0, 2))) for i in range(groups)]
+        total += np.stack(products).reshape(like.shape)
+    return total
 
 
 # native ---------------------------------------------------------------------------------------------------------------

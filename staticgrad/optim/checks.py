@@ -18,7 +18,12 @@ def is_one_number(value: Any) -> bool:
     return is_number(value) and all(d in (1, None) for d in getattr(value, "shape", ()))
 
 
+LEARNING_RATE = "learning rate"
+
+
 def _check(what: str, value: Any, holds: Callable[[Any], Any]) -> None:
+    if what == LEARNING_RATE and is_number(value) and not is_one_number(value):
+        raise ArgumentError("Tensor lr must be 1-element", f"got {value!r}")
     if not is_one_number(value):
         raise ArgumentError(f"Invalid {what}: {value!r}", "it has to be a number, or a tensor of one element")
     if not isinstance(value, Symbol) and not (math.isfinite(value) and holds(value)):

@@ -76,7 +76,13 @@ class Slots(dict[Any, Any]):
 
 
 class State(Slots):
-    """The slots of each parameter. None at all are no change."""
+    """The slots of each parameter; a parameter that is not there gets an empty dict when it is asked for, as in PyTorch. None
+    at all are no change."""
+
+    def __missing__(self, key: Any) -> Slots:
+        made = Slots()
+        dict.__setitem__(self, key, made)
+        return made
 
     def __setitem__(self, key: Any, value: Any) -> None:
         slots = value if type(value) is Slots else Slots(value)
@@ -244,6 +250,12 @@ class Optimizer(Hooked):
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise ArgumentError(f"param_group must be a dict with 'params', got {type(param_group).__name__}")
         param_group = named_apart(param_group)
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            which = "with" if "param_names" in param_group else "without"
+            raise ArgumentError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {which} names to the optimizer"
+            )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         merged = ParamGroup(self.defaults)
         merged.update(param_group)

@@ -31,12 +31,17 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
             trace.no_value(p, "a copy")
     position = {id(p): i for i, p in enumerate(parameters)}
     return {
-        "state": {i: snapshot(optimizer.state[p]) for i, p in enumerate(parameters) if optimizer.state.get(p)},
+        "state": {i: snapshot(_ordered(optimizer.state[p])) for i, p in enumerate(parameters) if optimizer.state.get(p)},
         "param_groups": [
             {**{k: v for k, v in group.items() if k != "params"}, "params": [position[id(p)] for p in group["params"]]}
             for group in optimizer.param_groups
         ],
     }
+
+
+def _ordered(slots: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The count of steps first, as in PyTorch."""
+    return {STEP: slots[STEP], **slots} if STEP in slots else dict(slots)
 
 
 def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:

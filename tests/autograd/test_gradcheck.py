@@ -80,3 +80,29 @@ def test_wrong_inputs(T):
         T.autograd.gradcheck(lambda x: x * 2, (leaf(T, 1.0, dtype=T.float32),), atol=1, eps=1e-2)
     with raised(AssertionError, "Expected at least one of check_forward_ad or check_backward_ad to be True"):
         T.autograd.gradcheck(lambda x: x, (leaf(T, 1.0),), check_backward_ad=False)
+
+
+def test_forward_mode(T):
+    x, y = leaf(T, 0.5, 1.5), leaf(T, 2.0, -1.0)
+    assert T.autograd.gradcheck(lambda a, b: ((a * b).sin(), a.sum()), (x, y), check_forward_ad=True)
+    assert T.autograd.gradcheck(lambda a: a.exp() * a, x, check_forward_ad=True, check_backward_ad=False)
+
+    class Wrong(T.autograd.Function):
+        @staticmethod
+        def forward(a):
+            return a * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 3
+
+    with raised(RuntimeError, "Jacobian computed with forward mode mismatch for output 0 with respect to input 0"):
+        T.autograd.gradcheck(Wrong.apply, x, check_forward_ad=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from tests.helpers import raised
 
 DECORATORS: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "no_grad()": (lambda f: sg.no_grad()(f), False),
@@ -251,3 +252,22 @@ def test_as_torch(name, outside):
         return seen
 
     assert run(sg) == run(torch)
+
+
+def test_tensors_of_inference_mode_are_told():
+    w = sg.ones(2, requires_grad=True)
+    with sg.inference_mode():
+        made = [w * 2, sg.zeros(2), w.exp(), w.sum(), w[0]]
+        with sg.inference_mode(False):
+            assert not sg.ones(1).is_inference()
+            assert (w * 2).requires_grad
+        with sg.inference_mode():
+            pass
+        assert sg.zeros(1).is_inference()
+        made[1].requires_grad_()
+    assert all(sg.is_inference(x) and not x.requires_grad for x in made[2:])
+    assert not (made[0] + 1).is_inference()
+    assert not w.is_inference()
+    with raised(RuntimeError, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."):
+        made[0].requires_grad_()
+    assert made[0].clone().requires_grad_().requires_grad

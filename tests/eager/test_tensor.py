@@ -619,3 +619,46 @@ def test_tensors_are_written_to_files_by_numpy(tmp_path):
     np.testing.assert_allclose(np.loadtxt(tmp_path / "one.txt"), state["bias"])
     with sg.Graph().as_default(), pytest.raises(sg.TraceError, match="is symbolic: Python can't have"):
         np.save(tmp_path / "none.npy", sg.placeholder(sg.float32, [2]))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sg.zeros(10**15),
+        lambda: sg.ones(10**15),
+        lambda: sg.empty(10**15),
+        lambda: sg.full((10**15,), 2.5),
+        lambda: sg.arange(10**15),
+        lambda: sg.eye(10**8),
+        lambda: sg.zeros(10**10, 10**10),
+        lambda: sg.ones(1).expand(10**15) + 1,
+        lambda: sg.ones(1).expand(10**15).exp(),
+        lambda: sg.ones(1).expand(10**15, 2).sum(1),
+    ],
+)
+def test_more_memory_than_there_are_addresses(make):
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed with sizes=") as caught:
+        make()
+    assert caught.value.where.file == __file__
+
+
+def test_memory_that_is_not_there(monkeypatch):
+    def refuse(*args, **named):
+        raise MemoryError("Unable to allocate")
+
+    for name in ("zeros", "full", "eye", "arange"):
+        monkeypatch.setattr(np, name, refuse)
+    for make in (lambda: sg.zeros(2), lambda: sg.ones(2), lambda: sg.eye(2), lambda: sg.arange(2)):
+        with pytest.raises(RuntimeError, match="there is no memory for a tensor of shape ") as caught:
+            make()
+        assert isinstance(caught.value, MemoryError)
+        assert caught.value.where.file == __file__
+
+
+def test_size_counts():
+    x = sg.zeros(2, 3, 4)
+    assert x.size() == x.shape == (2, 3, 4)
+    assert isinstance(x.size(), sg.Size)
+    assert isinstance(x.shape, sg.Size)
+    assert (x.size().numel(), x.size()[1:].numel(), (x.size() + (5,)).numel(), sg.Size([2, 5]).numel()) == (24, 12, 120, 10)
+    assert x.size(1) == x.size()[1] == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 import subprocess
 import sys
@@ -105,3 +106,18 @@ def test_einops_may_be_imported_first_or_last():
         program = f"import {order}; print(einops.rearrange(sg.ones(2, 3), 'a b -> b a').shape)"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert done.stdout.split() == ["(3,", "2)"], done.stderr
+
+
+def test_einops_layers_are_modules():
+    pytest.importorskip("einops")
+    layers = importlib.import_module("einops.layers.staticgrad")
+    x = sg.randn(2, 1, 4, 4)
+    mixed = layers.EinMix("b f -> b o", weight_shape="f o", bias_shape="o", f=4, o=3)
+    model = nn.Sequential(layers.Reduce("b c (h p) w -> b c h w", "max", p=2), layers.Rearrange("b c h w -> b (c h w)"))
+    pooled = x.reshape(2, 1, 2, 2, 4).amax(3)
+    assert_close(model(x), pooled.reshape(2, 8))
+    assert_close(sg.compile(model)(x), pooled.reshape(2, 8))
+    y = sg.randn(2, 4)
+    assert_close(mixed(y), y @ mixed.weight + mixed.bias, rtol=1e-6)
+    assert [name for name, _ in mixed.named_parameters()] == ["weight", "bias"]
+    assert repr(model[1]) == "Rearrange('b c h w -> b (c h w)')"

@@ -10,6 +10,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, ShapeError
+from staticgrad.nn import functional as F
 from tests.helpers import assert_close
 
 X = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
@@ -20,7 +21,7 @@ LAYERS = [
     (nn.Tanh(), np.tanh),
     (nn.Sigmoid(), lambda x: 1 / (1 + np.exp(-x))),
     (nn.Softmax(0), lambda x: np.exp(x) / np.exp(x).sum(0)),
-    (nn.Softmax(), lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
+    (nn.Softmax(-1), lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
     (nn.Identity(1, unused=True), lambda x: x),
     (nn.Flatten(0), lambda x: x.reshape(-1)),
     (nn.Flatten(), lambda x: x),
@@ -162,3 +163,14 @@ def test_flatten_refuses_what_it_cannot_join():
         nn.Flatten(2, 1)(sg.ones(2, 3, 4, 5))
     with sg.Graph().as_default(), pytest.raises(ShapeError, match="an extent to join is unknown"):
         nn.Flatten(1, 2)(sg.placeholder(sg.float32, (2, None, 4, 5)))
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_an_axis_that_is_left_out_is_warned_of(name):
+    function = getattr(F, name)
+    for shape, axis in (((3,), 0), ((2, 3), 1), ((2, 3, 4), 0)):
+        x = sg.randn(*shape)
+        with pytest.warns(UserWarning, match=f"^Implicit dimension choice for {name} has been deprecated") as caught:
+            found = function(x)
+        assert caught[0].filename == __file__
+        assert_close(found, function(x, dim=axis))

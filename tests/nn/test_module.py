@@ -495,3 +495,59 @@ def test_a_number_as_seed_of_backward_keeps_its_digits():
     x = sg.tensor(1.0, dtype=sg.float64, requires_grad=True)
     (x * 1).backward(0.1)
     assert x.grad.item() == 0.1
+
+
+def test_repr_of_containers():
+    equal = nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Sequential(nn.Tanh())])
+    assert repr(equal) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Sequential(\n    (0): Tanh()\n  )\n)"
+    assert repr(nn.ModuleList()) == "ModuleList()"
+    two = nn.ParameterList([nn.Parameter(sg.ones(2)), nn.Parameter(sg.ones(1, 3))])
+    lines = "(0): Parameter containing: [torch.float32 of size 2]", "(1): Parameter containing: [torch.float32 of size 1x3]"
+    assert repr(two) == "ParameterList(\n" + "".join(f"    {line}\n" for line in lines) + ")"
+    assert (
+        repr(nn.ParameterDict({"a": sg.ones(2)})) == "ParameterDict(  (a): Parameter containing: [torch.FloatTensor of size 2])"
+    )
+
+
+def test_containers_are_joined_and_repeated():
+    one, two = nn.Sequential(nn.ReLU()), nn.Sequential(nn.Tanh(), nn.ELU())
+    assert [type(m).__name__ for m in one + two] == ["ReLU", "Tanh", "ELU"]
+    assert len(two * 3) == 6
+    one += two
+    assert len(one) == 3
+    listed = nn.ModuleList([nn.ReLU()])
+    listed += [nn.Tanh()]
+    assert list(listed._modules) == ["0", "1"]
+    with pytest.raises(ArgumentError, match="a positive number of times"):
+        one * 0
+
+
+def test_extra_state():
+    class Counting(nn.Module):
+        count = 0
+
+        def get_extra_state(self):
+            return {"count": self.count}
+
+        def set_extra_state(self, state):
+            self.count = state["count"]
+
+    source, target = nn.Sequential(Counting(), nn.Linear(1, 1)), nn.Sequential(Counting(), nn.Linear(1, 1))
+    source[0].count = 3
+    state = source.state_dict()
+    assert list(state) == ["0._extra_state", "1.weight", "1.bias"]
+    target.load_state_dict(state)
+    assert target[0].count == 3
+    assert target.load_state_dict({}, strict=False).missing_keys == ["1.weight", "1.bias", "0._extra_state"]
+    with pytest.raises(RuntimeError, match="Unexpected"):
+        nn.Linear(1, 1).load_state_dict({**nn.Linear(1, 1).state_dict(), "_extra_state": 1})
+
+
+def test_a_module_is_put_at_a_path():
+    net = nn.Sequential(nn.Sequential(nn.ReLU()))
+    net.set_submodule("0.0", nn.Tanh())
+    net.set_submodule("0.new", nn.ELU())
+    assert [type(m).__name__ for m in net[0]] == ["Tanh", "ELU"]
+    with pytest.raises(AttributeError, match="has no attribute `missing`"):
+        net.set_submodule("0.missing", nn.ELU(), strict=True)
+    assert net.to_empty(device="cpu") is net.share_memory() is net

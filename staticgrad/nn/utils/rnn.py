@@ -56,9 +56,25 @@ class PackedSequence(_Packed):
         """False: there is only a CPU."""
         return False
 
+    def is_pinned(self) -> bool:
+        """False: memory is pinned for other devices."""
+        return False
+
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The same with `data.to(...)`."""
         return self.with_data(self.data.to(*args, **kwargs))
+
+
+def _as_data(name: str) -> Any:
+    def method(self: PackedSequence, *args: Any, **kwargs: Any) -> PackedSequence:
+        return self.with_data(getattr(self.data, name)(*args, **kwargs))
+
+    method.__name__, method.__doc__ = name, f"The same with `data.{name}(...)`."
+    return method
+
+
+for _name in ("byte", "char", "cpu", "cuda", "double", "float", "half", "int", "long", "pin_memory", "short"):
+    setattr(PackedSequence, _name, _as_data(_name))
 
 
 def invert_permutation(permutation: Any) -> Any:

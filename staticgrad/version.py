@@ -1,0 +1,11 @@
+"""`sg.version`: what this library was built with, as PyTorch has it."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+cuda: str | None = None
+hip: str | None = None
+xpu: str | None = None
+debug = False
+
+__all__ = ["__version__", "cuda", "debug", "hip", "xpu"]
