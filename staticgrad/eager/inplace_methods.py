@@ -69,16 +69,16 @@ for _name, _call in (
     setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
 
 
-def copy_(self: Tensor, value: TensorLike) -> Tensor:
-    """Take over the values of `value` (broadcast, cast to this dtype)."""
+def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
+    """Take over the values of `src` (broadcast, cast to this dtype)."""
     check_change(self)
-    if not hasattr(value, "shape"):
-        check_unmasked(value)
-        value = Tensor(np.asarray(value, self.dtype))
-    elif isinstance(value, np.ndarray):
-        value = Tensor(as_array(value))
+    if not hasattr(src, "shape"):
+        check_unmasked(src)
+        src = Tensor(np.asarray(src, self.dtype))
+    elif isinstance(src, np.ndarray):
+        src = Tensor(as_array(src))
     try:
-        value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
+        value = F.broadcast_to(F.astype(src, self.dtype), self.shape)
     except ShapeError as error:
         raise ShapeError(f"copy_: {error.summary.removeprefix('broadcast_to: ')}") from None
     return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
+from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, spelled, torch_function
 from ..types import as_shape, broadcast_shapes, normalize_axis
 from .operands import extent, integer, ndim_of, several
 from .shaping import swapaxes
@@ -39,7 +39,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     return F.permute(input, tuple(order))
 
 
-enter_as("swapdims", swapaxes)
+enter_as("swapdims", spelled(swapaxes, {"dim0": "axis0", "dim1": "axis1"}))
 
 
 @torch_function()

@@ -122,8 +122,9 @@ class Traced(Symbol):
             self.tracer.cut.add(self.node)
         return self
 
-    def requires_grad_(self, value: bool = True) -> Traced:
+    def requires_grad_(self, requires_grad: bool = True) -> Traced:
         """Make a value that doesn't require grad a leaf that does, such as a point at which a network is differentiated."""
+        value = requires_grad
         if value:
             misuse.check_floating(self.dtype)
         elif not self.is_leaf:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...ir import OpDef, define
-from ...operators import F, Tensor, apply, enter_as, torch_function
+from ...operators import F, Tensor, apply, enter_as, spelled, torch_function
 from ...signals import module
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
@@ -39,10 +39,10 @@ def householder_product(A: Any, tau: Any) -> Tensor:
     return out
 
 
-enter_as("orgqr", householder_product)
+enter_as("orgqr", spelled(householder_product, {"input2": "tau"}))
 
 
-@torch_function()
+@torch_function(words={"input2": "tau", "input3": "other"})
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
     check_matrices("ormqr", input)
