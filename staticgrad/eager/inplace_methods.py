@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
+from ..ops.operands import number_in
 from ..types import check_unmasked, shape_text
 from . import item_assignment, random_fills
 from .inplace import check_change, replace
@@ -88,13 +89,14 @@ def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
     check_unmasked(value)
-    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
+    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value)
     if value.shape:
         raise ShapeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.",
             "copy_ takes the values of a tensor",
         )
-    return replace(self, F.broadcast_like(value, self), "fill_")
+    number = value if isinstance(value, Operators) else number_in("fill_", value, self.dtype)
+    return replace(self, F.broadcast_like(number, self), "fill_")
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -109,7 +111,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
     mask = np.zeros(self.shape, bool)
     np.fill_diagonal(mask, True, wrap)
-    return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")
+    return replace(self, F.where(mask, number_in("fill_diagonal_", fill_value, self.dtype), self), "fill_diagonal_")
 
 
 for _function in (copy_, polygamma_, fill_, zero_, fill_diagonal_):

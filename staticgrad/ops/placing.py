@@ -16,7 +16,7 @@ from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from .gathering import along_op, bounded, scatter_op
 from .indexing import _as_index as as_index
-from .operands import dtype_of, extent, extents, integer, ndim_of
+from .operands import dtype_of, extent, extents, integer, ndim_of, number_in
 from .overwriting import last_writer, rows_written
 from .rearranging import movedim
 from .slicing import cut
@@ -270,7 +270,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
         raise ShapeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
+    value = F.astype(value, x.dtype) if isinstance(value, Operators) else number_in("index_fill", value, dtype_of(x))
     rail = F.index_along(x, axis)
     chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
     mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
@@ -283,7 +283,8 @@ def fill(input: Any, value: Any) -> Tensor:
     """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
     if isinstance(value, Operators) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
-    number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
+    kind = dtype_of(input)
+    number = F.astype(value, kind) if isinstance(value, Operators) else number_in("fill", value, kind)
     return F.where(np.True_, number, input)
 
 

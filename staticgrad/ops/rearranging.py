@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, spelled, torch_function
-from ..types import as_shape, broadcast_shapes, normalize_axis
+from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import extent, integer, ndim_of, several
 from .shaping import swapaxes
 from .slicing import cut
@@ -210,6 +210,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions in the flattened array as positions along each axis."""
     extents = as_shape(shape)
     steps = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
+    indices = F.astype(indices, int64)
     return tuple(F.remainder(F.floor_divide(indices, s), d) for s, d in zip(steps, extents, strict=True))
 
 
