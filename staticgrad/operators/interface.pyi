@@ -241,7 +241,7 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.all(sg.tensor([True, False]))
@@ -319,7 +319,7 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.any(sg.tensor([True, False]))
@@ -2233,7 +2233,7 @@ class Tensor:
         """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
     def ormqr(self, tau: Any, other: Any, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
-        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+        """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
     def outer(self, vec2: TensorLike) -> Tensor:
         """input[i] * vec2[j] for 1-D operands.
@@ -3332,7 +3332,7 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.all(sg.tensor([True, False]))
@@ -3410,7 +3410,7 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.any(sg.tensor([True, False]))
@@ -3844,8 +3844,9 @@ class Functions:
     def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
         """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
-        pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-        same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+        pred: one boolean. operands: one after another, or in one tuple (PyTorch's form). The functions may use anything from
+        outside (TensorFlow 1's style has no operands); they return the same structure, of the same shapes and dtypes. They may
+        draw random numbers, and in a graph assign to variables.
 
         In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
         does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
@@ -5259,7 +5260,7 @@ class Functions:
 
     @staticmethod
     def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+        """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
     @staticmethod
     def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
@@ -5952,7 +5953,7 @@ class Functions:
 
     @staticmethod
     def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
+        """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
 
     @staticmethod
     def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
@@ -6283,7 +6284,7 @@ class Functions:
 
     @staticmethod
     def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-        """Powers of a vector as columns, the highest first unless `increasing`."""
+        """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
 
     @staticmethod
     def var(

@@ -408,10 +408,15 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     shape = extents("index_put", input)
+    value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
+    mask = keys[0] if len(keys) == 1 and is_tensor(keys[0]) and keys[0].dtype == bool_ and not value.shape else None
+    if mask is not None and tuple(mask.shape) == shape[: len(mask.shape)]:
+        mask = F.reshape(mask, (*mask.shape, *[1] * (len(shape) - len(mask.shape))))
+        value = F.astype(value, input.dtype)
+        return F.where(mask, input + value if accumulate else value, input)
     numbers = F.reshape(np.arange(math.prod(shape), dtype=np.int64), shape)
     keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
-    value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
     spread = F.broadcast_to(F.astype(value, input.dtype), tuple(places.shape))
     flat = F.reshape(input, (-1,))
     out = added(flat, places, spread) if accumulate else written(flat, F.reshape(places, (-1,)), spread)
