@@ -408,7 +408,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     shape = extents("index_put", input)
-    value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
+    value: Any = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
     mask = keys[0] if len(keys) == 1 and is_tensor(keys[0]) and keys[0].dtype == bool_ and not value.shape else None
     if mask is not None and tuple(mask.shape) == shape[: len(mask.shape)]:
         mask = F.reshape(mask, (*mask.shape, *[1] * (len(shape) - len(mask.shape))))

@@ -437,7 +437,7 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
         if len(axes) != 2:
             raise ArgumentError(f"transpose: expected two axes, got {axes}", "write x.transpose(dim0, dim1)")
     if len(axes) == 2:
-        return swapaxes(input, *axes)
+        return swapaxes(input, *axes)  # type: ignore[arg-type]  # two ints
     return permute(input, *axes)
 
 
@@ -453,9 +453,8 @@ def broadcast_to(
         tensor([[1, 2],
                 [1, 2]])
     """
-    if size is not None or shape is not None:
-        extents = (shape if size is None else size,)
-    target = as_shape(extents[0] if len(extents) == 1 else extents)
+    given: Any = size if size is not None else shape if shape is not None else extents
+    target = as_shape(given[0] if given is extents and len(extents) == 1 else given)
     if hasattr(input, "shape") and input.shape == target:
         return input  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_to_op, input, shape=target)
