@@ -184,7 +184,7 @@ def transposed(self: Tensor) -> Any:
 
 def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    if frontends.tracing or shape is not None or extents == (None,):  # NumPy would accept it
+    if frontends.tracing or shape is not None or (extents and extents[0] is None):  # NumPy would accept it
         return F.reshape(self, *extents, shape=shape)
     try:
         data = self._data.reshape(*extents)

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..devices import LikePlacement, check_options, factory
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, tensor_method, torch_function
 from ..types import (
@@ -310,6 +310,8 @@ def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = No
         given = given[0]
     try:
         target = tuple([d if d.__class__ is int else index(d) for d in given])
+    except StaticgradError:  # a tensor that has no value yet
+        raise
     except TypeError:
         raise ArgumentError(
             f"reshape: a shape is a tuple of integers, got {given!r}", "write -1 for an extent that is unknown"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, spelled, torch_function
-from ..types import as_shape, normalize_axis
+from ..types import as_shape, integral, normalize_axis
 from .operands import extent, integer, ndim_of
 from .slicing import cut
 
@@ -27,7 +27,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
     """
     axis = normalize_axis(dim, ndim_of(tensor))
     whole = extent("split", tensor, axis)
-    split_size = split_size_or_sections
+    split_size = integral(split_size_or_sections)
     if isinstance(split_size, (list, tuple)):
         sizes = [int(s) for s in as_shape(split_size)]
         if sum(sizes) != whole:

@@ -175,6 +175,11 @@ class Traced(Symbol):
             "plain Python arguments",
         )
 
+    def __index__(self) -> int:
+        misuse.check_index(self.dtype)
+        misuse.check_item(self._count())
+        self._no_value("an index", "pass a plain Python integer, or use gather, index_select or x[index] with a tensor")
+
     def item(self) -> Any:
         """A number that can be computed with, stored and returned."""
         misuse.check_item(self._count())
