@@ -412,7 +412,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def integral(value: Any) -> Any:
     """The integer of a 0-d tensor or array of integers; anything else as it is. Raises TraceError for a traced tensor."""
-    if getattr(value, "shape", None) == () and not isinstance(value, np.generic) and value.dtype.kind in "iu":
+    if isinstance(value, np.generic) or not hasattr(value, "__index__"):
+        return value
+    if getattr(value, "shape", None) == () and value.dtype.kind in "iu":
         return index(value)
     return value
 
