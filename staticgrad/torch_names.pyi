@@ -2160,9 +2160,6 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
 
-def swapdims(x: Any, axis0: int, axis1: int) -> Tensor:
-    """x with two axes exchanged."""
-
 def t(input: Any) -> Tensor:
     """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
@@ -2600,6 +2597,7 @@ split_copy = split
 split_with_sizes_copy = split_with_sizes
 spmm = mm
 subtract = sub
+swapdims = swapaxes
 trapz = trapezoid
 true_divide = div
 unbind_copy = unbind

@@ -147,7 +147,6 @@ GIVEN: dict[str, Sequence[Any]] = {
     "lu_solve": (lambda a, b: sg.linalg.lu_solve(*sg.linalg.lu_factor(a), b), S, X),
     "lu_unpack": (lambda a: sg.lu_unpack(*sg.linalg.lu_factor(a)), S),
     "slogdet": (S,),
-    "swapdims": (X, 0, 1),
     "split_with_sizes": (X, (1, 2)),
     "split_with_sizes_copy": (X, (1, 2)),
     "tensorinv": (S.reshape(3, 3, 1), 1),

@@ -114,6 +114,7 @@ def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta:
     if 0 in x.shape:
         return x
     x = F.astype(x, to_float(x.dtype))
+    check_floating("local_response_norm", "input", x)
     sides = (size // 2, (size - 1) // 2)
     window = pad(F.square(x), (*[0] * (2 * (len(x.shape) - 2)), *sides))
     channels = x.shape[1]

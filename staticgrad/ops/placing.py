@@ -363,6 +363,8 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
     place = np.asarray(integer("as_strided_scatter", "storage_offset", storage_offset or 0), np.int64)
+    if len(size) != len(stride):
+        raise ArgumentError(f"as_strided_scatter: mismatch in length of strides and shape, {tuple(stride)} and {tuple(size)}")
     for d, s in zip(size, stride, strict=True):
         place = place[..., None] + np.arange(d) * s
     out = written(F.reshape(input, (-1,)), place.reshape(-1), src)

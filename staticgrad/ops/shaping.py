@@ -412,9 +412,7 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
     return apply(permute_op, input, axes=order)
 
 
-@tensor_method()
-@numpy_twin(np.swapaxes)
-@spelled
+@torch_function(np.swapaxes, names=("swapdims",), words={"dim0": "axis0", "dim1": "axis1"})
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))

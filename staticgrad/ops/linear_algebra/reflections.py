@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...ir import OpDef, define
-from ...operators import F, Tensor, apply, enter_as, spelled, torch_function
+from ...operators import F, Tensor, apply, enter_as, torch_function
 from ...signals import module
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import attributes as at
@@ -20,7 +20,7 @@ from ..slicing import cut
 from .records import as_floats, check_matrices, check_square, host_record, in_mode_of, linalg, same_type, zeros_info
 
 
-@linalg()
+@linalg(words={"input2": "tau"})
 def householder_product(A: Any, tau: Any) -> Tensor:
     """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
     check_matrices("householder_product", A)
@@ -40,7 +40,7 @@ def householder_product(A: Any, tau: Any) -> Tensor:
     return out
 
 
-enter_as("orgqr", spelled(householder_product, {"input2": "tau"}))
+enter_as("orgqr", householder_product)
 
 
 @torch_function(words={"input2": "tau", "input3": "other"})
