@@ -263,14 +263,14 @@ def numel(input: Any) -> builtins.int:
     return builtins.int(input.numel())
 
 
-def result_type(a: Any, b: Any) -> np.dtype:
+def result_type(tensor1: Any, tensor2: Any) -> np.dtype:
     """The dtype that two operands take together.
 
     Examples:
         >>> sg.result_type(sg.tensor([1]), sg.tensor([1.0]))
         dtype('float32')
     """
-    return promoted(a, b)
+    return promoted(tensor1, tensor2)
 
 
 def promote_types(type1: Any, type2: Any) -> np.dtype:

@@ -18,7 +18,7 @@ from .types import DTypeLike, as_dtype, get_default_dtype
 __all__ = ["as_tensor", "from_dlpack", "from_file", "from_numpy", "frombuffer", "is_tensor", "to_dlpack"]
 
 
-def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
+def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = None) -> AnyTensor:
     """`data` as a tensor, without a copy where one is not needed: an array of the right dtype shares its memory.
 
     Tensors and symbols of the right dtype are returned as they are. Raises DTypeError for data of no supported dtype.
@@ -27,6 +27,7 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
         >>> sg.as_tensor([1, 2], dtype=sg.float64)
         tensor([1., 2.], dtype=torch.float64)
     """
+    check_device(device)
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
     x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)

@@ -72,10 +72,9 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> return_types.inv_ex:
     """The named tuple (inverse, info) of `inv`."""
 
 def ldl_factor(A: Any, *, hermitian: bool = False) -> return_types.ldl_factor:
-    """The named tuple (LD, pivots) with A = L D L.T, of symmetric matrices, of which the lower triangle is read: L below
+    """The named tuple (LD, pivots) with A = L D L.T (L.H where hermitian), of which the lower triangle is read: L below
     the
-    diagonal, D of blocks of one or two rows on and below it. It has no derivative. `hermitian` is the same for real
-    numbers.
+    diagonal, D of blocks of one or two rows on and below it. It has no derivative.
     """
 
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> return_types.ldl_factor_ex:
@@ -102,7 +101,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> r
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B from `lu_factor`'s results; X A = B for left=False, with A.H for adjoint=True."""
 
-def matmul(x: TensorLike, y: TensorLike) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -200,7 +199,8 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, dim: Any = None, axis: Any 
     """X with tensordot(A, X, X.ndim) = B."""
 
 def vander(x: Any, *, N: int | None = None) -> Tensor:
-    """Powers of the last axis along a new last one: 1, x, x**2, ... A number is a vector of one element."""
+    """Powers of the last axis along a new last one: 1, x, x**2, ... A number is a vector of one element. Of integers
+    int64."""
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, axis: int = -1) -> Tensor:
     """Sums of products along one axis, broadcast; the first operand is conjugated."""

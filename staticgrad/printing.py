@@ -158,7 +158,7 @@ def tensor_text(values: np.ndarray, notes: list[str]) -> str:
     text = prefix + array_text(values, len(prefix))
     if not values.size and values.shape != (0,):
         notes = [f"size={tuple(values.shape)}", *notes]
-    width = len(text) - text.rfind("\n")
+    width = len(text) - text.rfind("\n") + 1  # as PyTorch counts
     for note in notes:
         if width + len(note) + 2 > options.linewidth:
             text += ",\n" + " " * len(prefix) + note

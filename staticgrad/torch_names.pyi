@@ -79,7 +79,7 @@ def all(
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+    """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
     Examples:
         >>> sg.all(sg.tensor([True, False]))
@@ -151,7 +151,7 @@ def any(
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
-    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+    """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
     Examples:
         >>> sg.any(sg.tensor([True, False]))
@@ -326,7 +326,10 @@ def blackman_window(
 ) -> Tensor:
     """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
 
-def block_diag(*tensors: Any) -> Tensor:
+@overload
+def block_diag(*tensors: Any) -> Tensor: ...
+@overload
+def block_diag(*, tensors: Any) -> Tensor:
     """The matrices along the diagonal of one that is 0 elsewhere."""
 
 def bmm(input: Any, mat2: Any) -> Tensor:
@@ -343,11 +346,19 @@ def broadcast_like(x: Array, like: Array) -> Tensor:
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The common shape of shapes. Raises ShapeError."""
 
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+@overload
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]: ...
+@overload
+def broadcast_tensors(*, tensors: Any) -> tuple[Tensor, ...]:
     """The tensors, each repeated to their common shape."""
 
-def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x repeated to `shape` by NumPy's broadcasting, without copying.
+def broadcast_to(
+    input: TensorLike,
+    *extents: ShapeLike,
+    size: ShapeLike | None = None,
+    shape: ShapeLike | None = None,
+) -> Tensor:
+    """input repeated to a shape by NumPy's broadcasting, without copying. size, shape: names of the shape.
 
     Examples:
         >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
@@ -358,7 +369,10 @@ def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
 
-def cartesian_prod(*tensors: Any) -> Tensor:
+@overload
+def cartesian_prod(*tensors: Any) -> Tensor: ...
+@overload
+def cartesian_prod(*, tensors: Any) -> Tensor:
     """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
 def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
@@ -419,10 +433,13 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
         tensor([0.0000, 0.5000, 1.0000])
     """
 
-def clone(x: TensorLike) -> Tensor:
-    """A copy of x, row-major, in memory of its own."""
+def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
+    """A copy of input, row-major, in memory of its own."""
 
-def column_stack(*tensors: Any) -> Tensor:
+@overload
+def column_stack(*tensors: Any) -> Tensor: ...
+@overload
+def column_stack(*, tensors: Any) -> Tensor:
     """Vectors as columns, and matrices, side by side."""
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
@@ -431,14 +448,15 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tens
 def complex(real: Any, imag: Any) -> Tensor:
     """real + i imag, broadcast. Both are float32, or both float64; raises DTypeError otherwise."""
 
-def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+def concatenate(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
 def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
-    pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+    pred: one boolean. operands: one after another, or in one tuple (PyTorch's form). The functions may use anything from
+    outside (TensorFlow 1's style has no operands); they return the same structure, of the same shapes and dtypes. They may
+    draw random numbers, and in a graph assign to variables.
 
     In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
     does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
@@ -587,7 +605,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         tensor([ 3., -4.])
     """
 
-def dot(x: TensorLike, y: TensorLike) -> Tensor:
+def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
     Examples:
@@ -615,7 +633,10 @@ def dsplit(
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-def dstack(*tensors: Any) -> Tensor:
+@overload
+def dstack(*tensors: Any) -> Tensor: ...
+@overload
+def dstack(*, tensors: Any) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -682,7 +703,7 @@ def exp2(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1., 8.])
     """
 
-def expand(x: Array, *shape: ShapeLike) -> Tensor:
+def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, implicit: bool = False) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
 def expand_as(input: Any, other: Any) -> Tensor:
@@ -713,7 +734,10 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         (2, 12)
     """
 
-def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
+@overload
+def flip(input: Any, dims: Any = (), *more: int) -> Tensor: ...
+@overload
+def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
     """`input` in reverse order along each of `dims`: integers, or one tuple of them.
 
     Examples:
@@ -891,7 +915,10 @@ def hsplit(
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-def hstack(*tensors: Any) -> Tensor:
+@overload
+def hstack(*tensors: Any) -> Tensor: ...
+@overload
+def hstack(*, tensors: Any) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
 def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1204,7 +1231,7 @@ def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """(LU, pivots), with get_infos also the infos, by an older name."""
 
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """`linalg.lu_solve` by an older name."""
 
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
@@ -1229,7 +1256,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
         tensor([1.])
     """
 
-def matmul(x: TensorLike, y: TensorLike) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -1307,7 +1334,10 @@ def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pai
 def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
     """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
-def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+@overload
+def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
+@overload
+def meshgrid(*, tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
     """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
     which exchanges the first two axes.
 
@@ -1556,10 +1586,10 @@ def orgqr(A: Any, tau: Any) -> Tensor:
     """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+    """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
-def outer(x: TensorLike, y: TensorLike) -> Tensor:
-    """x[i] * y[j] for 1-D operands.
+def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+    """input[i] * vec2[j] for 1-D operands.
 
     Examples:
         >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
@@ -1573,8 +1603,8 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
     """
 
-def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """x with its axes in the order `axes` (reversed when none are given).
+def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
+    """input with its axes in the order `axes` (reversed when none are given).
 
     Examples:
         >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -1599,8 +1629,8 @@ def polygamma(n: int, input: Any) -> Tensor:
 def positive(input: Any) -> Tensor:
     """`input` itself. Raises DTypeError for booleans."""
 
-def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
-    """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+    """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
 
@@ -1663,7 +1693,7 @@ def rand_like(
 
 def randint_like(
     input: Tensor,
-    low: int,
+    low: int = 0,
     high: int | None = None,
     *,
     dtype: DTypeLike | None = None,
@@ -1693,8 +1723,8 @@ def ravel(input: Any) -> Tensor:
 def real(input: Any) -> Tensor:
     """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
-def reciprocal(x: TensorLike) -> Tensor:
-    """1 / x.
+def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 / input.
 
     Examples:
         >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
@@ -1718,7 +1748,10 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor: ...
 def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
     """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
-def repeat(input: Any, *repeats: Any) -> Tensor:
+@overload
+def repeat(input: Any, *repeats: Any) -> Tensor: ...
+@overload
+def repeat(input: Any, *, repeats: Any) -> Tensor:
     """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
 def repeat_interleave(
@@ -1738,8 +1771,8 @@ def repeat_interleave(
         tensor([1, 1, 2, 2])
     """
 
-def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = None) -> Tensor:
+    """input in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
 
     Examples:
         >>> sg.reshape(sg.arange(6), (2, -1))
@@ -1772,8 +1805,8 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
         tensor([ 0.,  2., -3.])
     """
 
-def rsqrt(x: TensorLike) -> Tensor:
-    """1 / sqrt(x).
+def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 / sqrt(input).
 
     Examples:
         >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
@@ -1979,7 +2012,7 @@ def sort(
         tensor([1, 2, 3])
     """
 
-def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
@@ -2019,7 +2052,7 @@ def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
 def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+def stack(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
 
     Examples:
@@ -2112,14 +2145,17 @@ def sum(
         tensor([4., 6.])
     """
 
-def sum_to_size(input: Any, *size: Any) -> Tensor:
+@overload
+def sum_to_size(input: Any, *size: Any) -> Tensor: ...
+@overload
+def sum_to_size(input: Any, *, size: Any) -> Tensor:
     """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
     """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
+    """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
 
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
@@ -2184,7 +2220,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> 
 @overload
 def tile(input: Any, *dims: Any) -> Tensor: ...
 @overload
-def tile(*, input: Any, axis: Any) -> Tensor:
+def tile(input: Any, *, dims: Any) -> Tensor:
     """`repeat`, with 1 for the counts that are missing in front.
 
     Examples:
@@ -2218,7 +2254,7 @@ def trace(input: Any) -> Tensor:
         tensor(5.)
     """
 
-def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
+def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
 
     Examples:
@@ -2233,13 +2269,13 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int 
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
 def triangular_solve(
-    b: Any,
+    input: Any,
     A: Any,
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
 ) -> return_types.triangular_solve:
-    """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+    """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
@@ -2362,7 +2398,7 @@ def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: 
     """As the function without `_copy`, in memory of its own."""
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of a vector as columns, the highest first unless `increasing`."""
+    """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
 
 def var(
     input: TensorLike,
@@ -2426,7 +2462,10 @@ def vsplit(
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-def vstack(*tensors: Any) -> Tensor:
+@overload
+def vstack(*tensors: Any) -> Tensor: ...
+@overload
+def vstack(*, tensors: Any) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
 @overload

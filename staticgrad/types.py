@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ArgumentError, AxisError, DTypeError, ShapeError, UnknownExtentError
+from .errors import ArgumentError, AxisError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
@@ -409,10 +410,20 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return result
 
 
+def integral(value: Any) -> Any:
+    """The integer of a 0-d tensor or array of integers; anything else as it is. Raises TraceError for a traced tensor."""
+    if isinstance(value, np.generic) or not hasattr(value, "__index__"):
+        return value
+    if getattr(value, "shape", None) == () and value.dtype.kind in "iu":
+        return index(value)
+    return value
+
+
 def normalize_axis(axis: Any, ndim: int) -> int:
     """A non-negative axis. Raises AxisError when it is out of range, ArgumentError when it is no integer."""
     if axis.__class__ is int and -ndim <= axis < ndim:
         return axis if axis >= 0 else axis + ndim
+    axis = integral(axis)
     if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
         raise ArgumentError(f"axis must be an integer, got {axis!r}")
     if not -ndim <= axis < ndim:
@@ -434,6 +445,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return (axis if axis >= 0 else axis + ndim,)
     if axis.__class__ is tuple and len(axis) == 1 and axis[0].__class__ is int and 0 <= axis[0] < ndim:
         return axis
+    axis = integral(axis)
     if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
         raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
     given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
@@ -447,10 +459,14 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
     """A shape as a tuple of ints (with `unknown`, None allowed). Raises ArgumentError."""
+    if shape.__class__ is not tuple:
+        shape = integral(shape)
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
     try:
-        extents = tuple(shape)
+        extents = tuple([d if d.__class__ is int else integral(d) for d in shape])
+    except StaticgradError:  # a tensor that has no value yet
+        raise
     except TypeError:
         raise ArgumentError(f"a shape is a tuple of integers, got {shape!r}") from None
     for extent in extents:

@@ -164,6 +164,27 @@ MEANT: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], Any]]] = {
     "flip": (lambda x: x.flip(0, 1), lambda a: a[::-1, ::-1]),
     "flatten": (lambda x: x[None].flatten(0, 1), lambda a: a),
     "input and other": (lambda x: torch.mul(input=x, other=x), lambda a: a * a),
+    "dims": (lambda x: torch.permute(input=x, dims=(1, 0)), lambda a: a.T),
+    "dim0 and dim1": (lambda x: x.transpose(dim0=0, dim1=1), lambda a: a.T),
+    "shape": (lambda x: torch.reshape(input=x, shape=(3, 2)) + x.reshape(shape=(3, 2)), lambda a: 2 * a.reshape(3, 2)),
+    "size": (lambda x: x[0].expand(size=(2, -1)) + torch.broadcast_to(x[0], size=(2, 3)), lambda a: 2 * a[[0, 0]]),
+    "dims of tile": (lambda x: torch.tile(input=x, dims=(2,)), lambda a: np.tile(a, 2)),
+    "tensors": (lambda x: torch.stack(tensors=(x, x), dim=1) + torch.dstack(tensors=[x, x]).mT,
+                lambda a: 2 * np.stack([a, a], 1)),
+    "vec2 and tensor": (lambda x: torch.outer(x[0], vec2=x[1]) + torch.dot(input=x[0], tensor=x[1]),
+                        lambda a: np.outer(a[0], a[1]) + a[0] @ a[1]),
+    "matmul by name": (lambda x: torch.matmul(input=x, other=x.T), lambda a: a @ a.T),
+    "pow by name": (lambda x: torch.pow(input=x, exponent=2) + torch.rsqrt(input=x + 1), lambda a: a**2 + 1 / np.sqrt(a + 1)),
+    "remainder by name": (lambda x: torch.remainder(input=x, other=3), lambda a: a % 3),
+    "sections": (lambda x: torch.hsplit(x, sections=3)[1], lambda a: a[:, 1:2]),
+    "sizes": (lambda x: torch.split(x, split_size_or_sections=2, dim=1)[1], lambda a: a[:, 2:]),
+    "A": (lambda x: linalg.det(input=x @ x.T) - linalg.det(A=x @ x.T), lambda a: 0),
+    "src": (lambda x: torch.empty(2, 3).copy_(src=x, non_blocking=True).contiguous(memory_format=None), lambda a: a),
+    "force": (lambda x: torch.from_numpy(x.clone().requires_grad_(requires_grad=True).numpy(force=True)), lambda a: a),
+    "all of bytes": (lambda x: x.byte().all(1) + x.byte().any(1), lambda a: [2, 1]),
+    "vander": (lambda x: torch.vander(x[0].to(torch.int8), N=9), lambda a: np.vander(a[0].astype(int), 9)),
+    "index_put": (lambda x: x.index_put((x > 2,), torch.tensor(7.0)), lambda a: np.where(a > 2, 7, a)),
+    "cond": (lambda x: torch.cond(x.sum() > 0, lambda y, z: y + z, lambda y, z: y, (x, x)), lambda a: 2 * a),
     "cat": (lambda x: torch.cat((x, x), dim=-1), lambda a: np.concatenate([a, a], -1)),
     "round": (lambda x: (x / 7).round(decimals=1), lambda a: np.round(a / 7, 1)),
     "chained": (lambda x: x.clamp_min(2).mm(x.t()).trace(), lambda a: np.trace(np.maximum(a, 2) @ a.T)),
@@ -211,6 +232,10 @@ def test_pairs_have_names_in_every_mode(name: str):
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: torch.exp(x(), out=x()), torch.ArgumentError, "exp: out= is not supported: a result is a new tensor"),
+    (lambda: torch.dot(x()[0], x()[1], out=x()), torch.ArgumentError, "dot: out= is not supported: a result is a new tensor"),
+    (lambda: torch.pow(x(), 2, out=x()), torch.ArgumentError, "pow: out= is not supported: a result is a new tensor"),
+    (lambda: x().fill_(1e50), torch.DTypeError, "fill_: value 1e+50 cannot be converted to float32 without overflow"),
+    (lambda: x().transpose(dim0=1), torch.ArgumentError, "transpose: expected two axes, got (1,)"),
     (lambda: torch.sort(x(), out=x()), torch.ArgumentError, "sort: out= is not supported: a result is a new tensor"),
     (lambda: x().max((0, 1)), torch.ArgumentError, "max(): dim has to be an integer, got (0, 1)"),
     (lambda: x().split([1, 1], 1), torch.ArgumentError, "split_with_sizes expects split_sizes to sum exactly to 3"),
@@ -306,6 +331,16 @@ TEXTS = [
 @pytest.mark.parametrize(("value", "text"), TEXTS)
 def test_texts(value: Any, text: str):
     assert repr(torch.tensor(value)) == text
+
+
+def test_notes_begin_a_line_where_pytorch_counts_one_as_full():
+    x = torch.zeros(2, 0, 2, dtype=torch.float64, requires_grad=True)[..., None]
+    assert repr(x) == "tensor([], size=(2, 0, 2, 1), dtype=torch.float64,\n       grad_fn=<UnsqueezeBackward0>)"
+
+
+def test_numbers_are_formatted_as_numbers():
+    assert f"{torch.tensor(3)} {torch.tensor(0.5, requires_grad=True)} {torch.tensor(2.0):.2f}" == "3 0.5 2.00"
+    assert f"{torch.tensor([3])}" == "tensor([3])"
 
 
 def test_print_options():

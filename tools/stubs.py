@@ -173,9 +173,12 @@ class Writer:
 
 def spellings(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> list[list[inspect.Parameter]]:
     """The signatures of a function that takes other names of its arguments (`function.synonyms`: other name -> its own):
-    PyTorch's `dim` for NumPy's `axis`, as one more keyword or, where the argument has to be given, instead of it."""
+    PyTorch's `dim` for NumPy's `axis`, as one more keyword or, where the argument has to be given, instead of it. Of `*sizes`
+    it takes a sequence by name, too."""
     own = {p.name: p for p in parameters}
     synonyms: dict[str, str] = getattr(function, "synonyms", {})
+    if synonyms and any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return [parameters, [p.replace(kind=p.KEYWORD_ONLY) if p.kind is p.VAR_POSITIONAL else p for p in parameters]]
     others = {other: own[name] for other, name in synonyms.items() if other in WORDS and name in own}
     if all(p.default is not p.empty for p in others.values()):
         return [parameters + [p.replace(name=other, kind=p.KEYWORD_ONLY) for other, p in others.items()]]

@@ -182,14 +182,14 @@ def transposed(self: Tensor) -> Any:
     return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": REVERSED[data.ndim]})
 
 
-def reshape(self: Tensor, *shape: Any) -> AnyTensor:
+def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    if frontends.tracing or shape == (None,):  # NumPy would accept it
-        return F.reshape(self, *shape)
+    if frontends.tracing or shape is not None or (extents and extents[0] is None):  # NumPy would accept it
+        return F.reshape(self, *extents, shape=shape)
     try:
-        data = self._data.reshape(*shape)
+        data = self._data.reshape(*extents)
     except (TypeError, ValueError):
-        return F.reshape(self, *shape)  # raises the error that names shapes and line
+        return F.reshape(self, *extents)  # raises the error that names shapes and line
     return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
 
 

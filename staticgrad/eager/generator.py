@@ -137,7 +137,12 @@ def _with_grad(x: AnyTensor, requires_grad: bool) -> AnyTensor:
 
 
 @factory(Options)
-def rand(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **options: Unpack[Options]) -> AnyTensor:
+def rand(
+    *shape: ShapeLike | AnyTensor,
+    size: ShapeLike | None = None,
+    generator: Generator | None = None,
+    **options: Unpack[Options],
+) -> AnyTensor:
     """Uniform in [0, 1), the same numbers in every mode; 24 random bits in float32, 53 in float64.
 
     Inside `with graph.as_default():`, and in `sg.compile`, drawn anew in each run; elsewhere now, an eager tensor, which a
@@ -148,12 +153,17 @@ def rand(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **opt
         (2, 3)
     """
     check_options("rand", options, Options)
-    drawn = _draw(uniform_op, size, options.get("dtype"), generator)
+    drawn = _draw(uniform_op, shape if size is None else (size,), options.get("dtype"), generator)
     return _with_grad(drawn, options.get("requires_grad", False))
 
 
 @factory(Options)
-def randn(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **options: Unpack[Options]) -> AnyTensor:
+def randn(
+    *shape: ShapeLike | AnyTensor,
+    size: ShapeLike | None = None,
+    generator: Generator | None = None,
+    **options: Unpack[Options],
+) -> AnyTensor:
     """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is.
 
     Examples:
@@ -161,7 +171,7 @@ def randn(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **op
         (2, 3)
     """
     check_options("randn", options, Options)
-    drawn = _draw(normal_op, size, options.get("dtype"), generator)
+    drawn = _draw(normal_op, shape if size is None else (size,), options.get("dtype"), generator)
     return _with_grad(drawn, options.get("requires_grad", False))
 
 
@@ -175,7 +185,7 @@ def _bounds(name: str, low: Any, high: Any) -> tuple[int, int]:
 
 @factory(Placement)
 def randint(
-    low: int,
+    low: int = 0,
     high: int | tuple[int, ...] | list[int] | None = None,
     size: ShapeLike | None = None,
     dtype: DTypeLike | None = np.int64,
@@ -248,7 +258,7 @@ rand_like, randn_like = _like("rand_like", uniform_op), _like("randn_like", norm
 @factory(LikePlacement)
 def randint_like(
     input: AnyTensor,
-    low: int,
+    low: int = 0,
     high: int | None = None,
     *,
     dtype: DTypeLike | None = None,

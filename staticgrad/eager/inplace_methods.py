@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
+from ..ops.operands import number_in
 from ..types import check_unmasked, shape_text
 from . import item_assignment, random_fills
 from .inplace import check_change, replace
@@ -69,16 +70,16 @@ for _name, _call in (
     setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
 
 
-def copy_(self: Tensor, value: TensorLike) -> Tensor:
-    """Take over the values of `value` (broadcast, cast to this dtype)."""
+def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
+    """Take over the values of `src` (broadcast, cast to this dtype)."""
     check_change(self)
-    if not hasattr(value, "shape"):
-        check_unmasked(value)
-        value = Tensor(np.asarray(value, self.dtype))
-    elif isinstance(value, np.ndarray):
-        value = Tensor(as_array(value))
+    if not hasattr(src, "shape"):
+        check_unmasked(src)
+        src = Tensor(np.asarray(src, self.dtype))
+    elif isinstance(src, np.ndarray):
+        src = Tensor(as_array(src))
     try:
-        value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
+        value = F.broadcast_to(F.astype(src, self.dtype), self.shape)
     except ShapeError as error:
         raise ShapeError(f"copy_: {error.summary.removeprefix('broadcast_to: ')}") from None
     return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
@@ -88,13 +89,14 @@ def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
     check_unmasked(value)
-    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
+    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value)
     if value.shape:
         raise ShapeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.",
             "copy_ takes the values of a tensor",
         )
-    return replace(self, F.broadcast_like(value, self), "fill_")
+    number = value if isinstance(value, Operators) else number_in("fill_", value, self.dtype)
+    return replace(self, F.broadcast_like(number, self), "fill_")
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -109,7 +111,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
     mask = np.zeros(self.shape, bool)
     np.fill_diagonal(mask, True, wrap)
-    return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")
+    return replace(self, F.where(mask, number_in("fill_diagonal_", fill_value, self.dtype), self), "fill_diagonal_")
 
 
 for _function in (copy_, polygamma_, fill_, zero_, fill_diagonal_):

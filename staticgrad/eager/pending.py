@@ -97,7 +97,7 @@ class Pending(PublicTensor):
         out._memory = memory_of(self)
         return out
 
-    def contiguous(self) -> AnyTensor:
+    def contiguous(self, memory_format: object = None) -> AnyTensor:
         return self if self._value.source is None else F.clone(self)
 
 

@@ -113,13 +113,13 @@ class Tensor(Operators):
         return self.dtype.itemsize
 
     @overload
-    def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
+    def stride(self, dim: None = None) -> tuple[builtins.int, ...]: ...
     @overload
-    def stride(self, axis: builtins.int) -> builtins.int: ...
-    def stride(self, axis: builtins.int | None = None) -> Any:
-        """Elements from one place along each axis, or along `axis`, to the next."""
+    def stride(self, dim: builtins.int) -> builtins.int: ...
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """Elements from one place along each axis, or along `dim`, to the next."""
         strides = tuple([step // self._data.itemsize for step in self._data.strides])
-        return strides if axis is None else strides[normalize_axis(axis, len(strides))]
+        return strides if dim is None else strides[normalize_axis(dim, len(strides))]
 
     def numel(self) -> int:
         return self._data.size
@@ -150,9 +150,9 @@ class Tensor(Operators):
         self._memory = Memory()
         touch(self)
 
-    def numpy(self) -> np.ndarray:
-        """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
-        if self._tracked:
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
+        """The array itself, not a copy. Raises GradientError when the tensor requires grad, unless `force`."""
+        if self._tracked and not force:
             misuse.check_array(True)
         if frontends.tracing:
             if state.tracer is not None:
@@ -264,7 +264,7 @@ class Tensor(Operators):
         return repr(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else str(self)
+        return format(self.item(), spec) if spec or not self.shape else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         misuse.check_copied(self._record is None)
@@ -296,8 +296,9 @@ class Tensor(Operators):
         """Whether it was made inside `inference_mode`."""
         return self._inference
 
-    def requires_grad_(self, value: bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
+        value = requires_grad
         if value:
             misuse.check_floating(self.dtype)
             if self._inference and not modes.now.inference:
@@ -411,15 +412,15 @@ class Tensor(Operators):
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
         return self._base is not None
 
-    def clone(self) -> AnyTensor:
+    def clone(self, *, memory_format: object = None) -> AnyTensor:
         """A copy in memory of its own, row-major; gradients flow through."""
         return F.clone(self)
 
-    def contiguous(self) -> AnyTensor:
+    def contiguous(self, memory_format: object = None) -> AnyTensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
         return self if self._data.flags.c_contiguous else F.clone(self)
 
-    def is_contiguous(self) -> builtins.bool:
+    def is_contiguous(self, memory_format: object = None) -> builtins.bool:
         return self._data.flags.c_contiguous
 
     def retain_grad(self) -> None:

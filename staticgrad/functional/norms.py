@@ -12,7 +12,7 @@ from ..normalization import batch_norm, check_eps, kept, renew
 from ..operators import Array, F, Tensor, TensorLike, spelled
 from ..ops.padding import pad
 from ..ops.settings import operand, size_text
-from ..types import ShapeLike, as_shape, shape_text
+from ..types import ShapeLike, as_shape, shape_text, to_float
 from .checks import check_floating, fitting
 
 
@@ -109,11 +109,12 @@ def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta:
     Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks", 2012.
     """
     x = operand(input)
-    check_floating("local_response_norm", "input", x)
     if len(x.shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(x.shape)} dimensions)")
     if 0 in x.shape:
         return x
+    x = F.astype(x, to_float(x.dtype))
+    check_floating("local_response_norm", "input", x)
     sides = (size // 2, (size - 1) // 2)
     window = pad(F.square(x), (*[0] * (2 * (len(x.shape) - 2)), *sides))
     channels = x.shape[1]

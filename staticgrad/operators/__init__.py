@@ -9,11 +9,12 @@ from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
-from .spelling import INPLACE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
+from .spelling import INPLACE, NONE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
 from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
     "INPLACE",
+    "NONE",
     "NUMPY",
     "SPECIAL",
     "WRITERS",

@@ -245,7 +245,7 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.all(sg.tensor([True, False]))
@@ -323,7 +323,7 @@ class Tensor:
         dim: Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.any(sg.tensor([True, False]))
@@ -612,8 +612,8 @@ class Tensor:
     def bool(self, memory_format: Any = None) -> Tensor:
         """This tensor in bool."""
 
-    def broadcast_to(self, *shape: ShapeLike) -> Tensor:
-        """x repeated to `shape` by NumPy's broadcasting, without copying.
+    def broadcast_to(self, *extents: ShapeLike, size: ShapeLike | None = None, shape: ShapeLike | None = None) -> Tensor:
+        """input repeated to a shape by NumPy's broadcasting, without copying. size, shape: names of the shape.
 
         Examples:
             >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
@@ -697,7 +697,7 @@ class Tensor:
     def clip_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clip` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: object = None) -> Tensor:
         """A copy in memory of its own, row-major; gradients flow through."""
 
     def conj(self) -> Tensor:
@@ -709,11 +709,11 @@ class Tensor:
     def conj_physical_(self) -> Tensor:
         """`conj_physical` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def contiguous(self) -> Tensor:
+    def contiguous(self, memory_format: object = None) -> Tensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
 
-    def copy_(self, value: TensorLike) -> Tensor:
-        """Take over the values of `value` (broadcast, cast to this dtype)."""
+    def copy_(self, src: TensorLike, non_blocking: builtins.bool = False) -> Tensor:
+        """Take over the values of `src` (broadcast, cast to this dtype)."""
 
     def copysign(self, other: TensorLike, *, out: None = None) -> Tensor:
         """|input| with the sign of `other`."""
@@ -928,7 +928,7 @@ class Tensor:
     def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def dot(self, y: TensorLike) -> Tensor:
+    def dot(self, tensor: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
         Examples:
@@ -1017,7 +1017,7 @@ class Tensor:
     def exp_(self, *, out: None = None) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def expand(self, *shape: ShapeLike) -> Tensor:
+    def expand(self, *extents: ShapeLike, size: ShapeLike | None = None, implicit: builtins.bool = False) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     def expand_as(self, other: Any) -> Tensor:
@@ -1067,7 +1067,10 @@ class Tensor:
             (2, 12)
         """
 
-    def flip(self, dims: Any = (), *more: builtins.int, dim: Any = (), axis: Any = ()) -> Tensor:
+    @overload
+    def flip(self, dims: Any = (), *more: builtins.int) -> Tensor: ...
+    @overload
+    def flip(self, dims: Any = (), *, more: builtins.int) -> Tensor:
         """`input` in reverse order along each of `dims`: integers, or one tuple of them.
 
         Examples:
@@ -1159,8 +1162,8 @@ class Tensor:
     def geqrf(self) -> return_types.geqrf:
         """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
-    def ger(self, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands.
+    def ger(self, vec2: TensorLike) -> Tensor:
+        """input[i] * vec2[j] for 1-D operands.
 
         Examples:
             >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
@@ -1395,7 +1398,7 @@ class Tensor:
     def is_conj(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
-    def is_contiguous(self) -> builtins.bool: ...
+    def is_contiguous(self, memory_format: object = None) -> builtins.bool: ...
 
     @property
     def is_cpu(self) -> builtins.bool: ...
@@ -1804,7 +1807,7 @@ class Tensor:
             tensor([1.])
         """
 
-    def matmul(self, y: TensorLike) -> Tensor:
+    def matmul(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -2223,8 +2226,8 @@ class Tensor:
 
     def numel(self) -> builtins.int: ...
 
-    def numpy(self) -> np.ndarray:
-        """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
+        """The array itself, not a copy. Raises GradientError when the tensor requires grad, unless `force`."""
 
     @property
     def op(self) -> str:
@@ -2234,10 +2237,10 @@ class Tensor:
         """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
     def ormqr(self, tau: Any, other: Any, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
-        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+        """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
-    def outer(self, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands.
+    def outer(self, vec2: TensorLike) -> Tensor:
+        """input[i] * vec2[j] for 1-D operands.
 
         Examples:
             >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
@@ -2245,8 +2248,8 @@ class Tensor:
                     [6., 8.]])
         """
 
-    def permute(self, *axes: ShapeLike) -> Tensor:
-        """x with its axes in the order `axes` (reversed when none are given).
+    def permute(self, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
+        """input with its axes in the order `axes` (reversed when none are given).
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -2268,8 +2271,8 @@ class Tensor:
     def positive(self) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
 
-    def pow(self, exponent: TensorLike) -> Tensor:
-        """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+    def pow(self, exponent: TensorLike, *, out: None = None) -> Tensor:
+        """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
 
@@ -2278,7 +2281,7 @@ class Tensor:
             tensor([4., 9.])
         """
 
-    def pow_(self, exponent: TensorLike) -> Tensor:
+    def pow_(self, exponent: TensorLike, *, out: None = None) -> Tensor:
         """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def prod(
@@ -2336,15 +2339,15 @@ class Tensor:
     def real(self) -> Tensor:
         """The real parts; of real numbers, this tensor itself."""
 
-    def reciprocal(self) -> Tensor:
-        """1 / x.
+    def reciprocal(self, *, out: None = None) -> Tensor:
+        """1 / input.
 
         Examples:
             >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
             tensor([0.5000, 0.2500])
         """
 
-    def reciprocal_(self) -> Tensor:
+    def reciprocal_(self, *, out: None = None) -> Tensor:
         """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Handle:
@@ -2389,7 +2392,10 @@ class Tensor:
     def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """`renorm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def repeat(self, *repeats: Any) -> Tensor:
+    @overload
+    def repeat(self, *repeats: Any) -> Tensor: ...
+    @overload
+    def repeat(self, *, repeats: Any) -> Tensor:
         """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
     def repeat_interleave(
@@ -2414,11 +2420,11 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: builtins.bool) -> None: ...
 
-    def requires_grad_(self, value: builtins.bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
 
-    def reshape(self, *shape: ShapeLike) -> Tensor:
-        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+    def reshape(self, *extents: ShapeLike, shape: ShapeLike | None = None) -> Tensor:
+        """input in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
 
         Examples:
             >>> sg.reshape(sg.arange(6), (2, -1))
@@ -2469,15 +2475,15 @@ class Tensor:
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def rsqrt(self) -> Tensor:
-        """1 / sqrt(x).
+    def rsqrt(self, *, out: None = None) -> Tensor:
+        """1 / sqrt(input).
 
         Examples:
             >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
             tensor([0.5000, 0.2500])
         """
 
-    def rsqrt_(self) -> Tensor:
+    def rsqrt_(self, *, out: None = None) -> Tensor:
         """`rsqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -2695,7 +2701,7 @@ class Tensor:
             tensor([1, 2, 3])
         """
 
-    def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    def split(self, split_size_or_sections: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -2705,7 +2711,13 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
-    def split_copy(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    def split_copy(
+        self,
+        split_size_or_sections: Any,
+        dim: builtins.int = 0,
+        *,
+        axis: builtins.int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -2815,10 +2827,10 @@ class Tensor:
         """Refused: x.type() names the kind of tensor. Raises ArgumentError."""
 
     @overload
-    def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
+    def stride(self, dim: None = None) -> tuple[builtins.int, ...]: ...
     @overload
-    def stride(self, axis: builtins.int) -> builtins.int:
-        """Elements from one place along each axis, or along `axis`, to the next."""
+    def stride(self, dim: builtins.int) -> builtins.int:
+        """Elements from one place along each axis, or along `dim`, to the next."""
 
     def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans.
@@ -2860,7 +2872,10 @@ class Tensor:
             tensor([4., 6.])
         """
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    @overload
+    def sum_to_size(self, *size: Any) -> Tensor: ...
+    @overload
+    def sum_to_size(self, *, size: Any) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd_v:
@@ -2947,7 +2962,7 @@ class Tensor:
     @overload
     def tile(self, *dims: Any) -> Tensor: ...
     @overload
-    def tile(self, *, axis: Any) -> Tensor:
+    def tile(self, *, dims: Any) -> Tensor:
         """`repeat`, with 1 for the counts that are missing in front.
 
         Examples:
@@ -3002,7 +3017,7 @@ class Tensor:
             tensor(5.)
         """
 
-    def transpose(self, *axes: ShapeLike) -> Tensor:
+    def transpose(self, *axes: ShapeLike, dim0: builtins.int | None = None, dim1: builtins.int | None = None) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
 
         Examples:
@@ -3020,7 +3035,7 @@ class Tensor:
         transpose: builtins.bool = False,
         unitriangular: builtins.bool = False,
     ) -> return_types.triangular_solve:
-        """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+        """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
 
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
@@ -3148,7 +3163,13 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]))
         """
 
-    def unsafe_split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split(
+        self,
+        split_size_or_sections: Any,
+        dim: builtins.int = 0,
+        *,
+        axis: builtins.int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -3333,7 +3354,7 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.all(sg.tensor([True, False]))
@@ -3411,7 +3432,7 @@ class Functions:
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
-        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+        """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
         Examples:
             >>> sg.any(sg.tensor([True, False]))
@@ -3678,8 +3699,12 @@ class Functions:
     ) -> Tensor:
         """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
 
+    @overload
     @staticmethod
-    def block_diag(*tensors: Any) -> Tensor:
+    def block_diag(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def block_diag(*, tensors: Any) -> Tensor:
         """The matrices along the diagonal of one that is 0 elsewhere."""
 
     @staticmethod
@@ -3699,13 +3724,22 @@ class Functions:
     def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         """The common shape of shapes. Raises ShapeError."""
 
+    @overload
     @staticmethod
-    def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]: ...
+    @overload
+    @staticmethod
+    def broadcast_tensors(*, tensors: Any) -> tuple[Tensor, ...]:
         """The tensors, each repeated to their common shape."""
 
     @staticmethod
-    def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-        """x repeated to `shape` by NumPy's broadcasting, without copying.
+    def broadcast_to(
+        input: TensorLike,
+        *extents: ShapeLike,
+        size: ShapeLike | None = None,
+        shape: ShapeLike | None = None,
+    ) -> Tensor:
+        """input repeated to a shape by NumPy's broadcasting, without copying. size, shape: names of the shape.
 
         Examples:
             >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
@@ -3717,8 +3751,12 @@ class Functions:
     def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
         """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
 
+    @overload
     @staticmethod
-    def cartesian_prod(*tensors: Any) -> Tensor:
+    def cartesian_prod(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def cartesian_prod(*, tensors: Any) -> Tensor:
         """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
     @staticmethod
@@ -3792,11 +3830,15 @@ class Functions:
         """
 
     @staticmethod
-    def clone(x: TensorLike) -> Tensor:
-        """A copy of x, row-major, in memory of its own."""
+    def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
+        """A copy of input, row-major, in memory of its own."""
 
+    @overload
     @staticmethod
-    def column_stack(*tensors: Any) -> Tensor:
+    def column_stack(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def column_stack(*, tensors: Any) -> Tensor:
         """Vectors as columns, and matrices, side by side."""
 
     @staticmethod
@@ -3817,15 +3859,16 @@ class Functions:
         """
 
     @staticmethod
-    def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    def concatenate(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
         """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
     @staticmethod
     def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
         """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
-        pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-        same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+        pred: one boolean. operands: one after another, or in one tuple (PyTorch's form). The functions may use anything from
+        outside (TensorFlow 1's style has no operands); they return the same structure, of the same shapes and dtypes. They may
+        draw random numbers, and in a graph assign to variables.
 
         In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
         does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
@@ -4022,7 +4065,7 @@ class Functions:
         """
 
     @staticmethod
-    def dot(x: TensorLike, y: TensorLike) -> Tensor:
+    def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
         Examples:
@@ -4052,8 +4095,12 @@ class Functions:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
+    @overload
     @staticmethod
-    def dstack(*tensors: Any) -> Tensor:
+    def dstack(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def dstack(*, tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
@@ -4130,7 +4177,7 @@ class Functions:
         """
 
     @staticmethod
-    def expand(x: Array, *shape: ShapeLike) -> Tensor:
+    def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, implicit: bool = False) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
@@ -4176,8 +4223,12 @@ class Functions:
             (2, 12)
         """
 
+    @overload
     @staticmethod
-    def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
+    def flip(input: Any, dims: Any = (), *more: int) -> Tensor: ...
+    @overload
+    @staticmethod
+    def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
         """`input` in reverse order along each of `dims`: integers, or one tuple of them.
 
         Examples:
@@ -4277,8 +4328,8 @@ class Functions:
         """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
     @staticmethod
-    def ger(x: TensorLike, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands.
+    def ger(input: TensorLike, vec2: TensorLike) -> Tensor:
+        """input[i] * vec2[j] for 1-D operands.
 
         Examples:
             >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
@@ -4399,8 +4450,12 @@ class Functions:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
+    @overload
     @staticmethod
-    def hstack(*tensors: Any) -> Tensor:
+    def hstack(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def hstack(*, tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
@@ -4777,7 +4832,7 @@ class Functions:
         """(LU, pivots), with get_infos also the infos, by an older name."""
 
     @staticmethod
-    def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+    def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
         """`linalg.lu_solve` by an older name."""
 
     @staticmethod
@@ -4807,7 +4862,7 @@ class Functions:
         """
 
     @staticmethod
-    def matmul(x: TensorLike, y: TensorLike) -> Tensor:
+    def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -4898,8 +4953,12 @@ class Functions:
     def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
         """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
+    @overload
     @staticmethod
-    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
+    @overload
+    @staticmethod
+    def meshgrid(*, tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
         """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
         which exchanges the first two axes.
 
@@ -5223,11 +5282,11 @@ class Functions:
 
     @staticmethod
     def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-        """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+        """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
     @staticmethod
-    def outer(x: TensorLike, y: TensorLike) -> Tensor:
-        """x[i] * y[j] for 1-D operands.
+    def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+        """input[i] * vec2[j] for 1-D operands.
 
         Examples:
             >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
@@ -5243,8 +5302,8 @@ class Functions:
         """
 
     @staticmethod
-    def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-        """x with its axes in the order `axes` (reversed when none are given).
+    def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
+        """input with its axes in the order `axes` (reversed when none are given).
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -5276,8 +5335,8 @@ class Functions:
         """`input` itself. Raises DTypeError for booleans."""
 
     @staticmethod
-    def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
-        """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+    def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+        """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
 
@@ -5347,7 +5406,7 @@ class Functions:
     @staticmethod
     def randint_like(
         input: Tensor,
-        low: int,
+        low: int = 0,
         high: int | None = None,
         *,
         dtype: DTypeLike | None = None,
@@ -5381,8 +5440,8 @@ class Functions:
         """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
     @staticmethod
-    def reciprocal(x: TensorLike) -> Tensor:
-        """1 / x.
+    def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+        """1 / input.
 
         Examples:
             >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
@@ -5410,8 +5469,12 @@ class Functions:
     def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
         """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
+    @overload
     @staticmethod
-    def repeat(input: Any, *repeats: Any) -> Tensor:
+    def repeat(input: Any, *repeats: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def repeat(input: Any, *, repeats: Any) -> Tensor:
         """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
     @staticmethod
@@ -5433,8 +5496,8 @@ class Functions:
         """
 
     @staticmethod
-    def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+    def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = None) -> Tensor:
+        """input in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
 
         Examples:
             >>> sg.reshape(sg.arange(6), (2, -1))
@@ -5476,13 +5539,17 @@ class Functions:
             tensor([ 0.,  2., -3.])
         """
 
+    @overload
     @staticmethod
-    def row_stack(*tensors: Any) -> Tensor:
+    def row_stack(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def row_stack(*, tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def rsqrt(x: TensorLike) -> Tensor:
-        """1 / sqrt(x).
+    def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+        """1 / sqrt(input).
 
         Examples:
             >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
@@ -5716,7 +5783,7 @@ class Functions:
         """
 
     @staticmethod
-    def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -5727,7 +5794,7 @@ class Functions:
         """
 
     @staticmethod
-    def split_copy(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def split_copy(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -5786,7 +5853,7 @@ class Functions:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    def stack(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
         """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
 
         Examples:
@@ -5894,8 +5961,12 @@ class Functions:
             tensor([4., 6.])
         """
 
+    @overload
     @staticmethod
-    def sum_to_size(input: Any, *size: Any) -> Tensor:
+    def sum_to_size(input: Any, *size: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def sum_to_size(input: Any, *, size: Any) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
     @staticmethod
@@ -5904,7 +5975,7 @@ class Functions:
 
     @staticmethod
     def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
+        """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
 
     @staticmethod
     def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
@@ -5985,7 +6056,7 @@ class Functions:
     def tile(input: Any, *dims: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def tile(*, input: Any, axis: Any) -> Tensor:
+    def tile(input: Any, *, dims: Any) -> Tensor:
         """`repeat`, with 1 for the counts that are missing in front.
 
         Examples:
@@ -6022,7 +6093,7 @@ class Functions:
         """
 
     @staticmethod
-    def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
+    def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1: int | None = None) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
 
         Examples:
@@ -6044,13 +6115,13 @@ class Functions:
 
     @staticmethod
     def triangular_solve(
-        b: Any,
+        input: Any,
         A: Any,
         upper: bool = True,
         transpose: bool = False,
         unitriangular: bool = False,
     ) -> return_types.triangular_solve:
-        """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+        """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
 
     @staticmethod
     def tril(input: Any, diagonal: int = 0) -> Tensor:
@@ -6202,7 +6273,7 @@ class Functions:
         """
 
     @staticmethod
-    def unsafe_split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -6235,7 +6306,7 @@ class Functions:
 
     @staticmethod
     def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-        """Powers of a vector as columns, the highest first unless `increasing`."""
+        """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
 
     @staticmethod
     def var(
@@ -6309,8 +6380,12 @@ class Functions:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
+    @overload
     @staticmethod
-    def vstack(*tensors: Any) -> Tensor:
+    def vstack(*tensors: Any) -> Tensor: ...
+    @overload
+    @staticmethod
+    def vstack(*, tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @overload

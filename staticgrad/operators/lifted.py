@@ -237,8 +237,8 @@ class Lifted(Symbol):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, value: bool = True) -> Any:
-        if bool(value) == self.requires_grad:
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        if bool(requires_grad) == self.requires_grad:
             return self
         raise GradientError(
             f"You are attempting to call Tensor.requires_grad_() inside {self.level.name}: the transform says which tensors "
@@ -257,14 +257,14 @@ class Lifted(Symbol):
     def _layout(self) -> None:
         return None
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: object = None) -> bool:
         return True
 
-    def stride(self, axis: int | None = None) -> Any:
+    def stride(self, dim: int | None = None) -> Any:
         """As if the elements lay in row-major order."""
         extents = [int(d) for d in self.shape]
         strides = tuple([int(np.prod(extents[i + 1 :], dtype=np.int64)) for i in range(len(extents))])
-        return strides if axis is None else strides[axis]
+        return strides if dim is None else strides[dim]
 
     @property
     def is_view(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
@@ -14,13 +15,19 @@ from .dispatch import SPECIAL, numpy_twin, public
 SAME = (
     ("dim", "axis", "dims", "axes"),
     ("keepdim", "keepdims"),
-    ("input", "x", "self", "a"),
-    ("other", "y"),
+    ("input", "x", "self", "a", "A", "tensor"),
+    ("other", "y", "B", "b"),
     ("correction", "ddof"),
     ("n", "k"),
+    ("size", "shape"),
+    ("tensors", "xs", "arrays"),
+    ("split_size_or_sections", "split_size"),
+    ("indices_or_sections", "tensor_indices_or_sections", "split_size_or_sections", "indices", "sections"),
 )
 """Names of one argument: a function that has one of them takes the others for it."""
-SYNONYMS = {word: [w for w in group if w != word] for group in SAME for word in group}
+SYNONYMS = {word: [w for group in SAME if word in group for w in group if w != word] for group in SAME for word in group}
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that are methods of every tensor, by name."""
@@ -37,7 +44,7 @@ def with_example(doc: str, example: str) -> str:
 
 
 def meant(
-    function: str, words: tuple[str, ...], synonyms: dict[str, str], args: tuple[Any, ...], named: dict[str, Any]
+    function: str, words: tuple[str, ...], synonyms: Mapping[str, str], args: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:
     """Named arguments by the function's words. Raises ArgumentError when one is given twice, and for `out=`."""
     result: dict[str, Any] = {}
@@ -55,17 +62,25 @@ def meant(
     return result
 
 
-def spelled(function: Function) -> Function:
-    """The function, which takes PyTorch's and NumPy's names of its arguments. Positional calls cost one more call."""
-    words = tuple(inspect.signature(function).parameters)
-    known = frozenset(words)
-    synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in known}
+def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
+    """The function, which takes PyTorch's and NumPy's names of its arguments. Positional calls cost one more call.
+
+    further: names that it takes beside those, each with its own. `f(x, *sizes)` takes `sizes=` too, as one argument.
+    """
+    parameters = inspect.signature(function).parameters
+    words = tuple(parameters)
+    synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in parameters} | dict(further)
+    star = next((word for word, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
+    known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if named and not known.issuperset(named):
             named = meant(name, words, synonyms, args, named)
+            if star in named:
+                before = words[len(args) : words.index(star)]
+                args = (*args, *(named.pop(word) for word in before), named.pop(star))
         try:
             return function(*args, **named)
         except AttributeError as error:
@@ -87,15 +102,20 @@ def respelled(function: Callable[..., Any], name: str) -> None:
 
 
 def torch_function(
-    *twins: Callable[..., Any], method: bool = True, inplace: bool = False, names: tuple[str, ...] = ()
+    *twins: Callable[..., Any],
+    method: bool = True,
+    inplace: bool = False,
+    names: tuple[str, ...] = (),
+    words: Mapping[str, str] = NONE,
 ) -> Callable[[Function], Function]:
     """Make a function public under PyTorch's name: spelled, a method of every tensor, and what NumPy's functions reach.
 
-    inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it; see `enter_as`.
+    inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it; see `enter_as`. words:
+    further names of its arguments, each with the function's own.
     """
 
     def enter(function: Function) -> Function:
-        made = spelled(function)
+        made = spelled(function, words)
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, made, method=method, inplace=inplace)
         return numpy_twin(*twins)(made)

@@ -162,8 +162,8 @@ class Symbol(Operators):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, value: bool = True) -> Tensor:
-        if bool(value) != self.requires_grad:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if bool(requires_grad) != self.requires_grad:
             raise self._refusal(
                 "requires_grad",
                 "can't be changed: it says whether a trainable variable is behind the value",
@@ -236,26 +236,26 @@ class Symbol(Operators):
         """Its memory layout in eager mode; None where extents are unknown."""
         return layout_of(self.node, {})
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: object = None) -> bool:
         """Whether the elements lie in row-major order in eager mode."""
         layout = self._layout()
         return layout is None or layout.is_contiguous
 
-    def contiguous(self) -> Tensor:
+    def contiguous(self, memory_format: object = None) -> Tensor:
         """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
         return self if self.is_contiguous() else F.clone(self)
 
     @overload
-    def stride(self, axis: None = None) -> tuple[int, ...]: ...
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
     @overload
-    def stride(self, axis: int) -> int: ...
-    def stride(self, axis: int | None = None) -> Any:
-        """Elements from one place along each axis, or along `axis`, to the next, in eager mode."""
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements from one place along each axis, or along `dim`, to the next, in eager mode."""
         layout = self._layout()
         if layout is None:
             self.numel()  # raises: extents are unknown
         assert layout is not None
-        return layout.strides if axis is None else layout.strides[normalize_axis(axis, len(layout.strides))]
+        return layout.strides if dim is None else layout.strides[normalize_axis(dim, len(layout.strides))]
 
     def view(self, *shape: ShapeLike) -> Tensor:
         """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
@@ -316,8 +316,8 @@ class Symbol(Operators):
     def tolist(self) -> NoReturn:
         self._no_value("a list", "fetch it with Session.run, or return it from the compiled function")
 
-    def numpy(self) -> np.ndarray:
-        misuse.check_array(self.requires_grad)
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        misuse.check_array(self.requires_grad and not force)
         return self.__array__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, apply, enter_as, frontends, numpy_twin, spelled, torch_function
-from ..types import normalize_axis
+from ..types import int64, normalize_axis
 from .gathering import bounded, gather_op
 from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
@@ -120,7 +120,8 @@ _triangle_indices("triu_indices")
 
 @torch_function(np.vander, method=False)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of a vector as columns, the highest first unless `increasing`."""
+    """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
+    x = F.astype(x, int64) if dtype_of(x).kind in "biu" else x
     count = extent("vander", x, ndim_of(x) - 1) if N is None else N
     exponents = np.arange(count) if increasing else np.arange(count)[::-1].copy()
     return F.pow(F.expand_dims(x, 1), exponents.astype(dtype_of(x)))

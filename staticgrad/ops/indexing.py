@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError, StaticgradError
 from ..operators import (
     Array,
     F,
@@ -28,7 +28,7 @@ from ..operators import (
     torch_function,
     warn_former,
 )
-from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
+from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, integral, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .operands import ndim_of
 from .slicing import WHOLE, slice_op
@@ -109,6 +109,7 @@ def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> 
 
     Raises IndexRangeError for an index outside [0, classes).
     """
+    classes = integral(classes)
     if isinstance(classes, bool) or not isinstance(classes, (int, np.integer)) or classes < 1:
         raise ArgumentError(f"one_hot: classes must be a positive integer, got {classes!r}")
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -286,6 +287,8 @@ def bounds(k: slice) -> tuple[int | None, int | None, int]:
         return start, stop, 1
     try:
         start, stop, step = [None if p is None else index(p) for p in (start, stop, step)]
+    except StaticgradError:  # a tensor that has no value yet
+        raise
     except TypeError:
         raise ArgumentError(f"slice bounds must be integers, got {k!r}") from None
     if step == 0:

@@ -159,16 +159,16 @@ def _several(name: str, xs: Any) -> list[Any]:
 @public
 @numpy_twin(np.concatenate)
 @spelled
-def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
+def concatenate(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
-    xs = _several("concatenate", xs)
+    xs = _several("concatenate", tensors)
     return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
 
 
 @public
 @numpy_twin(np.stack)
 @spelled
-def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
+def stack(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
 
     Examples:
@@ -176,5 +176,4 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    xs = _several("stack", xs)
-    return concatenate([F.expand_dims(x, axis) for x in xs], axis)
+    return concatenate([F.expand_dims(x, axis) for x in _several("stack", tensors)], axis)

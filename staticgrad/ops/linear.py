@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, tensor_method
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, tensor_method, torch_function
 from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
@@ -78,7 +79,7 @@ matmul_op = define(
 
 @tensor_method()
 @numpy_twin(np.matmul)
-def matmul(x: TensorLike, y: TensorLike) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -87,45 +88,45 @@ def matmul(x: TensorLike, y: TensorLike) -> Tensor:
         >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
         (2, 4)
     """
-    a, b = ndim_of(x), ndim_of(y)
+    if out is not None:
+        refuse_out("matmul")
+    a, b = ndim_of(input), ndim_of(other)
     if a >= 2 and b >= 2:
-        return apply(matmul_op, x, y)
+        return apply(matmul_op, input, other)
     if a == 0 or b == 0:
         raise ShapeError("matmul: operands can't be 0-d", "use * for a product with a number")
-    x_shape, y_shape = (z.shape if hasattr(z, "shape") else np.shape(z) for z in (x, y))
-    inner, other = x_shape[-1], y_shape[-2 if b > 1 else 0]
-    if inner != other and inner is not None and other is not None:
+    x_shape, y_shape = (z.shape if hasattr(z, "shape") else np.shape(z) for z in (input, other))
+    inner, rows = x_shape[-1], y_shape[-2 if b > 1 else 0]
+    if inner != rows and inner is not None and rows is not None:
         raise ShapeError(f"matmul: inner sizes differ, {shape_text(x_shape)} @ {shape_text(y_shape)}")
-    x2 = apply(expand_dims_op, x, axis=(0,)) if a == 1 else x
-    y2 = apply(expand_dims_op, y, axis=(1,)) if b == 1 else y
+    x2 = apply(expand_dims_op, input, axis=(0,)) if a == 1 else input
+    y2 = apply(expand_dims_op, other, axis=(1,)) if b == 1 else other
     n = max(a, b, 2)
     return apply(squeeze_op, apply(matmul_op, x2, y2), axis=((n - 2,) if a == 1 else ()) + ((n - 1,) if b == 1 else ()))
 
 
-@tensor_method()
-@numpy_twin(np.dot)
-def dot(x: TensorLike, y: TensorLike) -> Tensor:
+@torch_function(np.dot, words={"other": "tensor"})
+def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
     Examples:
         >>> sg.dot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
         tensor(11.)
     """
-    if ndim_of(x) > 2 or ndim_of(y) > 2:
+    if ndim_of(input) > 2 or ndim_of(tensor) > 2:
         raise ShapeError("dot: operands have at most two axes", "use matmul for batches")
-    return matmul(x, y)
+    return matmul(input, tensor)
 
 
-@tensor_method()
-@numpy_twin(np.outer)
-def outer(x: TensorLike, y: TensorLike) -> Tensor:
-    """x[i] * y[j] for 1-D operands.
+@torch_function(np.outer, words={"other": "vec2"})
+def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+    """input[i] * vec2[j] for 1-D operands.
 
     Examples:
         >>> sg.outer(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
         tensor([[3., 4.],
                 [6., 8.]])
     """
-    if ndim_of(x) != 1 or ndim_of(y) != 1:
+    if ndim_of(input) != 1 or ndim_of(vec2) != 1:
         raise ShapeError("outer: operands have one axis")
-    return F.expand_dims(x, 1) * F.expand_dims(y, 0)
+    return F.expand_dims(input, 1) * F.expand_dims(vec2, 0)

@@ -60,6 +60,22 @@ def integer(name: str, word: str, value: Any) -> int:
         raise DTypeError(f"{name}(): {word} has to be an integer, got {value!r}", "use an integer") from None
 
 
+def number_in(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """A number as an array of `dtype`, of integers without what follows the point. Raises DTypeError where it has no room."""
+    given = np.asarray(value)
+    fits = given.dtype.kind in "biuf" or (given.dtype.kind == "c" and (dtype.kind in "bc" or not given.imag.any()))
+    if fits:
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = (given.real if dtype.kind in "iuf" else given).astype(dtype)
+        if dtype.kind in "iu":
+            fits = np.array_equal(np.trunc(given.real) if given.dtype.kind in "fc" else given, cast)
+        else:
+            fits = bool(np.isfinite(cast).all() or not np.isfinite(given).all())
+    if not fits:
+        raise DTypeError(f"{name}: value {given} cannot be converted to {dtype} without overflow")
+    return cast
+
+
 def several(name: str, tensors: tuple[Any, ...]) -> list[Any]:
     """Tensors that are given one by one or in one sequence."""
     given = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Operators) else tensors

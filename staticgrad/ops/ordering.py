@@ -388,7 +388,7 @@ search_op = define(
 )  # fmt: skip
 
 
-@torch_function(method=False)
+@torch_function(method=False, words={"values": "input"})
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,

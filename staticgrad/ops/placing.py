@@ -16,7 +16,7 @@ from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from .gathering import along_op, bounded, scatter_op
 from .indexing import _as_index as as_index
-from .operands import dtype_of, extent, extents, integer, ndim_of
+from .operands import dtype_of, extent, extents, integer, ndim_of, number_in
 from .overwriting import last_writer, rows_written
 from .rearranging import movedim
 from .slicing import cut
@@ -270,7 +270,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
         raise ShapeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
+    value = F.astype(value, x.dtype) if isinstance(value, Operators) else number_in("index_fill", value, dtype_of(x))
     rail = F.index_along(x, axis)
     chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
     mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
@@ -283,7 +283,8 @@ def fill(input: Any, value: Any) -> Tensor:
     """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
     if isinstance(value, Operators) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
-    number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
+    kind = dtype_of(input)
+    number = F.astype(value, kind) if isinstance(value, Operators) else number_in("fill", value, kind)
     return F.where(np.True_, number, input)
 
 
@@ -362,6 +363,8 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
     place = np.asarray(integer("as_strided_scatter", "storage_offset", storage_offset or 0), np.int64)
+    if len(size) != len(stride):
+        raise ArgumentError(f"as_strided_scatter: mismatch in length of strides and shape, {tuple(stride)} and {tuple(size)}")
     for d, s in zip(size, stride, strict=True):
         place = place[..., None] + np.arange(d) * s
     out = written(F.reshape(input, (-1,)), place.reshape(-1), src)
@@ -407,10 +410,15 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     shape = extents("index_put", input)
+    value: Any = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
+    mask = keys[0] if len(keys) == 1 and is_tensor(keys[0]) and keys[0].dtype == bool_ and not value.shape else None
+    if mask is not None and tuple(mask.shape) == shape[: len(mask.shape)]:
+        mask = F.reshape(mask, (*mask.shape, *[1] * (len(shape) - len(mask.shape))))
+        value = F.astype(value, input.dtype)
+        return F.where(mask, input + value if accumulate else value, input)
     numbers = F.reshape(np.arange(math.prod(shape), dtype=np.int64), shape)
     keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
-    value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
     spread = F.broadcast_to(F.astype(value, input.dtype), tuple(places.shape))
     flat = F.reshape(input, (-1,))
     out = added(flat, places, spread) if accumulate else written(flat, F.reshape(places, (-1,)), spread)

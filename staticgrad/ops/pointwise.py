@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
 from ..operators import (
@@ -469,21 +470,21 @@ divisor_op = define(
 )
 
 
-def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
+def _checked(op: OpDef) -> Callable[..., Tensor]:
     """The public function of a division, which checks integer divisors first."""
-    plain: Callable[[TensorLike, TensorLike], Tensor] = binary(op)
+    plain = binary(op)
 
     @functools.wraps(plain)
-    def function(x: TensorLike, y: TensorLike) -> Tensor:
-        kinds = _dtype_of(x).kind, _dtype_of(y).kind
+    def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        kinds = _dtype_of(input).kind, _dtype_of(other).kind
         if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
-                y = astype(y, _dtype_of(x))
-            if is_scalar(y) or isinstance(y, np.ndarray):
-                _divisor_eval(np.asarray(y))
+                other = astype(other, _dtype_of(input))
+            if is_scalar(other) or isinstance(other, np.ndarray):
+                _divisor_eval(np.asarray(other))
             else:
-                y = apply(divisor_op, y)
-        return plain(x, y)
+                other = apply(divisor_op, other)
+        return plain(input, other, out=out)
 
     function.__doc__ = f"{plain.__doc__} Raises DivisionError where integers are divided by 0."
     enter_as(op.name, function, inplace=True)
@@ -543,8 +544,8 @@ cast = define(
 
 @tensor_method(inplace=True)
 @numpy_twin(np.power)
-def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
-    """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+    """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
 
@@ -552,25 +553,28 @@ def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
         >>> sg.pow(sg.tensor([2.0, 3.0]), 2)
         tensor([4., 9.])
     """
-    if is_scalar(exponent) and not is_scalar(x):
-        keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(x))  # 2.0 makes a float of an integer
+    if out is not None:
+        refuse_out("pow")
+    if is_scalar(exponent) and not is_scalar(input):
+        keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(input))  # 2.0 makes a float of an integer
         if exponent == 2 and keeps:
-            return F.square(x)
-        if exponent == 1 and keeps and getattr(x, "dtype", bool_) != bool_:
-            return apply(saving_op, x)
+            return F.square(input)
+        if exponent == 1 and keeps and getattr(input, "dtype", bool_) != bool_:
+            return apply(saving_op, input)
         if exponent == 0.5:
-            return F.sqrt(x)
-        if exponent == -1 and getattr(x, "dtype", bool_).kind in INEXACT:
-            return F.div(1, x)
-    if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
+            return F.sqrt(input)
+        if exponent == -1 and getattr(input, "dtype", bool_).kind in INEXACT:
+            return F.div(1, input)
+    if _dtype_of(input).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
             if exponent < 0:  # type: ignore[operator]  # a plain number
                 error = _negative_power(None, exponent)  # type: ignore[arg-type]
                 raise DTypeError(f"pow: {error.summary}", *error.details)
         else:
-            kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
+            base = input if is_scalar(input) else TensorType((), _dtype_of(input))
+            kind = promote([base, TensorType((), _dtype_of(exponent))])
             exponent = F.astype(apply(exponent_op, exponent), kind)
-    return apply(power, x, exponent)
+    return apply(power, input, exponent)
 
 
 @numpy_twin(np.float_power)
@@ -585,9 +589,9 @@ def _dtype_of(x: Any) -> np.dtype:
 
 @public
 @numpy_twin(np.copy)
-def clone(x: TensorLike) -> Tensor:
-    """A copy of x, row-major, in memory of its own."""
-    return apply(identity, x)
+def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
+    """A copy of input, row-major, in memory of its own."""
+    return apply(identity, input)
 
 
 @tensor_method()
@@ -618,22 +622,26 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 @tensor_method(inplace=True)
 @numpy_twin(np.reciprocal)
-def reciprocal(x: TensorLike) -> Tensor:
-    """1 / x.
+def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 / input.
 
     Examples:
         >>> sg.reciprocal(sg.tensor([2.0, 4.0]))
         tensor([0.5000, 0.2500])
     """
-    return F.div(1, x)
+    if out is not None:
+        refuse_out("reciprocal")
+    return F.div(1, input)
 
 
 @tensor_method(inplace=True)
-def rsqrt(x: TensorLike) -> Tensor:
-    """1 / sqrt(x).
+def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 / sqrt(input).
 
     Examples:
         >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
         tensor([0.5000, 0.2500])
     """
-    return F.div(1, F.sqrt(x))
+    if out is not None:
+        refuse_out("rsqrt")
+    return F.div(1, F.sqrt(input))

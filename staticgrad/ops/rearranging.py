@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
-from ..types import as_shape, broadcast_shapes, normalize_axis
-from .operands import extent, integer, ndim_of, several
-from .shaping import swapaxes
+from ..types import as_shape, broadcast_shapes, int64, normalize_axis
+from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
 
 # moving axes ----------------------------------------------------------------------------------------------------------
@@ -37,9 +36,6 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     for to, a in sorted(zip(new, old, strict=True)):
         order.insert(to, a)
     return F.permute(input, tuple(order))
-
-
-enter_as("swapdims", swapaxes)
 
 
 @torch_function()
@@ -210,6 +206,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions in the flattened array as positions along each axis."""
     extents = as_shape(shape)
     steps = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
+    if dtype_of(indices).kind not in "iub":
+        raise DTypeError(f"unravel_index: expected indices to be integers, got {dtype_of(indices)}")
+    indices = F.astype(indices, int64)
     return tuple(F.remainder(F.floor_divide(indices, s), d) for s, d in zip(steps, extents, strict=True))
 
 
@@ -217,6 +216,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
     extents, steps = as_shape(size), as_shape(stride)
+    if len(extents) != len(steps):
+        raise ArgumentError(f"as_strided: mismatch in length of strides and shape, {steps} and {extents}")
     place = np.asarray(integer("as_strided", "storage_offset", storage_offset or 0), np.int64)
     for d, s in zip(extents, steps, strict=True):
         place = place[..., None] + np.arange(d) * s

@@ -12,10 +12,22 @@ from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Reduction, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, with_example
-from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, part_dtype, promote, type_of
+from ..types import (
+    Axis,
+    TensorType,
+    bool_,
+    category,
+    int64,
+    normalize_axes,
+    normalize_axis,
+    part_dtype,
+    promote,
+    type_of,
+    uint8,
+)
 from . import attributes as at
 from .batching import same_for_all
-from .operands import ndim_of
+from .operands import dtype_of, ndim_of
 from .rules import boolean, floating, keep
 from .tangents import linear
 
@@ -345,26 +357,31 @@ def axes_of(dim: Any) -> Any:
 @numpy_twin(np.all)
 @spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+    """Whether every element is true: bool, of uint8 uint8; true over no elements. Raises ArgumentError for a bad axis.
 
     Examples:
         >>> sg.all(sg.tensor([True, False]))
         tensor(False)
     """
-    return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
+    return _truth(all_op, x, axis, keepdims)
 
 
 @tensor_method()
 @numpy_twin(np.any)
 @spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis.
+    """Whether some element is true: bool, of uint8 uint8; false over no elements. Raises ArgumentError for a bad axis.
 
     Examples:
         >>> sg.any(sg.tensor([True, False]))
         tensor(True)
     """
-    return apply(any_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
+    return _truth(any_op, x, axis, keepdims)
+
+
+def _truth(op: OpDef, x: TensorLike, axis: Axis, keepdims: bool) -> Tensor:
+    result = apply(op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
+    return F.astype(result, uint8) if dtype_of(x) == uint8 else result
 
 
 def root(total: Any) -> Tensor:

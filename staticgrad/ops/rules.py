@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, OverComplex, Pointwise, Range, define
-from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, with_example
+from ..operators import NONE, Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, spelled, with_example
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
 Rule = Callable[..., Any]
@@ -118,6 +118,7 @@ def elementwise_op(
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
     twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
     batch: Callable[..., Any] | None = None, complex: OverComplex | None = None, example: str = "",
+    words: Mapping[str, str] = NONE,
 ) -> OpDef:  # fmt: skip
     """The record of an elementwise op, and everything public that follows from it.
 
@@ -128,7 +129,7 @@ def elementwise_op(
     "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
     complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`. example: "call ->
-    result", for the docstring.
+    result", for the docstring. words: names of the operands beside `input` and `other`.
     """
     doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp
@@ -136,6 +137,8 @@ def elementwise_op(
     op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch, complex=complex))
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = unary(op) if operands == 1 else binary(op)
+    if words:
+        function = spelled(function, words)
     for public_name in (name,) if names is None else names:
         enter_as(public_name, function, method=method, inplace=inplace)
     if names != ():

@@ -7,10 +7,11 @@ from typing import Any, overload
 import numpy as np
 
 from ..devices import refuse_out
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef, Pointwise, define
 from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
 from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
+from .operands import number_in
 from .over_complex import LINEAR
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -144,9 +145,4 @@ def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)
     x = x if hasattr(x, "dtype") else as_array(x)
-    given, dtype = as_array(value), as_dtype(x.dtype)
-    with np.errstate(invalid="ignore"):
-        cast = given.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(np.trunc(given) if given.dtype.kind == "f" else given, cast):
-        raise DTypeError(f"masked_fill: {value!r} cannot be converted to {dtype} without overflow")
-    return where(mask, cast, x)
+    return where(mask, number_in("masked_fill", value, as_dtype(x.dtype)), x)

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..devices import LikePlacement, check_options, factory
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, tensor_method, torch_function
 from ..types import (
@@ -297,26 +297,29 @@ def full_like(
 
 @tensor_method()
 @numpy_twin(np.reshape)
-def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
+def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = None) -> Tensor:
+    """input in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ.
 
     Examples:
         >>> sg.reshape(sg.arange(6), (2, -1))
         tensor([[0, 1, 2],
                 [3, 4, 5]])
     """
-    if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
-        shape = shape[0]  # type: ignore[assignment]
+    given: Any = extents if shape is None else (shape,)
+    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
+        given = given[0]
     try:
-        extents = tuple([d if d.__class__ is int else index(d) for d in shape])  # type: ignore[arg-type]
+        target = tuple([d if d.__class__ is int else index(d) for d in given])
+    except StaticgradError:  # a tensor that has no value yet
+        raise
     except TypeError:
         raise ArgumentError(
-            f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"
+            f"reshape: a shape is a tuple of integers, got {given!r}", "write -1 for an extent that is unknown"
         ) from None
-    negative = [d for d in extents if d < 0]
+    negative = [d for d in target if d < 0]
     if negative and (len(negative) > 1 or negative[0] != -1):
-        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
-    return apply(reshape_op, x, shape=extents)
+        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {target}")
+    return apply(reshape_op, input, shape=target)
 
 
 @tensor_method()
@@ -390,26 +393,26 @@ def squeeze(x: Any, axis: Axis = None) -> Tensor:
 
 @tensor_method()
 @numpy_twin(np.transpose)
-def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
-    """x with its axes in the order `axes` (reversed when none are given).
+def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
+    """input with its axes in the order `axes` (reversed when none are given).
 
     Examples:
         >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
         (4, 2, 3)
     """
+    if dims is not None:
+        axes = (dims,)
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
-    n = ndim_of(x)
+    n = ndim_of(input)
     if not order:
-        return apply(permute_op, x, axes=ALL_AXES[n][::-1])
+        return apply(permute_op, input, axes=ALL_AXES[n][::-1])
     order = tuple([normalize_axis(a, n) for a in order])
     if len(order) != n or len(set(order)) != n:
         raise ArgumentError(f"permute: {order} is not an order of {n} axes")
-    return apply(permute_op, x, axes=order)
+    return apply(permute_op, input, axes=order)
 
 
-@tensor_method()
-@numpy_twin(np.swapaxes)
-@spelled
+@torch_function(np.swapaxes, names=("swapdims",), words={"dim0": "axis0", "dim1": "axis1"})
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
@@ -422,42 +425,50 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
 
 
 @tensor_method()
-def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
+def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy.
 
     Examples:
         >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
         (3, 2)
     """
+    if dim0 is not None or dim1 is not None:
+        axes = tuple([d for d in (dim0, *axes, dim1) if d is not None])
+        if len(axes) != 2:
+            raise ArgumentError(f"transpose: expected two axes, got {axes}", "write x.transpose(dim0, dim1)")
     if len(axes) == 2:
-        return swapaxes(x, *axes)  # type: ignore[arg-type]  # two ints
-    return permute(x, *axes)
+        return swapaxes(input, *axes)  # type: ignore[arg-type]  # two ints
+    return permute(input, *axes)
 
 
 @tensor_method()
 @numpy_twin(np.broadcast_to)
-def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
-    """x repeated to `shape` by NumPy's broadcasting, without copying.
+def broadcast_to(
+    input: TensorLike, *extents: ShapeLike, size: ShapeLike | None = None, shape: ShapeLike | None = None
+) -> Tensor:
+    """input repeated to a shape by NumPy's broadcasting, without copying. size, shape: names of the shape.
 
     Examples:
         >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
         tensor([[1, 2],
                 [1, 2]])
     """
-    extents = as_shape(shape[0] if len(shape) == 1 else shape)
-    if hasattr(x, "shape") and x.shape == extents:
-        return x  # type: ignore[return-value]  # an array of that shape comes back itself
-    return apply(broadcast_to_op, x, shape=extents)
+    given: Any = size if size is not None else shape if shape is not None else extents
+    target = as_shape(given[0] if given is extents and len(extents) == 1 else given)
+    if hasattr(input, "shape") and input.shape == target:
+        return input  # type: ignore[return-value]  # an array of that shape comes back itself
+    return apply(broadcast_to_op, input, shape=target)
 
 
 @tensor_method()
-def expand(x: Array, *shape: ShapeLike) -> Tensor:
+def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, implicit: bool = False) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
-    extents: tuple[Any, ...] = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
-    lead = len(extents) - ndim_of(x)
-    if any(d == -1 and i < lead for i, d in enumerate(extents)):
-        raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {extents} for {shape_text(x.shape)}")
-    return broadcast_to(x, tuple(x.shape[i - lead] if d == -1 else d for i, d in enumerate(extents)))
+    given: Any = extents if size is None else (size,)
+    target: tuple[Any, ...] = tuple(given[0] if len(given) == 1 and not isinstance(given[0], (int, np.integer)) else given)
+    lead = len(target) - ndim_of(input)
+    if any(d == -1 and i < lead for i, d in enumerate(target)):
+        raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {target} for {shape_text(input.shape)}")
+    return broadcast_to(input, tuple(input.shape[i - lead] if d == -1 else d for i, d in enumerate(target)))
 
 
 @numpy_twin(np.flip)

@@ -54,7 +54,7 @@ FLAT = (
 """Functions without a derivative in PyTorch."""
 
 for _name, _numpy, _doc in FLAT:
-    host(_name, in_dtype_of_last(_numpy), names=(f"special.{_name}",), doc=_doc)
+    host(_name, in_dtype_of_last(_numpy), names=(f"special.{_name}",), doc=_doc, words={"x": "input"})
 
 
 def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
@@ -88,4 +88,11 @@ POLYNOMIALS: tuple[tuple[str, Rule], ...] = (
 )  # fmt: skip
 
 for _name, _numpy in POLYNOMIALS:
-    host(_name, _numpy, arity=2, names=(f"special.{_name}",), doc=f"The polynomial of degree n at x: {_name}.")
+    host(
+        _name,
+        _numpy,
+        arity=2,
+        names=(f"special.{_name}",),
+        doc=f"The polynomial of degree n at x: {_name}.",
+        words={"x": "input", "n": "other"},
+    )

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
-from ..types import as_shape, normalize_axis
+from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, spelled, torch_function
+from ..types import as_shape, integral, normalize_axis
 from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
 @torch_function(method=True, names=("unsafe_split", "split_copy"))
-def split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
@@ -27,6 +27,7 @@ def split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
     """
     axis = normalize_axis(dim, ndim_of(tensor))
     whole = extent("split", tensor, axis)
+    split_size = integral(split_size_or_sections)
     if isinstance(split_size, (list, tuple)):
         sizes = [int(s) for s in as_shape(split_size)]
         if sum(sizes) != whole:
@@ -125,7 +126,7 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
         return tensor_split(input, indices_or_sections, axis)
 
     _cut.__name__ = _cut.__qualname__ = _name
-    enter_as(_name, _cut)
+    enter_as(_name, spelled(_cut))
 
 
 @torch_function(names=("unbind_copy",))

@@ -122,8 +122,9 @@ class Traced(Symbol):
             self.tracer.cut.add(self.node)
         return self
 
-    def requires_grad_(self, value: bool = True) -> Traced:
+    def requires_grad_(self, requires_grad: bool = True) -> Traced:
         """Make a value that doesn't require grad a leaf that does, such as a point at which a network is differentiated."""
+        value = requires_grad
         if value:
             misuse.check_floating(self.dtype)
         elif not self.is_leaf:
@@ -173,6 +174,11 @@ class Traced(Symbol):
             "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
             "plain Python arguments",
         )
+
+    def __index__(self) -> int:
+        misuse.check_index(self.dtype)
+        misuse.check_item(self._count())
+        self._no_value("an index", "pass a plain Python integer, or use gather, index_select or x[index] with a tensor")
 
     def item(self) -> Any:
         """A number that can be computed with, stored and returned."""

@@ -13,6 +13,7 @@ import staticgrad as sg
 from staticgrad import linalg
 from staticgrad.errors import DTypeError, ShapeError
 from staticgrad.ops.operands import extents, integer
+from tests.helpers import assert_same
 
 EXTENTS: dict[str, tuple[Callable[[Any], Any], tuple[int | None, ...], str]] = {
     "kron": (lambda x: sg.kron(x, x), (2, None), "kron: the extent of axis 1 is unknown"),
@@ -69,3 +70,25 @@ def test_integers_are_those_of_python_numpy_and_tensors():
 def test_extents_of_a_range_of_axes():
     x = sg.zeros((2, 3, 4))
     assert (extents("f", x), extents("f", x, -2), extents("f", x, 0, -2)) == ((2, 3, 4), (3, 4), (2,))
+
+
+INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
+    "slice": lambda x, n: x[n : n + 2],
+    "list": lambda x, n: x * [10, 20, 30][n],
+    "sizes": lambda x, n: x.repeat(n) + x.reshape(n, -1).tile(n).sum() + x.split(n)[1].sum() + sg.full((n,), 1.0).sum(),
+    "axes": lambda x, n: (
+        x.unsqueeze(n - 1).sum(n - 1).cumsum(n - 2).roll(n).narrow(0, n, n) + x.view(1, -1).expand(n, -1).sum()
+    ),
+    "counts": lambda x, n: x.topk(n)[0] + sg.eye(n).sum() + x.select(0, n) + sg.one_hot(sg.arange(3), n + 1).sum(),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_may_be_tensors(interpreted: None, name: str):
+    fn, x = INTEGERS[name], sg.arange(6.0)
+    for run in (fn, sg.compile(fn)):
+        assert_same(run(x, sg.tensor(2)), fn(x, 2))
+    with sg.Graph().as_default():
+        n = sg.placeholder(sg.int64, ())
+        with pytest.raises(sg.TraceError, match="is symbolic: Python can't have a number before the graph runs"):
+            fn(x, n)

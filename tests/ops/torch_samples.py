@@ -244,18 +244,20 @@ def _aligned(torch: Any, theirs: Any, outputs: list[Any], weights: list[Any]) ->
 
 
 def _given(torch: Any, values: Any, made: dict[int, Any]) -> list[Any]:
-    return [_replaced(torch, v, made) for v in values]
+    return [replaced(torch, v, made) for v in values]
 
 
 def _named(torch: Any, values: dict[str, Any], made: dict[int, Any]) -> dict[str, Any]:
-    return {k: _replaced(torch, v, made) for k, v in values.items()}
+    return {k: replaced(torch, v, made) for k, v in values.items()}
 
 
-def _replaced(torch: Any, value: Any, made: dict[int, Any]) -> Any:
+def replaced(torch: Any, value: Any, made: dict[int, Any]) -> Any:
     if id(value) in made:
         return made[id(value)]
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        return type(value)(_replaced(torch, v, made) for v in value)
+        return type(value)(replaced(torch, v, made) for v in value)
+    if isinstance(value, dict):
+        return {k: replaced(torch, v, made) for k, v in value.items()}
     return ours(torch, value)
 
 
@@ -283,14 +285,14 @@ def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
             values = op.name not in UNDEFINED and not drawn(op, sample)
             try:
                 chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
-                theirs = chosen(theirs_of(torch, op, _fresh(torch, sample.input), *_fresh(torch, sample.args), **sample.kwargs))
+                theirs = chosen(theirs_of(torch, op, fresh(torch, sample.input), *fresh(torch, sample.args), **sample.kwargs))
             except Exception:  # PyTorch refuses its own sample
                 continue
             try:
                 with sg.no_grad():
                     mine = chosen(fn(
-                        ours(torch, _fresh(torch, sample.input)),
-                        *ours(torch, _fresh(torch, sample.args)),
+                        ours(torch, fresh(torch, sample.input)),
+                        *ours(torch, fresh(torch, sample.args)),
                         **ours(torch, sample.kwargs),
                     ))  # fmt: skip
                 if op.name in TIES:
@@ -309,12 +311,14 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _fresh(torch: Any, value: Any) -> Any:
+def fresh(torch: Any, value: Any) -> Any:
     """Copies of tensors, which an in-place op may change."""
+    if isinstance(value, dict):
+        return {k: fresh(torch, v) for k, v in value.items()}
     if isinstance(value, torch.Tensor):
         return value.detach().clone() if value.is_contiguous() else value.detach()
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        return type(value)(_fresh(torch, v) for v in value)
+        return type(value)(fresh(torch, v) for v in value)
     return value
 
 
@@ -332,7 +336,7 @@ def refusals(torch: Any, op: Any) -> Iterator[str]:
         warnings.simplefilter("ignore")
         for number, error in enumerate(op.error_inputs("cpu") if op.error_inputs_func else ()):
             sample = error.sample_input
-            given = [_fresh(torch, sample.input), *_fresh(torch, sample.args)]
+            given = [fresh(torch, sample.input), *fresh(torch, sample.args)]
             foreign = [t for t in tensors(torch.Tensor, [given, sample.kwargs]) if not _here(t)]
             expected, text = _raised(op.op, given, sample.kwargs)
             if foreign or expected is None or "out" in sample.kwargs or isinstance(given[0], int) or NUMBER.search(text):

@@ -309,7 +309,7 @@ REFUSED = {
     use_reached_if: (REACHED.format("its truth value"), "pass the value as an argument"),
     use_reached_numpy: (REACHED.format("an array"), "pass the value as an argument"),
     use_reached_print: (REACHED.format("the text"), "pass the value as an argument"),
-    use_reached_format: (REACHED.format("the text"), "pass the value as an argument"),
+    use_reached_format: (REACHED.format("a number"), "pass the value as an argument"),
     use_reached_in: (REACHED.format("the members"), "pass the value as an argument"),
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),

@@ -26,8 +26,9 @@ from .subgraph_tracing import Draws, Traced, outputs, symbol
 def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
-    pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes. They may draw random numbers, and in a graph assign to variables.
+    pred: one boolean. operands: one after another, or in one tuple (PyTorch's form). The functions may use anything from
+    outside (TensorFlow 1's style has no operands); they return the same structure, of the same shapes and dtypes. They may
+    draw random numbers, and in a graph assign to variables.
 
     In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
     does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
@@ -39,6 +40,8 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     """
     check_callable("true_fn", true_fn)
     check_callable("false_fn", false_fn)
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
     level = under_transforms.innermost()
     if level is not None and isinstance(pred, Operators) and (level.loops or isinstance(pred, Symbol)):
         under: Output = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))

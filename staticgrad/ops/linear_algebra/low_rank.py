@@ -21,23 +21,23 @@ def _basis(A: Any, q: int, niter: int) -> Any:
     draws = F.randn_like(F.broadcast_to(F.zeros_like(F.sum(F.stop_gradient(A))), (n, q)))
     span = qr_packed(F.matmul(A, draws), mode="reduced")[0]
     for _ in range(niter):
-        span = qr_packed(F.matmul(A.mT, span), mode="reduced")[0]
+        span = qr_packed(F.matmul(F.adjoint(A), span), mode="reduced")[0]
         span = qr_packed(F.matmul(A, span), mode="reduced")[0]
     return span
 
 
 @torch_function(method=False)
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with A - M close to U diag(S) V.T, of q columns, found with `niter` rounds from random vectors."""
+    """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
     check_matrices("svd_lowrank", A)
     x = as_floats(A) if M is None else as_floats(A) - F.broadcast_to(as_floats(M), A.shape)
     m, n = extents("svd_lowrank", x, -2)
     wide = m < n
-    x = F.swapaxes(x, -1, -2) if wide else x
+    x = F.adjoint(x) if wide else x
     q, niter = (default if v is None else integer("svd_lowrank", w, v) for w, v, default in (("q", q, 6), ("niter", niter, 2)))
     span = _basis(x, q, niter)
-    u, s, vh = svd_packed(F.matmul(span.mT, x), full=False)
-    u, v = F.matmul(span, u), F.swapaxes(vh, -1, -2)
+    u, s, vh = svd_packed(F.matmul(F.adjoint(span), x), full=False)
+    u, v = F.matmul(span, u), F.adjoint(vh)
     return (v, s, u) if wide else (u, s, v)
 
 

@@ -159,8 +159,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
         missed = F.matmul(A, x) - b
         residuals = F.sum(F.square(F.abs(missed) if missed.dtype.kind == "c" else missed), -2)
     else:
-        residuals = in_mode_of(np.zeros((0,), dtype_of(x)), x)
-    empty = in_mode_of(np.zeros((0,), dtype_of(x)), x)
+        residuals = in_mode_of(np.zeros((0,), part_dtype(dtype_of(x))), x)
+    empty = in_mode_of(np.zeros((0,), part_dtype(dtype_of(x))), x)
     rank = in_mode_of(np.zeros((0,), np.int64), x) if driver in (None, "gels") else matrix_rank(A)
     if driver is None:
         rank = matrix_rank(A)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...operators import F, Operators, Tensor, enter_as, is_tensor, spelled, torch_function
-from ...types import INEXACT, broadcast_shapes, normalize_axis, shape_text
+from ...types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
 from ..slicing import cut
@@ -98,7 +98,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 @torch_function(inplace=True)
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
-    result: Tensor = _blend(input, F.sum(bmm(batch1, batch2), 0), beta, alpha)
+    products = bmm(batch1, batch2)
+    result: Tensor = _blend(input, F.astype(F.sum(products, 0), products.dtype), beta, alpha)
     return result
 
 
@@ -248,7 +249,8 @@ LINALG["diagonal"] = spelled(_linalg_diagonal)
 
 @linalg(name="vander")
 def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
-    """Powers of the last axis along a new last one: 1, x, x**2, ... A number is a vector of one element."""
+    """Powers of the last axis along a new last one: 1, x, x**2, ... A number is a vector of one element. Of integers int64."""
+    x = F.astype(x, int64) if dtype_of(x).kind in "biu" else x
     if not ndim_of(x):
         x = F.expand_dims(x, 0)
     count = extent("vander", x, ndim_of(x) - 1) if N is None else integer("vander", "N", N)

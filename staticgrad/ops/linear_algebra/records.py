@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...errors import LinAlgError, ShapeError
 from ...ir import REGISTRY, OpDef, OverComplex, define
-from ...operators import F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
+from ...operators import NONE, F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -19,11 +19,14 @@ LINALG: dict[str, Rule] = {}
 """The functions of `staticgrad.linalg`."""
 
 
-def linalg(*, name: str = "", public: bool = False, twin: Rule | None = None) -> Callable[[Rule], Rule]:
-    """Enter a function in `staticgrad.linalg`; public: among the functions and methods of tensors, too."""
+def linalg(
+    *, name: str = "", public: bool = False, twin: Rule | None = None, words: Mapping[str, str] = NONE
+) -> Callable[[Rule], Rule]:
+    """Enter a function in `staticgrad.linalg`; public: among the functions and methods of tensors, too. words: further names
+    of its arguments, each with its own."""
 
     def enter(function: Rule) -> Rule:
-        made = spelled(function)
+        made = spelled(function, words)
         LINALG[name or function.__name__] = made
         if public:
             enter_as(name or function.__name__, made)

@@ -11,6 +11,7 @@ from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, enter_as, torch_function
 from ...signals import module
 from ...types import TensorType, broadcast_shapes, shape_text
+from .. import attributes as at
 from .. import return_types
 from ..batching import leading
 from ..operands import dtype_of, extent, extents, ndim_of
@@ -19,7 +20,7 @@ from ..slicing import cut
 from .records import as_floats, check_matrices, check_square, host_record, in_mode_of, linalg, same_type, zeros_info
 
 
-@linalg()
+@linalg(words={"input2": "tau"})
 def householder_product(A: Any, tau: Any) -> Tensor:
     """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
     check_matrices("householder_product", A)
@@ -42,9 +43,9 @@ def householder_product(A: Any, tau: Any) -> Tensor:
 enter_as("orgqr", householder_product)
 
 
-@torch_function()
+@torch_function(words={"input2": "tau", "input3": "other"})
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q other, or other Q for left=False, with the whole orthogonal Q of reflections; Q.T for transpose=True."""
+    """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
     check_matrices("ormqr", input)
     check_matrices("ormqr", other)
     if ndim_of(tau) != ndim_of(input) - 1:
@@ -56,7 +57,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     rest = in_mode_of(np.zeros((*lead, m, max(m - n, 0)), dtype_of(input)), input)
     columns = cut(F.concatenate([input, rest], len(lead) + 1), len(lead) + 1, 0, m)
     q = householder_product(columns, tau)
-    q = F.swapaxes(q, -1, -2) if transpose else q
+    q = F.adjoint(q) if transpose else q
     result: Tensor = F.matmul(q, other) if left else F.matmul(other, q)
     return result
 
@@ -97,53 +98,64 @@ def geqrf(input: Any) -> return_types.geqrf:
     return return_types.geqrf(cut(packed, rows, 0, m), tau)
 
 
-def _sytrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    (sytrf,) = module("scipy.linalg").get_lapack_funcs(("sytrf",), (a,))
-    packed, pivots, _ = sytrf(a, lower=1)
+def _kind(a: np.ndarray, hermitian: bool) -> str:
+    """LAPACK's name of the kind of matrices."""
+    return "he" if hermitian and a.dtype.kind == "c" else "sy"
+
+
+def _factored(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray]:
+    (factor,) = module("scipy.linalg").get_lapack_funcs((f"{_kind(a, hermitian)}trf",), (a,))
+    packed, pivots, _ = factor(a, lower=1)
     return np.tril(packed), pivots
 
 
-def _ldl_pivots_eval(x: np.ndarray) -> np.ndarray:
-    rows = [_sytrf(a)[1] for a in x.reshape(-1, *x.shape[-2:])] if x.size else []
+def _ldl_eval(x: np.ndarray, hermitian: bool) -> np.ndarray:
+    return _stacked(lambda a: _factored(a, hermitian)[0], x, *x.shape[-2:])
+
+
+def _ldl_pivots_eval(x: np.ndarray, hermitian: bool) -> np.ndarray:
+    rows = [_factored(a, hermitian)[1] for a in x.reshape(-1, *x.shape[-2:])] if x.size else []
     return np.array(rows, np.int32).reshape(x.shape[:-1])
 
 
 ldl_op = host_record(
-    "ldl_factor", same_type, lambda x: _stacked(lambda a: _sytrf(a)[0], x, *x.shape[-2:]), None, doc="L and D in one triangle."
+    "ldl_factor", same_type, _ldl_eval, None, attrs={"hermitian": at.flag}, doc="L and D in one triangle.", complex=OWN
 )
 ldl_pivots_op = host_record(
-    "ldl_pivots", lambda x: TensorType(x.shape[:-1], np.dtype(np.int32)), _ldl_pivots_eval, None, shown="ldl_factor",
+    "ldl_pivots", lambda x, hermitian: TensorType(x.shape[:-1], np.dtype(np.int32)), _ldl_pivots_eval, None,
+    attrs={"hermitian": at.flag}, shown="ldl_factor", complex=OWN,
     doc="Exchanged rows, counted from 1; negative for blocks of two rows.",
 )  # fmt: skip
 
 
 @linalg()
 def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
-    """The named tuple (LD, pivots) with A = L D L.T, of symmetric matrices, of which the lower triangle is read: L below the
-    diagonal, D of blocks of one or two rows on and below it. It has no derivative. `hermitian` is the same for real numbers."""
+    """The named tuple (LD, pivots) with A = L D L.T (L.H where hermitian), of which the lower triangle is read: L below the
+    diagonal, D of blocks of one or two rows on and below it. It has no derivative."""
     check_square("ldl_factor", A)
-    return return_types.ldl_factor(apply(ldl_op, as_floats(A)), apply(ldl_pivots_op, as_floats(A)))
+    x = as_floats(A)
+    return return_types.ldl_factor(*(apply(op, x, hermitian=bool(hermitian)) for op in (ldl_op, ldl_pivots_op)))
 
 
 @linalg()
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """The named tuple (LD, pivots, info)."""
-    packed, pivots = ldl_factor(A)
+    packed, pivots = ldl_factor(A, hermitian=hermitian)
     return return_types.ldl_factor_ex(packed, pivots, in_mode_of(zeros_info("ldl_factor_ex", A), A))
 
 
-def _ldl_solve_eval(packed: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _ldl_solve_eval(packed: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
     lead = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])
     out = np.empty((*lead, *b.shape[-2:]), b.dtype)
     matrices = np.broadcast_to(packed, (*lead, *packed.shape[-2:]))
     rows, right = np.broadcast_to(pivots, (*lead, pivots.shape[-1])), np.broadcast_to(b, out.shape)
-    (sytrs,) = module("scipy.linalg").get_lapack_funcs(("sytrs",), (packed, b))
+    (solved,) = module("scipy.linalg").get_lapack_funcs((f"{_kind(packed, hermitian)}trs",), (packed, b))
     for i in np.ndindex(*lead) if out.size else ():
-        out[i] = sytrs(matrices[i], rows[i], right[i], lower=1)[0]
+        out[i] = solved(matrices[i], rows[i], right[i], lower=1)[0]
     return out
 
 
-def _ldl_solve_infer(packed: TensorType, pivots: TensorType, b: TensorType) -> TensorType:
+def _ldl_solve_infer(packed: TensorType, pivots: TensorType, b: TensorType, hermitian: bool) -> TensorType:
     if packed.shape[-1] != b.shape[-2] or pivots.shape != packed.shape[:-1]:
         shapes = ", ".join(shape_text(t.shape) for t in (packed, pivots, b))
         raise ShapeError(f"linalg.ldl_solve: LD, pivots and B don't fit: {shapes}")
@@ -151,7 +163,16 @@ def _ldl_solve_infer(packed: TensorType, pivots: TensorType, b: TensorType) -> T
 
 
 ldl_solve_op = define(
-    OpDef("linalg_ldl_solve", _ldl_solve_infer, _ldl_solve_eval, promote=None, batch=leading, doc="X with A X = B.")
+    OpDef(
+        "linalg_ldl_solve",
+        _ldl_solve_infer,
+        _ldl_solve_eval,
+        promote=None,
+        batch=leading,
+        attrs={"hermitian": at.flag},
+        doc="X with A X = B.",
+        complex=OWN,
+    )
 )
 
 
@@ -163,4 +184,4 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
     if dtype_of(pivots).kind != "i" or dtype_of(LD) != dtype_of(B):
         got = f"{dtype_of(LD)}, {dtype_of(pivots)} and {dtype_of(B)}"
         raise DTypeError(f"linalg.ldl_solve: LD and B have one floating dtype, pivots are integers, got {got}")
-    return apply(ldl_solve_op, LD, pivots, B)
+    return apply(ldl_solve_op, LD, pivots, B, hermitian=bool(hermitian))

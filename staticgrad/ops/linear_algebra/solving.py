@@ -105,11 +105,11 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return solve(t, B, left=left)
 
 
-@torch_function()
+@torch_function(words={"b": "input"})
 def triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> return_types.triangular_solve:
-    """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+    """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
     t = F.swapaxes(A, -1, -2) if transpose else A
-    solution = solve_triangular(t, b, upper=upper != transpose, unitriangular=unitriangular)
+    solution = solve_triangular(t, input, upper=upper != transpose, unitriangular=unitriangular)
     return return_types.triangular_solve(solution, F.clone(F.broadcast_to(A, (*solution.shape[:-2], *A.shape[-2:]))))

@@ -66,7 +66,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
     return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), in_mode_of(zeros_info("cholesky_ex", A), A))
 
 
-@torch_function()
+@torch_function(words={"L": "input"})
 def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     factor = F.triu(input) if upper else F.tril(input)
@@ -75,7 +75,7 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     return result
 
 
-@torch_function()
+@torch_function(words={"B": "input", "input2": "L"})
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
     factor = F.adjoint(F.triu(L)) if upper else F.tril(L)
@@ -221,8 +221,8 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
     return solve(F.adjoint(A) if adjoint else A, B, left=left)
 
 
-@torch_function()
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+@torch_function(words={"b": "input"})
+def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """`linalg.lu_solve` by an older name."""
-    result: Tensor = _linalg_lu_solve(LU_data, LU_pivots, b)
+    result: Tensor = _linalg_lu_solve(LU_data, LU_pivots, input)
     return result

@@ -15,7 +15,7 @@ x.requires_grad_(True, True)  # error: Too many
 sg.exp(x, x)  # error: incompatible type "Tensor"; expected "None"
 sg.exp("a")  # error: incompatible type "str"
 sg.tanhh(x)  # error: Module has no attribute "tanhh"
-sg.reshape()  # error: Missing positional argument "x"
+sg.reshape()  # error: Missing positional argument "input"
 sg.zeros(3, dtype=4)  # error: incompatible type "int"
 F.cross_entropy(x)  # error: Missing positional argument "target"
 F.gelu(x, x)  # error: incompatible type "Tensor"; expected "str"
