@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..errors import Where
+from ..errors import GraphError, Where
 from ..ir import Graph, Node, OpDef
 
 if TYPE_CHECKING:
@@ -67,12 +67,18 @@ class State(threading.local):
 state = State()
 
 
+def no_capture(graph: Graph, tensor: Any) -> Node:
+    """Refuse a tensor in a graph of the compiler itself: there are no graphs of users before `static` is imported. Raises
+    GraphError."""
+    raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")
+
+
 class Frontends:
     """Filled by the layers below this one in the import order."""
 
     eager: Callable[..., Tensor]
     """eager(op, args, attrs): run an op now; hand it to the tracer, or to the graph of a symbol among `args`."""
-    capture: Callable[[Graph, Any], Node]
+    capture: Callable[[Graph, Any], Node] = staticmethod(no_capture)
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
     gradients: Callable[..., Any]
     """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `autodiff/reverse.py`."""

@@ -15,6 +15,7 @@ from ..errors import GraphError, ShapeError, user_line
 from ..ir import REGISTRY, Expand, Node
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
+from ..operators.dispatch import no_capture
 from ..types import TensorType, shape_text, type_of
 from .dependencies import control_dependencies
 from .graphs import Captured, Graph
@@ -32,7 +33,7 @@ def capture(graph: Any, tensor: Tensor) -> Node:
     random numbers, which a graph draws anew in each run.
     """
     if not isinstance(graph, Graph):
-        raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")
+        return no_capture(graph, tensor)
     with graph.lock:
         if not tensor._tracked:
             state = _known(graph, tensor, -1)

@@ -11,6 +11,7 @@ from staticgrad import eager, ir
 from staticgrad.eager.generator import marks
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
 from staticgrad.operators import F, frontends
+from staticgrad.operators.dispatch import Frontends, no_capture
 from staticgrad.static import (
     Graph,
     Session,
@@ -169,6 +170,13 @@ def test_what_can_not_enter():
         x * changed
     with pytest.raises(GraphError, match=r"which was not made by sg.Graph\(\)"):
         capture(ir.Graph(), w)
+
+
+def test_the_compilers_own_graphs_refuse_tensors_before_graphs_of_users_exist() -> None:
+    """Eager mode makes kernels from such graphs without importing `static`."""
+    assert Frontends().capture is no_capture, "as long as nobody enters another one"
+    with pytest.raises(GraphError, match=r"which was not made by sg.Graph\(\)"):
+        no_capture(ir.Graph(), sg.ones(2))
 
 
 # random numbers --------------------------------------------------------------------------------------------------------
