@@ -54,7 +54,7 @@ class UnknownSize:
 
     def __call__(self, axis: int | None = None) -> Any:
         if axis is None:
-            return self.extents
+            return Extents(self.extents)
         extent = self.extents[normalize_axis(axis, len(self.extents))]
         return self._unknown(f"extent {axis}") if extent is None else extent
 

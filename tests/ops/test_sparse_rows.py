@@ -8,13 +8,13 @@ from staticgrad.ops import sparse_rows
 
 
 def test_notes_live_as_long_as_their_arrays():
-    before = len(sparse_rows._noted)
+    before = len(sparse_rows.noted)
     array = np.zeros((5, 2))
     sparse_rows.note(array, np.array([[3, 1], [3, 0]]))
     assert sparse_rows.rows_of(array).tolist() == [3, 1, 3, 0]
     assert sparse_rows.rows_of(array.copy()) is None
     del array
-    assert len(sparse_rows._noted) == before
+    assert len(sparse_rows.noted) == before
 
 
 def test_a_sum_has_the_rows_of_both():
