@@ -207,17 +207,16 @@ class Beta(Distribution):
         return x / (x + draws.random_gamma(shape, self.concentration0 + zeros, None, self.dtype, second))
 
 
-class Bernoulli(Distribution):
-    """0 or 1, by the probability of 1 or its logit."""
-
-    _inner = distributions.Bernoulli
+class Discrete(Distribution):
+    """By probabilities or by logits, one of the two."""
 
     def __init__(
         self, logits: Any = None, probs: Any = None, dtype: Any = np.int32, validate_args: bool = False,
-        allow_nan_stats: bool = True, name: str = "Bernoulli",
+        allow_nan_stats: bool = True, name: str = "",
     ):  # fmt: skip
-        _one_of(logits, probs)
-        super().__init__(name, dtype, logits=logits, probs=probs)
+        if (logits is None) == (probs is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        super().__init__(name or type(self).__name__, dtype, logits=logits, probs=probs)
 
     @property
     def probs(self) -> Any:
@@ -226,6 +225,12 @@ class Bernoulli(Distribution):
     @property
     def logits(self) -> Any:
         return self._of("logits")
+
+
+class Bernoulli(Discrete):
+    """0 or 1, by the probability of 1 or its logit."""
+
+    _inner = distributions.Bernoulli
 
     def mode(self, name: str = "mode") -> Any:
         return tf_math.cast(self.probs > 0.5, self.dtype, name=name)
@@ -236,25 +241,10 @@ class Bernoulli(Distribution):
         return tf_math.cast(random.random_uniform(sizes, dtype=probs.dtype, seed=seed) < probs, self.dtype)
 
 
-class Categorical(Distribution):
+class Categorical(Discrete):
     """One of several classes, by their probabilities or unnormalized logarithms along the last axis."""
 
     _inner = distributions.Categorical
-
-    def __init__(
-        self, logits: Any = None, probs: Any = None, dtype: Any = np.int32, validate_args: bool = False,
-        allow_nan_stats: bool = True, name: str = "Categorical",
-    ):  # fmt: skip
-        _one_of(logits, probs)
-        super().__init__(name, dtype, logits=logits, probs=probs)
-
-    @property
-    def probs(self) -> Any:
-        return self._of("probs")
-
-    @property
-    def logits(self) -> Any:
-        return self._of("logits")
 
     @property
     def batch_shape(self) -> TensorShape:
@@ -282,11 +272,6 @@ def _sized(values: Sequence[Any]) -> list[Any]:
     for x in found:
         extents_of(x)
     return found
-
-
-def _one_of(logits: Any, probs: Any) -> None:
-    if (logits is None) == (probs is None):
-        raise ValueError("Must pass probs or logits, but not both.")
 
 
 def kl_divergence(
