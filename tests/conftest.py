@@ -15,6 +15,7 @@ import pytest
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before the first run: which tier answers is no accident
 
 import staticgrad as sg
+from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
 from staticgrad.tracing import function, settings
 from tests.held_pool import hold
@@ -49,6 +50,12 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pool = hold(monkeypatch)
     yield
     pool.release()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_waits() -> None:
+    """`wait_for_kernels` would compile the kernels of all plans that other files have left."""
+    tiers._waiting.clear()
 
 
 @pytest.fixture
