@@ -17,6 +17,7 @@ os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before th
 import staticgrad as sg
 from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
+from staticgrad.operators import frontends
 from staticgrad.tracing import function, settings
 from tests.held_pool import hold
 
@@ -53,9 +54,18 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def nothing_waits() -> None:
-    """`wait_for_kernels` would compile the kernels of all plans that other files have left."""
+def nothing_is_left() -> None:
+    """Each file begins without the plans of others, whose kernels `wait_for_kernels` would compile, and without random tensors
+    in garbage, for which eager operations take the longer way."""
     tiers._waiting.clear()
+    if frontends.tracing:
+        gc.collect()
+
+
+@pytest.fixture
+def empty_default_graph() -> None:
+    """Random tensors are not marked: eager operations take the short way."""
+    sg.reset_default_graph()
 
 
 @pytest.fixture

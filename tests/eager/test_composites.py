@@ -15,6 +15,8 @@ from staticgrad.eager.composites import CompositeRecord
 from staticgrad.errors import GradientError, IndexRangeError
 from tests.helpers import assert_close
 
+pytestmark = pytest.mark.usefixtures("empty_default_graph")
+
 LABELS = np.array([0, 2, 1, 3])
 
 CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {

@@ -58,6 +58,7 @@ def test_one_function_from_several_threads():
     assert step.recompiles == ["first call"]
 
 
+@pytest.mark.usefixtures("empty_default_graph")
 def test_first_calls_of_several_functions_at_once():
     """Traces of different threads don't see each other."""
 
