@@ -55,8 +55,9 @@ def unique_with_counts(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any, Any]:
 
 @operation("UnravelIndex", sizes=frozenset({"dims"}))
 def unravel_index(indices: Any, dims: Any) -> Any:
-    """Positions in a flattened array as positions along each axis: (axes, count)."""
-    return F.stack(list(F.unravel_index(tensor(indices), tuple(int(n) for n in dims))), axis=0)
+    """Positions in a flattened array as positions along each axis: (axes, count), in the dtype of the indices."""
+    given = tensor(indices)
+    return F.astype(F.stack(list(F.unravel_index(given, tuple(int(n) for n in dims))), axis=0), given.dtype)
 
 
 # parts of a tensor ----------------------------------------------------------------------------------------------------
