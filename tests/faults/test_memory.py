@@ -16,8 +16,8 @@ from tests.processes import ended, start
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_calls_that_need_more_memory_than_there_is():
-    out, err = ended(start("from tests.faults.memory import main; main(33, 0)"), 300)
-    assert out == "33 right\n", err
+    out, err = ended(start("from tests.faults.memory import main; main(24, 0)"), 300)
+    assert out == "24 right\n", err
 
 
 def test_gradients_that_are_held_keep_their_values_where_there_is_no_memory_for_others(monkeypatch):
