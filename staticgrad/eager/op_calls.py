@@ -143,7 +143,7 @@ def cotangents(
     saved: gives the value of an operand, or of the result for -1, as the rules would get it.
     """
     op, inputs = record.op, record.inputs
-    if g.size < (op.eager_least or least_of(op)) or (op.product and 1 in g.shape[-2:]):
+    if g.size < (op.eager_least or least_of(op)):
         return None
     g, repeated = compact(g)
     try:
