@@ -17,7 +17,6 @@ os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before th
 import staticgrad as sg
 from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
-from staticgrad.operators import frontends
 from staticgrad.tracing import function, settings
 from tests.held_pool import hold
 
@@ -56,10 +55,11 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_left() -> None:
     """Each file begins without the plans of others, whose kernels `wait_for_kernels` would compile, and without random tensors
-    in garbage, for which eager operations take the longer way."""
+    in garbage, for which eager operations take the longer way. Its garbage collections don't traverse what others left in
+    caches: a million objects at the end of a run."""
     tiers._waiting.clear()
-    if frontends.tracing:
-        gc.collect()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

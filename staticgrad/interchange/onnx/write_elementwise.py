@@ -43,7 +43,10 @@ def _first(b: Scope, node: Node, x: Name, *others: Name) -> Name:
 
 @writer("bounded")
 def _bounded(b: Scope, node: Node, index: Name, like: Name) -> Name:
-    return b.add("Cast", [index], to=CODES[np.dtype(np.int64)])
+    found = b.add("Cast", [index], to=CODES[np.dtype(np.int64)])
+    if (ignored := node.attrs.get("ignored")) is None:
+        return found
+    return b.add("Where", [b.add("Equal", [found, b.like(ignored, node)]), b.like(0, node), found])
 
 
 @writer("cast")
