@@ -17,7 +17,6 @@ REPLACED = {
     ),
     "sparse": "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries, "
     "and sg.spmm takes it; optim.SparseAdam updates rows",
-    "onnx": "sg.to_json(graph) writes a graph to a file",
     "hub": "models are loaded with load_state_dict",
 }
 """Names of PyTorch's, and what to write instead."""

@@ -32,31 +32,36 @@ FAMILIES = (write_elementwise, write_shapes, write_layers)
 
 def export(
     model: Any,
-    path: str | os.PathLike[str] | None = None,
     args: Any = (),
+    f: str | os.PathLike[str] | None = None,
     *,
     input_names: Sequence[str] = (),
     output_names: Sequence[str] = (),
     session: Any = None,
     dynamic_axes: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
-    opset_version: int = OPSET,
+    opset_version: int | None = None,
+    export_params: bool = True,
+    do_constant_folding: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    verbose: bool | None = None,
 ) -> Any:
     """Write a function, module or graph as an ONNX model, which is checked and returned as a `ModelProto`.
 
     model: a module, a function of tensors or what `sg.compile` made of one, called with `args` on placeholders of their shapes
     and dtypes; modules are written as in `eval()`. Or a graph: its placeholders are the inputs, `graph.outputs` the outputs,
-    and variables have their values in `session` (the default one for None), those of eager tensors the tensors' values. path:
-    the file; None writes none. Parameters and buffers keep their names; the file says which are buffers.
+    and variables have their values in `session` (the default one for None), those of eager tensors the tensors' values. f: the
+    file; None writes none. Parameters and buffers keep their names; the file says which are buffers.
 
     Extents are those of `args`, but for those that `dynamic_axes` names, `{"input_0": {0: "batch"}}`, or, by position,
     `dynamic_shapes`, `({0: "batch"},)`: the model takes any. Extents that follow from them are computed in the model. The
     extents that the placeholders of a graph leave open (None) are symbolic, and these arguments name them. Extents with one
     name are equal; without names, extents of one axis are taken as equal if the graph needs it. opset_version: of ONNX's op
-    set, 17 or later.
+    set, 17 or later. do_constant_folding, verbose: accepted as in PyTorch, without effect.
 
     Raises UnwrittenError for an operation without an ONNX counterpart, with the line that it came from, and for a symbolic
-    extent that ONNX wants as a number; ArgumentError for another op set, or an axis that no input has.
+    extent that ONNX wants as a number; ArgumentError for another op set, an axis that no input has, and for a model without its
+    parameters or with parameters as inputs.
 
     Examples:
         >>> layer = sg.nn.Linear(3, 2)
@@ -68,7 +73,17 @@ def export(
     """
     import onnx
 
-    version = check_version(opset_version)
+    version = check_version(OPSET if opset_version is None else opset_version)
+    if not export_params or keep_initializers_as_inputs:
+        raise ArgumentError(
+            "onnx.export: parameters are initializers of the model, and no inputs",
+            "leave out export_params and keep_initializers_as_inputs",
+        )
+    if isinstance(args, (str, os.PathLike)):
+        raise ArgumentError(
+            f"onnx.export: the second argument is the model's arguments, got the path {os.fspath(args)!r}",
+            "onnx.export(model, (x,), path)",
+        )
     if isinstance(model, Graph):
         made = _of_graph(model, dynamic_axes, dynamic_shapes, input_names, output_names, session)
     else:
@@ -88,8 +103,8 @@ def export(
     if version != OPSET:
         made = in_op_set(made, version)
         onnx.checker.check_model(made, full_check=True)
-    if path is not None:
-        onnx.save(made, os.fspath(path))
+    if f is not None:
+        onnx.save(made, os.fspath(f))
     return made
 
 

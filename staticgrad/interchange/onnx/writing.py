@@ -24,7 +24,7 @@ OPSET = 18
 class UnwrittenError(StaticgradError, NotImplementedError):
     """An operation has no ONNX counterpart.
 
-    broken:  sg.onnx.export(lambda x: sg.special.airy_ai(x), "model.onnx", (x,))
+    broken:  sg.onnx.export(lambda x: sg.special.airy_ai(x), (x,), "model.onnx")
     fixed:   compute it outside of the model
     """
 

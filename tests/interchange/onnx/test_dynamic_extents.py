@@ -100,6 +100,8 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"dynamic_shapes": {"x": {0: "n"}}}, ArgumentError, "there is no input 'x'"),
     ({"dynamic_shapes": ({2: "n"},)}, ArgumentError, "axis 2 is none of them"),
     ({"dynamic_axes": ({0: "n"},)}, ArgumentError, "dynamic_axes is a dict by the names of inputs"),
+    ({"args": "model.onnx"}, ArgumentError, "the second argument is the model's arguments"),
+    ({"export_params": False}, ArgumentError, "parameters are initializers"),
 ]
 
 
@@ -107,7 +109,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_mistakes(case: tuple[dict[str, Any], type[Exception], str]):
     options, kind, text = case
     with pytest.raises(kind, match=text):
-        sg.onnx.export(lambda x: x * 2, args=X, **options)
+        sg.onnx.export(lambda x: x * 2, **{"args": X, **options})
 
 
 def test_extents_that_have_to_be_numbers():

@@ -96,7 +96,7 @@ def test_modules_go_out_and_come_back(name: str, tmp_path):
     sg.manual_seed(0)
     make, operand = MODULES[name]
     module, x = make(), operand()
-    model = sg.onnx.export(module, tmp_path / "model.onnx", (x,))
+    model = sg.onnx.export(module, (x,), tmp_path / "model.onnx")
     assert module.training
     kept = {key for key in module.state_dict() if not key.endswith("batches_tracked")}
     assert {i.name for i in model.graph.initializer} == kept
