@@ -1,8 +1,9 @@
-"""Matrix products C = alpha op(A) op(B) + E with operands in place, by tiles; BLAS computes the rows or columns beside whole
-tiles, where it is good at that.
+"""Matrix products C = alpha op(A) op(B) + E with operands in place, by tiles; those at an edge compute the rows or columns
+beside whole tiles.
 
 For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read in place,
-transposed or not, and so is B unless it is stored transposed.
+transposed or not, and so is B unless it is stored transposed. BLAS takes single rows of large B, which it reads from end to
+end.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
 NEAR = 131072
 """Elements of A that stay in the L2 cache while all of B passes by."""
-FOR_BLAS = range(1000, 600_000)
-"""The numbers of multiplications up to which OpenBLAS reads its operands in place, and from which a call pays."""
+LONG = 1 << 20
+"""Elements of B from which the product of a single row is BLAS's."""
 
 
 def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
@@ -55,15 +56,14 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
 def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
     """The rows or columns that whole tiles leave over."""
     p = Product(*operands)
-    work = m * n * k
-    small = (work >= FOR_BLAS.start) & ((work < FOR_BLAS.stop) | m.equals(1) | n.equals(1))
-    with where(small & (m > 0) & (n > 0)):
+    blas = m.equals(1) & (n * k >= LONG)
+    with where(blas):
         with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, m, 1) as i, steps(0, n, of.lanes) as j:
             mask = of.within(n - j, of.lanes)
             of.store(of.load(p.e + p.e_row * i + j * of.size, mask), p.c + p.c_row * i + j * of.size, mask)
         lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
         gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
-    with where(small.equals(0) & (m > 0) & (n > 0)):
+    with where(blas.equals(0) & (m > 0) & (n > 0)):
         one = Int(builder, I64(1))
         call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (one, m, n, k, *p))
 
