@@ -82,28 +82,17 @@ from .distances import (
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
 from .linear_maps import bilinear, linear
-from .multihead import multi_head_attention_forward
-from .norms import instance_norm, layer_norm, local_response_norm
-from .poolings import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
+from .max_poolings import (
     adaptive_max_pool1d,
     adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d,
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
     fractional_max_pool3d_with_indices,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
     max_pool1d,
     max_pool1d_with_indices,
     max_pool2d,
@@ -114,6 +103,19 @@ from .poolings import (
     max_unpool2d,
     max_unpool3d,
 )
+from .mean_poolings import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+)
+from .multihead import multi_head_attention_forward
+from .norms import instance_norm, layer_norm, local_response_norm
 from .regression import (
     gaussian_nll_loss,
     hinge_embedding_loss,

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text
 from ..types import int64
-from .poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 """Modes that mix neighbours, and the number of axes of each."""

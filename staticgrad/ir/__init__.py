@@ -2,10 +2,7 @@
 
 from .cell import Cell
 from .graph import Graph, literal
-from .node import NO_ATTRS, Literal, Node
-from .op import (
-    REGISTRY,
-    Attribute,
+from .lowering import (
     Call,
     Clear,
     Copy,
@@ -20,11 +17,8 @@ from .op import (
     Leaf,
     Lookup,
     Native,
-    OpDef,
     Order,
-    OverComplex,
     Pointwise,
-    Range,
     Reduction,
     Region,
     Result,
@@ -33,6 +27,14 @@ from .op import (
     Scratch,
     View,
     Window,
+)
+from .node import NO_ATTRS, Literal, Node
+from .op import (
+    REGISTRY,
+    Attribute,
+    OpDef,
+    OverComplex,
+    Range,
     define,
     derivation,
     is_complex,
