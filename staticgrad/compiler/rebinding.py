@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import NoneType
 from typing import Any
 
-from ..ir import Cell, Deferred, Graph, Layout, Node, Region, Subgraph
+from ..ir import Cell, Deferred, Graph, Layout, Literal, Node, Region, Subgraph
 from ..types import TensorType
 from .codegen.parameters import KernelSource
 from .fusion.broadcast_rank import IterationDomain
@@ -182,6 +183,10 @@ class _Symbolic:
             found = {**attrs, "shape": self._shape(attrs["shape"], inputs)}
             if symbolic_attrs(found):
                 attrs = self.attrs[number] = found
+        if recorded is None and "slices" in attrs and inputs[0] in self.dynamic:
+            found = {**attrs, "slices": _slices(attrs["slices"], inputs[0].type.shape)}
+            if symbolic_attrs(found):
+                attrs = self.attrs[number] = found
         only = node.op.shape_only
         if only:
             inputs = tuple([shape_leaf(self.graph, i.type) if p in only else i for p, i in enumerate(inputs)])
@@ -214,6 +219,24 @@ class _Symbolic:
         if found and type(found[0]) is not SymbolicExtent:
             found[0] = self.by_value.get(found[0], found[0])
         return tuple(found)
+
+
+def _slices(value: Any, shape: Sequence[Any]) -> Any:
+    """A guess at slices of an axis that holds several tensors one after another, as `_shape`."""
+    found = list(value)
+    for axis, (part, extent) in enumerate(zip(value, shape, strict=False)):
+        if isinstance(part, tuple):
+            found[axis] = (_share(part[0], extent), _share(part[1], extent), part[2])
+    return tuple(found)
+
+
+def _share(bound: Any, extent: Any) -> Any:
+    """A bound that is a whole share of an extent, as this share."""
+    if not bound or type(extent) is not SymbolicExtent:
+        return bound
+    share = Fraction(bound, extent._value)
+    found = _divided(extent * share.numerator, share.denominator)
+    return bound if found is None else found
 
 
 def _divided(size: SymbolicExtent, rest: int) -> Any:
@@ -427,13 +450,17 @@ class Template:
 
 
 def same_attributes(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Whether attributes are equal; bodies of loops and branches are equal if they do the same."""
-    if not any(isinstance(value, Subgraph) for value in mine.values()):
-        return mine == theirs
-    return mine.keys() == theirs.keys() and all(
-        _same_body(value, theirs[name]) if isinstance(value, Subgraph) else value == theirs[name]
-        for name, value in mine.items()
-    )
+    """Whether attributes are equal: bodies of loops and branches that do the same, and constants of equal bytes, which each
+    trace makes anew."""
+    if mine == theirs:
+        return True
+    return mine.keys() == theirs.keys() and all(_same_attribute(value, theirs[name]) for name, value in mine.items())
+
+
+def _same_attribute(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, Subgraph):
+        return _same_body(mine, theirs)
+    return mine.same(theirs) if isinstance(mine, Literal) else bool(mine == theirs)
 
 
 def _same_body(mine: Subgraph, theirs: Any) -> bool:
