@@ -78,7 +78,20 @@ NONE = Call(None)
 def _fast(plan: Plan) -> Callable[..., Any]:
     specs = [module("staticgrad.compiler.execute.fastcall").Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
     found: Callable[..., Any] = module("staticgrad.compiler.execute.fast_path").fast_path(plan, specs)
-    return found
+    if plan.atomic:
+        return found
+    lock = plan.lock
+
+    def run(*arrays: np.ndarray) -> Any:
+        """As `found`; declines while another thread runs the plan, which lets threads switch."""
+        if not lock.acquire(False):
+            return None
+        try:
+            return found(*arrays)
+        finally:
+            lock.release()
+
+    return run
 
 
 class Requests:
@@ -95,8 +108,9 @@ class Requests:
         """Python's interval between turns of threads, while the background thread has set another one."""
         self.lock, self.making = lock(), rlock()
 
-    def call(self, key: Hashable, make: Make) -> Call:
-        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None."""
+    def call(self, key: Hashable, make: Make, least: int = USES) -> Call:
+        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None;
+        least: uses before it is made."""
         if modes.now.waits:
             return self.made(key, make)
         with self.lock:
@@ -104,7 +118,7 @@ class Requests:
             if len(self.seen) > 4 * KEPT:
                 self.seen.clear()
             self.seen[key] = uses
-            if uses >= USES and key not in self.waiting and len(self.waiting) < PENDING:
+            if uses >= least and key not in self.waiting and len(self.waiting) < PENDING:
                 self.waiting.add(key)
                 self.queue.put((key, make))
                 if self.thread is None:
