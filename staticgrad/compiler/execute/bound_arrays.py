@@ -47,6 +47,7 @@ def references(array: np.ndarray) -> int:
         for plan in list(plans.values()):
             buffers = plan.builder.cell_buffers
             for cell, bound in list(plan.bound.items()):
-                found[id(bound)] = found.get(id(bound), 0) + 1 + (buffers[cell].memory is bound)
+                fetched = sum([view is bound or view.base is bound for _, view in plan.results.copies])
+                found[id(bound)] = found.get(id(bound), 0) + 1 + (buffers[cell].memory is bound) + fetched
         _Counts.of, _Counts.known = found, now
     return _Counts.of.get(id(array), 0)
