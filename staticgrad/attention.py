@@ -45,7 +45,8 @@ def check_mask(mask: Any, scores: Shape) -> None:
         fits = ()
     if len(fits) != len(scores) or any(map(_differ, fits, scores)):
         raise ShapeError(
-            f"scaled_dot_product_attention: attn_mask {size_text(mask.shape)} doesn't broadcast to the scores {size_text(scores)}"
+            f"scaled_dot_product_attention: attn_mask {size_text(mask.shape)} doesn't broadcast to the scores "
+            f"{size_text(scores)}"
         )
 
 
@@ -76,8 +77,8 @@ def scaled_dot_product_attention(
     Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
     attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
-    Compiled code takes some queries at a time and holds no array of all scores, and leaves out keys that a mask hides from all of
-    them; only the gradient of a mask of numbers is as large as the scores. Raises ShapeError, ArgumentError.
+    Compiled code takes some queries at a time and holds no array of all scores. It leaves out keys that a mask hides from all of
+    these. Only the gradient of a mask of numbers is made as large as the scores. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     Examples:
@@ -105,8 +106,8 @@ def scaled_dot_product_attention(
 
 
 def _is_plain(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout_p: Any) -> bool:
-    """Whether the operands are equally many matrices of one dtype, of known sizes, a mask fits them, and samples of a `vmap` are
-    not to lose weights of their own."""
+    """Whether the operands are equally many matrices of one dtype, of known sizes, and dropout is the same for all samples of a
+    `vmap`."""
     shapes = [x.shape for x in (query, key, value)]
     shapes += [] if mask is None else [operand(mask).shape]
     known = all(d is not None for shape in shapes for d in shape)

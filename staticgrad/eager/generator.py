@@ -372,12 +372,12 @@ def binomial(count: AnyTensor, prob: AnyTensor, generator: Generator | None = No
     return F.astype(apply(binomial_op, u, n, p), count.dtype)
 
 
-@public
 def draw_seed(x: AnyTensor) -> Any:
     """The seed of random numbers of one operation on x, which takes one draw: int64 (2,)."""
     return marks.mark(_place(x).draw(stream_op))
 
 
+@public
 def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 

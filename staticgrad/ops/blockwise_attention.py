@@ -86,7 +86,7 @@ def weights_of(q: Any, k: Any, mask: Any, attrs: Mapping[str, Any]) -> Any:
 def factors_of(weights: Any, seed: Any, rate: float) -> Any:
     """What each weight is multiplied by: 0 with the probability `rate`, as the seed says."""
     numbers = apply(uniform_op, seed, weights, shape=None, dtype=weights.dtype, index=0)
-    return F.where(numbers >= rate, 1 / (1 - rate), 0)
+    return F.astype(numbers >= rate, weights.dtype) * (1 / (1 - rate))
 
 
 def attended(q: Any, k: Any, v: Any, more: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -238,8 +238,8 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     name = "backward" if backward else "forward"
     return [
         Routine(
-            "attention_blocks", f"{name}_{SHORT[node.type.dtype]}", items * (-(-queries // rows)), sizes, work, (Scratch(room),),
-            why=f"{rows} queries at a time, as there are many scores", name=node.op.name, operands=tuple(read), strided=strided,
+            "attention_blocks", f"{name}_{SHORT[node.type.dtype]}", items * (-(-queries // rows)), sizes, work,
+            (Scratch(room),), why=f"{rows} queries at a time, as there are many scores", name=node.op.name, operands=tuple(read), strided=strided,
             join=f"join_{SHORT[node.type.dtype]}" if backward else "",
         )
     ]  # fmt: skip
@@ -294,8 +294,8 @@ attention_op = define(
         emit=Native(_plan),
         promote=_promoted(3),
         backward="ScaledDotProductFlashAttentionForCpuBackward0",
-        doc="softmax(scale q k' + mask) v, scale > 0, of query, key, value, a mask (masked) and a seed (rate > 0); causal: query "
-        "i sees keys 0 to i; rate: the probability that a weight is set to 0.",
+        doc="softmax(scale q k' + mask) v, scale > 0, of query, key, value, a mask (masked) and a seed (rate > 0); causal: "
+        "query i sees keys 0 to i; rate: the probability that a weight is set to 0.",
     )
 )
 attention_gradient_op = define(
@@ -317,8 +317,8 @@ attention_gradient_op = define(
 def attention(
     query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, mask: Any = None, rate: float = 0.0, seed: Any = None
 ) -> Tensor:
-    """softmax(scale query key' + mask) value, for batches that are equally many, and scale > 0. seed: it decides which weights are
-    set to 0, with the probability `rate`."""
+    """softmax(scale query key' + mask) value, for batches that are equally many, and scale > 0. seed: of the random numbers that decide
+    which weights become 0, with the probability `rate`."""
     more = [x for x in (mask, seed) if x is not None]
     attrs = {"scale": float(scale), "causal": bool(causal), "masked": mask is not None, "rate": float(rate)}
     return apply(attention_op, query, key, value, *more, **attrs)
