@@ -239,7 +239,8 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     return [
         Routine(
             "attention_blocks", f"{name}_{SHORT[node.type.dtype]}", items * (-(-queries // rows)), sizes, work,
-            (Scratch(room),), why=f"{rows} queries at a time, as there are many scores", name=node.op.name, operands=tuple(read), strided=strided,
+            (Scratch(room),), why=f"{rows} queries at a time, as there are many scores", name=node.op.name,
+            operands=tuple(read), strided=strided,
             join=f"join_{SHORT[node.type.dtype]}" if backward else "",
         )
     ]  # fmt: skip
@@ -317,8 +318,8 @@ attention_gradient_op = define(
 def attention(
     query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, mask: Any = None, rate: float = 0.0, seed: Any = None
 ) -> Tensor:
-    """softmax(scale query key' + mask) value, for batches that are equally many, and scale > 0. seed: of the random numbers that decide
-    which weights become 0, with the probability `rate`."""
+    """softmax(scale query key' + mask) value, for batches that are equally many, and scale > 0. seed: of the random numbers
+    that decide which weights become 0, with the probability `rate`."""
     more = [x for x in (mask, seed) if x is not None]
     attrs = {"scale": float(scale), "causal": bool(causal), "masked": mask is not None, "rate": float(rate)}
     return apply(attention_op, query, key, value, *more, **attrs)
