@@ -551,3 +551,12 @@ def test_a_module_is_put_at_a_path():
     with pytest.raises(AttributeError, match="has no attribute `missing`"):
         net.set_submodule("0.missing", nn.ELU(), strict=True)
     assert net.to_empty(device="cpu") is net.share_memory() is net
+
+
+def test_a_state_dict_of_views_of_the_module():
+    """Values in memory that is written are read before."""
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    first, second = (layer.weight.detach() for layer in module)
+    expected = second.tolist(), first.T.tolist()
+    module.load_state_dict(module.state_dict() | {"0.weight": second, "1.weight": first.T})
+    assert (module[0].weight.tolist(), module[1].weight.tolist()) == expected
