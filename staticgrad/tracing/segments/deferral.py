@@ -25,6 +25,7 @@ from ...eager.tensor import Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
+from . import calls
 from .ownership import exclusive, only_copied, viewed
 from .regions import (
     Region,
@@ -113,7 +114,7 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
                 node = self.inputs.get(id(arg._data))
                 if node is None:
-                    node = self._input(arg, arg._data)
+                    node = self.input_of(arg, arg._data)
                     large = large or node is None
                 refs.append(node)
             elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
@@ -191,7 +192,7 @@ class Deferral:
         at = len(self.numbers) - len(step.numbers) + list(step.numbers).index(position)
         return saved_number(value, step.numbers[position], self, at)
 
-    def _input(self, tensor: Tensor, array: ndarray) -> Node | None:
+    def input_of(self, tensor: Tensor, array: ndarray) -> Node | None:
         """The node of a tensor's array; None for a large one that others can write."""
         alone = exclusive(array, 2)
         if not alone and array.nbytes >= LARGE:
@@ -262,6 +263,10 @@ class Deferral:
         ])  # fmt: skip
 
     # calls of the package --------------------------------------------------------------------------------------------------
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The result of a function that has no effects."""
+        return calls.call(self, function, args, named)
 
     def step(self, optimizer: Any, gradients: dict[int, list[tuple[Tensor, Any]]], work: Callable[[], None]) -> None:
         """Do an optimizer's step, `work`, or repeat its operations."""

@@ -34,12 +34,13 @@ class Step:
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
     these are inputs, so that any number will do. flags: which operands are on the tape, and how. view: the result shares the
-    memory of the first operand. regions: see `regions.py`.
+    memory of the first operand. regions, calls: see `regions.py` and
+    `calls.py`.
     """
 
     __slots__ = (
-        "attrs", "children", "flags", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent", "plans", "refs",
-        "regions", "view",
+        "attrs", "calls", "children", "flags", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
+        "plans", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -52,6 +53,7 @@ class Step:
         self.flags = 0
         self.view = False
         self.regions: dict[Any, Any] = {}
+        self.calls: dict[Any, Any] = {}
         self.children: list[Step] = []
         self.latest: Step | None = None
         self.inputs: dict[Any, Step] = {}
