@@ -267,19 +267,21 @@ def _batched(samples: Any, node: Node, *operands: Any) -> Any:
     if samples.size is not None and not node.attrs["rate"]:
         return apply(attention_op, *given, *more, **node.attrs)
     mask, seed = _more(more, node.attrs)
-    weights = weights_of(*given[:2], mask, node.attrs)
+    q, k, v = given
+    weights = weights_of(q, k, mask, node.attrs)
     factors = 1 if seed is None else factors_of(weights[0], seed, node.attrs["rate"])
-    return F.matmul(weights * factors, given[2])
+    return F.matmul(weights * factors, v)
 
 
 def _batched_gradient(samples: Any, node: Node, *operands: Any) -> Any:
     """The parts of all samples are cut into those of each sample."""
     rows = samples.known()
     given, more = _spread(samples, node, operands, 4)
+    q, k, v, g = given
     if node.attrs["rate"]:
-        parts = gradients_of(*given, more, node.attrs, samples=True)[:3]
+        parts = gradients_of(q, k, v, g, more, node.attrs, samples=True)[:3]
     else:
-        parts = _parts(apply(attention_gradient_op, *given, *more, **node.attrs), *given[:3])
+        parts = _parts(apply(attention_gradient_op, *given, *more, **node.attrs), q, k, v)
     return F.concatenate([F.reshape(part, (rows, -1)) for part in parts], 1)
 
 
