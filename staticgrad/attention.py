@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from .eager.composites import composite
+from .eager.generator import draw_seed
 from .errors import ArgumentError, ShapeError
-from .operators import F, Tensor, TensorLike
+from .operators import F, Tensor, TensorLike, state
 from .ops.attention import attention_softmax
 from .ops.blockwise_attention import attention
 from .ops.settings import operand, size_text
@@ -36,17 +37,22 @@ def _check(query: Shape, key: Shape, value: Shape) -> None:
         )
 
 
-def masked(scores: Any, mask: Any) -> Tensor:
-    """Scores with -inf where a query may not look. mask: True where it may, or numbers to add."""
+def check_mask(mask: Any, scores: Shape) -> None:
+    """Raises ShapeError for a mask that doesn't broadcast to the scores."""
     try:
-        fits = broadcast_shapes(mask.shape, scores.shape)
+        fits = broadcast_shapes(mask.shape, scores)
     except ShapeError:
         fits = ()
-    if len(fits) != len(scores.shape) or any(map(_differ, fits, scores.shape)):
+    if len(fits) != len(scores) or any(map(_differ, fits, scores)):
         raise ShapeError(
             f"scaled_dot_product_attention: attn_mask {size_text(mask.shape)} doesn't broadcast to the scores "
-            f"{size_text(scores.shape)}"
+            f"{size_text(scores)}"
         )
+
+
+def masked(scores: Any, mask: Any) -> Tensor:
+    """Scores with -inf where a query may not look. mask: True where it may, or numbers to add."""
+    check_mask(mask, scores.shape)
     return F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + F.astype(mask, scores.dtype)
 
 
@@ -71,8 +77,8 @@ def scaled_dot_product_attention(
     Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
     attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
-    Without a mask and dropout, compiled code takes some queries at a time and holds no array of all scores. Else the weights
-    are one fused pass over the rows of scores. Raises ShapeError, ArgumentError.
+    Compiled code takes some queries at a time and holds no array of all scores. It leaves out keys that a mask hides from all
+    of these. Only the gradient of a mask of numbers is made as large as the scores. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     Examples:
@@ -90,20 +96,34 @@ def scaled_dot_product_attention(
         raise ShapeError("scaled_dot_product_attention: the size of a head is unknown", "give scale=")
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
-    if _is_plain(query, key, value) and attn_mask is None and is_number(dropout_p) and not dropout_p:
+    if _is_plain(query, key, value, attn_mask, dropout_p):
         scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
         if scale > 0:
-            return attention(query, key, value, scale, is_causal)
+            mask = None if attn_mask is None else _fitting(operand(attn_mask), query, key)
+            return attention(query, key, value, scale, is_causal, mask, dropout_p, draw_seed(query) if dropout_p else None)
     weights = attention_weights(query, key, attn_mask, is_causal, scale)
     return F.matmul(F.dropout(weights, dropout_p), value)
 
 
-def _is_plain(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the operands are equally many matrices of one dtype, of known sizes."""
+def _is_plain(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout_p: Any) -> bool:
+    """Whether the operands are equally many matrices of one dtype, of known sizes, and dropout is the same for all samples of a
+    `vmap`."""
     shapes = [x.shape for x in (query, key, value)]
+    shapes += [] if mask is None else [operand(mask).shape]
     known = all(d is not None for shape in shapes for d in shape)
     lead = shapes[0][:-2]
-    return known and query.dtype.kind == "f" and query.dtype == key.dtype == value.dtype and all(s[:-2] == lead for s in shapes)
+    alike = query.dtype.kind == "f" and query.dtype == key.dtype == value.dtype and all(s[:-2] == lead for s in shapes[:3])
+    if not known or not alike or not is_number(dropout_p) or not 0 <= dropout_p < 1:
+        return False
+    return not dropout_p or not any(level.maps for level in state.levels)
+
+
+def _fitting(mask: Any, query: Tensor, key: Tensor) -> Any:
+    """A mask that broadcasts to the scores, of booleans or of the query's dtype. Raises ShapeError."""
+    check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+    if mask.dtype.kind == "b":
+        return mask
+    return mask if mask.dtype == query.dtype else F.astype(mask, query.dtype)
 
 
 def _repeated(x: Tensor, query: Tensor) -> Tensor:

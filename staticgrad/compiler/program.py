@@ -14,6 +14,7 @@ from ..locks import lock
 from ..ops.known_values import value_operands
 from ..signals import module
 from ..types import SingletonType, TensorType
+from .execute.bound_arrays import changed
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
 from .templates import Templates
@@ -95,6 +96,7 @@ class Program:
         """Let go of a variable's array, which is no longer its value."""
         for plan in self.plans.values():
             plan.bound.pop(cell, None)
+        changed()
 
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""

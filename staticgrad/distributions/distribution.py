@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..eager import Tensor, no_grad, rand, randn
+from ..eager.pending import Pending, at_once
 from ..errors import ArgumentError
 from ..operators import F, Operators, as_array, frontends, state
 from ..types import get_default_dtype
@@ -194,7 +195,7 @@ def _aligned(shape: tuple[int, ...], old: tuple[int, ...]) -> list[tuple[int, in
 def _has_value(value: Any) -> bool:
     """Whether it is an array, or a tensor with one that this code may look at."""
     if isinstance(value, Tensor):
-        return not (frontends.tracing and state.tracer is not None)
+        return not (frontends.tracing and state.tracer is not None) and value.__class__ is not Pending
     return isinstance(value, (np.ndarray, np.generic))
 
 
@@ -202,7 +203,7 @@ def _holds(constraint: Constraint, value: Any) -> bool:
     """Whether each event is allowed. Bounds that are tensors of a graph are not looked at."""
     if any(isinstance(bound, Operators) and not _has_value(bound) for bound in vars(constraint).values()):
         return True
-    with no_grad():
+    with no_grad(), at_once():
         found = constraint.check(value if isinstance(value, Tensor) else Tensor(as_array(value)))
     return bool(np.all(found._data if isinstance(found, Tensor) else found))
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Operators, Symbol, append, frontends
+from ..operators import Operators, Symbol, append, frontends, state
 from ..signals import module
 from .backward import grad
 from .backward_engine import recorded_rules
@@ -78,6 +78,8 @@ def composite(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        if frontends.tracing and state.deferral is not None and state.tracer is None:
+            return state.deferral.call(function, args, named)
         mode = modes.now
         if mode.heavy is OFF[2] or frontends.tracing or mode.arrays or mode.saver is not None or mode.anomaly:
             return function(*args, **named)

@@ -23,7 +23,7 @@ from ..operators import F, Operators, Symbol, apply, default_graph, frontends, i
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
-from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
+from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from .execution import run
@@ -370,6 +370,11 @@ def binomial(count: AnyTensor, prob: AnyTensor, generator: Generator | None = No
     n, p = F.astype(count, np.float64), F.astype(prob, np.float64)
     u = _draw_like(uniform_op, n * p, np.float64, generator)
     return F.astype(apply(binomial_op, u, n, p), count.dtype)
+
+
+def draw_seed(x: AnyTensor) -> Any:
+    """The seed of random numbers of one operation on x, which takes one draw: int64 (2,)."""
+    return marks.mark(_place(x).draw(stream_op))
 
 
 @public

@@ -7,7 +7,10 @@ from then on it is an ordinary tensor.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 
@@ -19,6 +22,9 @@ from .tensor import PublicTensor, Tensor, new, wrap
 
 class Deferral(Protocol):
     """Notes operations and runs them later; `tracing/segments` has it."""
+
+    tensors: list[ref[Tensor]]
+    """The pending tensors that have been made."""
 
     def settle(self) -> None:
         """Run all that was noted."""
@@ -33,7 +39,9 @@ class Value(FreedTensor):
     __slots__ = ("__weakref__", "array", "error", "node", "owner", "source")
 
     def __init__(self, node: Any, owner: Deferral, source: Any = None):
-        super().__init__(node.type.shape, node.type.dtype)
+        kind = node.type
+        self.shape, self.dtype = kind.shape, kind.dtype  # those of FreedTensor, without a call
+        self.record = self.leaf = None
         self.node, self.owner, self.source = node, owner, source
         self.array: np.ndarray | None = None
         self.error: Exception | None = None
@@ -109,7 +117,7 @@ def pending(value: Value, record: Record | None = None) -> Tensor:
     out._tracked = record is not None
     out._base = None
     out._views = None
-    value.owner.holds(out)  # type: ignore[attr-defined]
+    value.owner.tensors.append(ref(out))
     return out
 
 
@@ -126,6 +134,16 @@ def saved_result(value: Value, record: Record, as_tensor: bool) -> Any:
     if value.array is not None:
         return wrap(value.array, record) if as_tensor else value.array
     return pending(value, record) if as_tensor else value.get()
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Operations inside run at once, on values that are known."""
+    deferral, state.deferral = state.deferral, None
+    try:
+        yield
+    finally:
+        state.deferral = deferral
 
 
 def settle_all() -> None:

@@ -43,7 +43,13 @@ def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float, 
     """scale * draw + shift."""
     _refuse_tracing(name)
     with no_grad():
-        return replace(cast("Tensor", tensor), _draw(op, tensor.shape, tensor.dtype, source) * scale + shift, name)
+        draw = _draw(op, tensor.shape, tensor.dtype, source)
+        if isinstance(draw, Tensor):  # a new array: large parameters need no further ones
+            draw._data *= draw.dtype.type(scale)
+            draw._data += draw.dtype.type(shift)
+        else:
+            draw = draw * scale + shift
+        return replace(cast("Tensor", tensor), draw, name)
 
 
 def _filled(tensor: AnyTensor, values: np.ndarray, name: str) -> AnyTensor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
@@ -40,6 +43,19 @@ def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if trace is not None:
         return {name: trace.copied(tensor, None, False) for name, tensor in places.items()}
     return {name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()}
+
+
+def _overlaps(places: list[np.ndarray]) -> Callable[[np.ndarray], bool]:
+    """Whether an array may have memory that is written."""
+    spans = sorted(byte_bounds(place) for place in places)
+    begins, ends = [begin for begin, _ in spans], [*accumulate((end for _, end in spans), max)]
+
+    def overlaps(array: np.ndarray) -> bool:
+        low, high = byte_bounds(array)
+        before = bisect_left(begins, high)
+        return before > 0 and ends[before - 1] > low
+
+    return overlaps
 
 
 def load(
@@ -78,7 +94,8 @@ def load(
     if trace is not None:
         casts = {name: trace.copied(value, places[name].dtype, False) for name, value in arrays.items()}
     else:
-        casts = {name: Tensor(array.astype(places[name].dtype)) for name, array in arrays.items()}
+        overlaps = _overlaps([places[name]._data for name in arrays])
+        casts = {name: Tensor(array.astype(places[name].dtype, copy=overlaps(array))) for name, array in arrays.items()}
     with no_grad():
         for name, value in casts.items():
             replace(places[name], value, "load_state_dict")

@@ -2,7 +2,7 @@
 
 from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
-from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
+from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, noted_once, numpy_twin, public, state
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
@@ -54,6 +54,7 @@ __all__ = [
     "listed",
     "located",
     "misuse",
+    "noted_once",
     "numpy_twin",
     "operand_of",
     "promotion",

@@ -6,6 +6,7 @@ itself here (`frontends`), so that op records can be written above both modes.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -65,6 +66,19 @@ class State(threading.local):
 
 
 state = State()
+
+
+def noted_once(function: Function) -> Function:
+    """A function of several ops, without effects: in a compiled function that runs in segments, known operations of a call are
+    noted at once."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if frontends.tracing and state.deferral is not None and state.tracer is None:
+            return state.deferral.call(function, args, named)
+        return function(*args, **named)
+
+    return call  # type: ignore[return-value]
 
 
 def no_capture(graph: Graph, tensor: Any) -> Node:

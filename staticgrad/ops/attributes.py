@@ -95,6 +95,7 @@ floating_dtype = Attribute(
 positive = Attribute(
     "a finite number above 0", lambda value, types: value.__class__ is float and math.isfinite(value) and value > 0
 )
+rate = Attribute("a number from 0 to below 1", lambda value, types: value.__class__ is float and 0 <= value < 1)
 number = Attribute("a number", lambda value, types: value.__class__ is float)
 literal = Attribute(
     "a constant array",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,31 +17,39 @@ import numpy as np
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, Tensor, apply
-from ..types import SHORT, TensorType
+from ..types import SHORT, TensorType, bool_, broadcast_shapes, int64
 from . import attributes as at
 from .attention import attention_softmax_op
+from .random import uniform_op
 from .reductions import sum_op
-from .rules import floating
+from .rules import floating, unbroadcast
 
-ATTRIBUTES = {"scale": at.positive, "causal": at.flag}
+ATTRIBUTES = {"scale": at.positive, "causal": at.flag, "masked": at.flag, "rate": at.rate}
 SPACE = 1 << 20
 """Bytes for the scores of some queries: they stay in the L2 cache."""
 VECTOR = 16
 """Elements to which rows of scores are filled up."""
 LEAST, MOST = 16, 64
 """Queries at a time. With `causal`, few of them waste fewer keys; many share the copies of keys and values."""
+SEED = TensorType((2,), int64)
 
 
-def _infer(q: TensorType, k: TensorType, v: TensorType, scale: float, causal: bool) -> TensorType:
+def _infer(q: TensorType, k: TensorType, v: TensorType, *more: TensorType, **attrs: Any) -> TensorType:
     if min(q.ndim, k.ndim, v.ndim) < 2 or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         raise ShapeError(f"attention needs batches of matrices that are equally many, got {q}, {k} and {v}")
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ShapeError(f"attention: {q}, {k} and {v} don't fit")
+    scores = (*q.shape[:-1], k.shape[-2])
+    mask, seed = _more(more, attrs)
+    if mask is not None and broadcast_shapes(mask.shape, scores) != scores:
+        raise ShapeError(f"attention: a mask {mask} doesn't broadcast to {scores}")
+    if seed is not None and seed != SEED:
+        raise ShapeError(f"attention: a seed is {SEED}, got {seed}")
     return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
 
 
-def _infer_gradient(q: TensorType, k: TensorType, v: TensorType, g: TensorType, scale: float, causal: bool) -> TensorType:
-    out = _infer(q, k, v, scale, causal)
+def _infer_gradient(q: TensorType, k: TensorType, v: TensorType, g: TensorType, *more: TensorType, **attrs: Any) -> TensorType:
+    out = _infer(q, k, v, *more, **attrs)
     if any(None in x.shape for x in (q, k, v, g)):
         raise UnknownExtentError("attention_gradient needs known extents", "give the placeholder known extents")
     if g.shape != out.shape:
@@ -49,35 +57,102 @@ def _infer_gradient(q: TensorType, k: TensorType, v: TensorType, g: TensorType, 
     return TensorType((q.size + k.size + v.size,), q.dtype)
 
 
-def weights_of(q: Any, k: Any, attrs: Any) -> Any:
-    """softmax(scale q k'), written in other ops."""
-    return apply(attention_softmax_op, F.matmul(q, k.mT), **attrs)
+def _promoted(count: int) -> Any:
+    """Operands take one floating dtype; a mask of booleans, and a seed, keep theirs. count: the operands before these."""
+
+    def promoted(operands: Sequence[Any]) -> list[Any]:
+        found: list[Any] = floating(operands[:count])[:1] * count
+        return found + [found[0] if getattr(operand, "dtype", found[0]).kind == "f" else None for operand in operands[count:]]
+
+    return promoted
+
+
+def _more(more: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The mask and the seed among the further operands, None for one that is not there."""
+    return more[0] if attrs["masked"] else None, more[-1] if attrs["rate"] else None
+
+
+def weights_of(q: Any, k: Any, mask: Any, attrs: Mapping[str, Any]) -> Any:
+    """softmax(scale q k' + mask), written in other ops. A query that sees no key has weights 0."""
+    scores = F.matmul(q, k.mT)
+    if mask is None:
+        return apply(attention_softmax_op, scores, scale=attrs["scale"], causal=attrs["causal"])
+    scores = scores * attrs["scale"]
+    scores = F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + mask
+    alive = F.amax(scores, -1, keepdims=True) != -math.inf
+    return F.where(alive, F.softmax(F.where(alive, scores, 0), -1), 0)
+
+
+def factors_of(weights: Any, seed: Any, rate: float) -> Any:
+    """What each weight is multiplied by: 0 with the probability `rate`, as the seed says."""
+    numbers = apply(uniform_op, seed, weights, shape=None, dtype=weights.dtype, index=0)
+    return F.astype(numbers >= rate, weights.dtype) * (1 / (1 - rate))
+
+
+def attended(q: Any, k: Any, v: Any, more: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The result, written in other ops."""
+    mask, seed = _more(more, attrs)
+    weights = weights_of(q, k, mask, attrs)
+    return F.matmul(weights if seed is None else weights * factors_of(weights, seed, attrs["rate"]), v)
 
 
 def _row_sums(x: Any) -> Any:
     return apply(sum_op, x, axis=(len(x.shape) - 1,), keepdims=True)
 
 
-def gradients_of(q: Any, k: Any, v: Any, g: Any, attrs: Any) -> list[Any]:
-    """The cotangents of query, key and value, written in other ops."""
-    weights = weights_of(q, k, attrs)
-    of_weights = F.matmul(g, v.mT)
-    scores = weights * (of_weights - _row_sums(weights * of_weights)) * attrs["scale"]
-    return [F.matmul(scores, k), F.matmul(scores.mT, q), F.matmul(weights.mT, g)]
+def gradients_of(
+    q: Any, k: Any, v: Any, g: Any, more: Sequence[Any], attrs: Mapping[str, Any], samples: bool = False
+) -> list[Any]:
+    """The cotangents of query, key, value and mask, written in other ops. samples: the first axis is one of samples, which have
+    the same weights set to 0."""
+    mask, seed = _more(more, attrs)
+    weights = weights_of(q, k, mask, attrs)
+    of_weights, kept = F.matmul(g, v.mT), weights
+    if seed is not None:
+        factors = factors_of(weights[0] if samples else weights, seed, attrs["rate"])
+        of_weights, kept = of_weights * factors, weights * factors
+    of_scores = weights * (of_weights - _row_sums(weights * of_weights))
+    scores = of_scores * attrs["scale"]
+    of_values = F.matmul(kept.mT, g)
+    of_mask = unbroadcast(of_scores, mask) if mask is not None and mask.dtype.kind == "f" else None
+    return [F.matmul(scores, k), F.matmul(scores.mT, q), of_values, of_mask]
 
 
-def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    result: np.ndarray = np.matmul(attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal), v)
+def _weights(q: np.ndarray, k: np.ndarray, more: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The weights, and what each is multiplied by."""
+    mask, seed = _more(more, attrs)
+    scores = np.matmul(q, k.swapaxes(-1, -2))
+    if mask is None:
+        weights = attention_softmax_op.eval(scores, attrs["scale"], attrs["causal"])
+    else:
+        scores *= q.dtype.type(attrs["scale"])
+        scores = np.where(mask, scores, q.dtype.type(-math.inf)) if mask.dtype.kind == "b" else scores + mask
+        top = scores.max(-1, keepdims=True, initial=-math.inf)
+        weights = np.exp(scores - np.where(top == -math.inf, 0, top).astype(q.dtype))
+        total = weights.sum(-1, keepdims=True)
+        weights /= np.where(total == 0, 1, total).astype(q.dtype)
+    if seed is None:
+        return weights, 1
+    numbers = uniform_op.eval(seed, shape=weights.shape, dtype=weights.dtype, index=0)
+    return weights, np.where(numbers >= q.dtype.type(attrs["rate"]), q.dtype.type(1 / (1 - attrs["rate"])), q.dtype.type(0))
+
+
+def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, *more: np.ndarray, **attrs: Any) -> np.ndarray:
+    weights, factors = _weights(q, k, more, attrs)
+    result: np.ndarray = np.matmul(weights * factors if attrs["rate"] else weights, v)
     return result
 
 
-def _eval_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    weights = attention_softmax_op.eval(np.matmul(q, k.swapaxes(-1, -2)), scale, causal)
+def _eval_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, *more: np.ndarray, **attrs: Any) -> np.ndarray:
+    weights, factors = _weights(q, k, more, attrs)
     scores = np.matmul(g, v.swapaxes(-1, -2))
+    if attrs["rate"]:
+        scores *= factors
     scores -= (weights * scores).sum(-1, keepdims=True)
     scores *= weights
-    scores *= q.dtype.type(scale)
-    parts = np.matmul(scores, k), np.matmul(scores.swapaxes(-1, -2), q), np.matmul(weights.swapaxes(-1, -2), g)
+    scores *= q.dtype.type(attrs["scale"])
+    kept = weights * factors if attrs["rate"] else weights
+    parts = np.matmul(scores, k), np.matmul(scores.swapaxes(-1, -2), q), np.matmul(kept.swapaxes(-1, -2), g)
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
@@ -91,71 +166,123 @@ def _parts(flat: Any, *like: Any) -> list[Any]:
     return result
 
 
-def _vjp(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any) -> list[Any]:
-    if any(None in x.shape for x in (q, k, v, g)):
-        parts = gradients_of(q, k, v, g, node.attrs)
+def _vjp(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, *more: Any) -> list[Any]:
+    """The cotangent of a mask of numbers is as large as the scores: where it is wanted, all are written in other ops."""
+    flags = [*wanted, False][:4]
+    if flags[3] or any(None in x.shape for x in (q, k, v, g)):
+        parts = gradients_of(q, k, v, g, more, node.attrs)
     else:
-        parts = _parts(apply(attention_gradient_op, q, k, v, g, **node.attrs), q, k, v)
-    return [part if flag else None for part, flag in zip(parts, wanted, strict=True)]
+        parts = [*_parts(apply(attention_gradient_op, q, k, v, g, *more, **node.attrs), q, k, v), None]
+    found = [part if flag else None for part, flag in zip(parts, flags, strict=True)]
+    return [*found, None, None][: 3 + len(more)]
 
 
-def _vjp_of_gradient(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, c: Any) -> list[Any]:
+def _vjp_of_gradient(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, c: Any, *more: Any) -> list[Any]:
     """The op is the gradient of <c, attention(q, k, v)>. Times `g`, it is the derivative of that along `g`, of which these are
     the derivatives."""
     scale = node.attrs["scale"]
+    mask, seed = _more(more, node.attrs)
     gq, gk, gv = _parts(g, q, k, v)
-    weights = weights_of(q, k, node.attrs)
+    weights = weights_of(q, k, mask, node.attrs)
+    factors = 1 if seed is None else factors_of(weights, seed, node.attrs["rate"])
     along = (F.matmul(gq, k.mT) + F.matmul(q, gk.mT)) * scale
-    of_weights, mean = F.matmul(c, v.mT), _row_sums(weights * along)
+    of_weights, mean = F.matmul(c, v.mT) * factors, _row_sums(weights * along)
     moved = weights * (along - mean)
     total = _row_sums(weights * of_weights)
     of_scores = weights * (of_weights - total) * scale
-    second = F.matmul(c, gv.mT) + of_weights * (along - mean) - total * along
-    curved = weights * (second - _row_sums(weights * second)) * scale
-    found = (
+    second = F.matmul(c, gv.mT) * factors + of_weights * (along - mean) - total * along
+    of_curved = weights * (second - _row_sums(weights * second))
+    curved, moved = of_curved * scale, moved * factors
+    found = [
         F.matmul(curved, k) + F.matmul(of_scores, gk), F.matmul(curved.mT, q) + F.matmul(of_scores.mT, gq),
-        F.matmul(moved.mT, c), F.matmul(moved, v) + F.matmul(weights, gv),
-    )  # fmt: skip
-    return [x if flag else None for x, flag in zip(found, wanted, strict=True)]
+        F.matmul(moved.mT, c), F.matmul(moved, v) + F.matmul(weights * factors, gv),
+        unbroadcast(of_curved, mask) if mask is not None and wanted[4] else None, None,
+    ]  # fmt: skip
+    return [x if flag else None for x, flag in zip(found, wanted, strict=False)]
 
 
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     q, k, v = (operand.type.shape for operand in node.inputs[:3])
-    items, queries, keys, backward = math.prod(q[:-2]), q[-2], k[-2], len(node.inputs) == 4
+    items, queries, keys, backward = math.prod(q[:-2]), q[-2], k[-2], node.op is attention_gradient_op
     if not node.type.size or not keys or not queries:
         return [Clear()]
+    factors = 4 if backward else 3
+    masked, rate, axes = node.attrs["masked"], node.attrs["rate"], len(q) - 2
     row = keys + VECTOR
     rows = min(max(SPACE // (2 * row * node.type.dtype.itemsize) // 8 * 8, LEAST), MOST)
-    strided = tuple([i for i, at in enumerate(layouts) if at.strides[-1] == 1 or at.shape[-1] == 1])
-    places = [at if i in strided else Layout.contiguous(at.shape) for i, at in enumerate(layouts)]
-    (bits,) = struct.unpack("<q", struct.pack("<d", node.attrs["scale"]))
-    room = (2 if backward else 1) * rows * row
+    read = [*range(factors), factors if masked else 0, len(node.inputs) - 1 if rate else 0]
+    strided = tuple([i for i in range(factors) if layouts[i].strides[-1] == 1 or layouts[i].shape[-1] == 1])
+    places = [layouts[i] if i in strided else Layout.contiguous(layouts[i].shape) for i in range(factors)]
+    steps = [(at.strides[-2], *at.strides[:-2]) for at in places]
+    kind = step = 0
+    if masked:
+        at, shape = layouts[factors], node.inputs[factors].type.shape
+        if at.strides and shape[-1] != 1 and at.strides[-1] != 1:
+            at = Layout.contiguous(shape)
+        else:
+            strided = (*strided, factors)
+        of_axes = [0 if d == 1 else s for d, s in zip(shape, at.strides, strict=True)]
+        of_axes = [0] * (len(q) - len(shape)) + of_axes
+        kind, step = 1 if node.inputs[factors].type.dtype == bool_ else 2, of_axes[-1]
+        steps.append((of_axes[-2], *of_axes[:-2]))
+    else:
+        steps.append((0,) * (axes + 1))
+    room = (2 if backward else 1) * rows * row + (keys * (q[-1] + v[-1]) if backward else 0)
     sizes = (
-        items, queries, keys, q[-1], v[-1], int(node.attrs["causal"]), bits, rows, row, room, len(q) - 2, *q[:-2],
-        *[step for at in places for step in (at.strides[-2], *at.strides[:-2])],
+        items, queries, keys, q[-1], v[-1], int(node.attrs["causal"]), _bits(node.attrs["scale"]), rows, row, room, kind, step,
+        _bits(rate), axes, *q[:-2], *[step for of in steps for step in of],
     )  # fmt: skip
     products = 3 * q[-1] + 2 * v[-1] if backward else q[-1] + v[-1]
-    work = items * queries * keys * (products + 12) // (2 if node.attrs["causal"] else 1)
-    span = items if backward else items * (-(-queries // rows))
-    kernel = f"{'backward' if backward else 'forward'}_{SHORT[node.type.dtype]}"
-    why = f"{rows} queries at a time, as there are many scores"
+    drawing = 60 if rate else 0
+    work = items * queries * keys * (products + 12 + drawing) // (2 if node.attrs["causal"] else 1)
+    name = "backward" if backward else "forward"
     return [
-        Routine("attention_blocks", kernel, span, sizes, work, (Scratch(room),), why=why, name=node.op.name, strided=strided)
-    ]
+        Routine(
+            "attention_blocks", f"{name}_{SHORT[node.type.dtype]}", items * (-(-queries // rows)), sizes, work,
+            (Scratch(room),), why=f"{rows} queries at a time, as there are many scores", name=node.op.name,
+            operands=tuple(read), strided=strided,
+            join=f"join_{SHORT[node.type.dtype]}" if backward else "",
+        )
+    ]  # fmt: skip
+
+
+def _bits(number: float) -> int:
+    found: int = struct.unpack("<q", struct.pack("<d", number))[0]
+    return found
+
+
+def _spread(samples: Any, node: Node, operands: Sequence[Any], count: int) -> tuple[list[Any], list[Any]]:
+    """Query, key, value and the cotangent with an axis of samples, and further operands: a mask that fits, and a seed."""
+    given = [samples.each(i, x) for i, x in enumerate(operands[:count])]
+    more = [*operands[count:]]
+    if node.attrs["masked"] and samples.flags[count]:
+        shape = more[0].shape
+        more[0] = F.reshape(more[0], (shape[0], *[1] * (len(given[0].shape) - len(shape)), *shape[1:]))
+    return given, more
 
 
 def _batched(samples: Any, node: Node, *operands: Any) -> Any:
-    q, k, v = samples.spread(operands)
-    if samples.size is None:
-        return F.matmul(weights_of(q, k, node.attrs), v)
-    return apply(attention_op, q, k, v, **node.attrs)
+    """All samples have the same weights set to 0."""
+    given, more = _spread(samples, node, operands, 3)
+    if samples.size is not None and not node.attrs["rate"]:
+        return apply(attention_op, *given, *more, **node.attrs)
+    mask, seed = _more(more, node.attrs)
+    q, k, v = given
+    weights = weights_of(q, k, mask, node.attrs)
+    factors = 1 if seed is None else factors_of(weights[0], seed, node.attrs["rate"])
+    return F.matmul(weights * factors, v)
 
 
 def _batched_gradient(samples: Any, node: Node, *operands: Any) -> Any:
     """The parts of all samples are cut into those of each sample."""
-    given, rows = samples.spread(operands), samples.known()
-    flat = apply(attention_gradient_op, *given, **node.attrs)
-    return F.concatenate([F.reshape(part, (rows, -1)) for part in _parts(flat, *given[:3])], 1)
+    rows = samples.known()
+    given, more = _spread(samples, node, operands, 4)
+    q, k, v, g = given
+    if node.attrs["rate"]:
+        parts = gradients_of(q, k, v, g, more, node.attrs, samples=True)[:3]
+    else:
+        parts = _parts(apply(attention_gradient_op, *given, *more, **node.attrs), q, k, v)
+    return F.concatenate([F.reshape(part, (rows, -1)) for part in parts], 1)
 
 
 attention_op = define(
@@ -165,12 +292,13 @@ attention_op = define(
         attrs=ATTRIBUTES,
         infer=_infer,
         eval=_eval,
-        vjp=(_vjp,) * 3,
+        vjp=lambda position: _vjp if position < 4 else None,
         vjp_all=_vjp,
         emit=Native(_plan),
-        promote=floating,
+        promote=_promoted(3),
         backward="ScaledDotProductFlashAttentionForCpuBackward0",
-        doc="softmax(scale q k') v, scale > 0, of query, key and value; causal: query i sees keys 0 to i.",
+        doc="softmax(scale q k' + mask) v, scale > 0, of query, key, value, a mask (masked) and a seed (rate > 0); causal: "
+        "query i sees keys 0 to i; rate: the probability that a weight is set to 0.",
     )
 )
 attention_gradient_op = define(
@@ -180,15 +308,20 @@ attention_gradient_op = define(
         attrs=ATTRIBUTES,
         infer=_infer_gradient,
         eval=_eval_gradient,
-        vjp=(_vjp_of_gradient,) * 4,
+        vjp=lambda position: _vjp_of_gradient if position < 5 else None,
         vjp_all=_vjp_of_gradient,
         emit=Native(_plan),
-        promote=floating,
-        doc="The cotangents of query, key and value, one after another, of `attention` with the cotangent that comes last.",
+        promote=_promoted(4),
+        doc="The cotangents of query, key and value, one after another, of `attention` with the cotangent that follows value.",
     )
 )
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool) -> Tensor:
-    """softmax(scale query key') value, for batches that are equally many, and scale > 0."""
-    return apply(attention_op, query, key, value, scale=float(scale), causal=bool(causal))
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, mask: Any = None, rate: float = 0.0, seed: Any = None
+) -> Tensor:
+    """softmax(scale query key' + mask) value, for batches that are equally many, and scale > 0. seed: of the random numbers
+    that decide which weights become 0, with the probability `rate`."""
+    more = [x for x in (mask, seed) if x is not None]
+    attrs = {"scale": float(scale), "causal": bool(causal), "masked": mask is not None, "rate": float(rate)}
+    return apply(attention_op, query, key, value, *more, **attrs)

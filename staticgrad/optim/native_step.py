@@ -36,31 +36,32 @@ Gradients = dict[int, list[tuple[Tensor, Any]]]
 class NativeStep:
     """The plan of one structure of an optimizer. places: the tensors that it changes."""
 
-    def __init__(self, facts: Hashable, places: list[Tensor], arrays: list[np.ndarray], make: Callable[..., Program | None]):
-        self.facts, self.places, self.arrays = facts, places, arrays
+    def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[..., Program | None]):
+        self.facts, self.places = facts, places
         self.changes = -1
         """`Structure.changes` when the structure was last compared."""
         self.members: tuple[int, ...] = ()
         """Ids of the parameters that have gradients."""
-        self.cells = [Cell(f"place {i}", type_of(a)) for i, a in enumerate(arrays)]
+        self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
         self.run: Any = None
         self.key = object()
         self.make = lambda: make(self.cells)
 
     def ready(self) -> bool:
-        """Whether the plan is there, bound to the arrays."""
+        """Whether the plan is there, bound to the arrays. Until then nothing here refers to them."""
         if self.run is None:
             call = requests.known.get(self.key) or requests.call(self.key, self.make)
             plan = call.plan
             if plan is None:
                 return False
             requests.known.pop(self.key, None)  # the plan holds the parameters, and lives as long as this step
-            plan.bind(dict(zip(self.cells, self.arrays, strict=True)))
+            arrays = [place._data for place in self.places]
+            plan.bind(dict(zip(self.cells, arrays, strict=True)))
             from ..compiler.execute.fast_path import fast_path
             from ..compiler.execute.fastcall import Spec
 
             specs = [Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
-            self.run = fast_path(plan, specs, apart=_ranges(self.arrays))
+            self.run = fast_path(plan, specs, apart=_ranges(arrays))
         return True
 
 
@@ -123,7 +124,7 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
     if old is not None and old.facts == facts:
         return old
-    found = _steps[optimizer] = NativeStep(facts, places, arrays, _maker(weakref.ref(optimizer), cohorts))
+    found = _steps[optimizer] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts))
     return found
 
 

@@ -572,3 +572,12 @@ def test_dicts_of_members_are_the_modules_own():
     with pytest.raises(KeyError):
         net._modules["weight"]
     assert isinstance(net._parameters.copy(), dict)
+
+
+def test_a_state_dict_of_views_of_the_module():
+    """Values in memory that is written are read before."""
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    first, second = (layer.weight.detach() for layer in module)
+    expected = second.tolist(), first.T.tolist()
+    module.load_state_dict(module.state_dict() | {"0.weight": second, "1.weight": first.T})
+    assert (module[0].weight.tolist(), module[1].weight.tolist()) == expected

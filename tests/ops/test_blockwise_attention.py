@@ -9,12 +9,15 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.functional as F
+from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import ShapeError
+from staticgrad.ops import blockwise_attention
 from staticgrad.ops.blockwise_attention import attention, attention_gradient_op, attention_op
 from staticgrad.ops.rewrites import attention_rules
 from staticgrad.types import TensorType
 from tests.helpers import rng_of
 
+ATTRS = {"scale": 1.0, "causal": False, "masked": False, "rate": 0.0}
 SHAPES = {  # matrices, queries, keys, width, width of values
     "blocks": (3, 150, 150, 24, 24),
     "few keys": (2, 70, 9, 5, 3),
@@ -34,10 +37,37 @@ def step(q: Any, k: Any, v: Any, g: Any, causal: bool) -> Any:
     return out, *sg.grad((out * g).sum(), [q, k, v])
 
 
+def masks(queries: int, keys: int, dtype: str) -> dict[str, Any]:
+    rng = rng_of("masks")
+    return {
+        "no mask": None,
+        "causal": None,
+        "window": np.abs(np.arange(queries)[:, None] - np.arange(keys)) < 5,
+        "padding": np.arange(keys)[None, None] < np.array([1, keys // 2 + 1, 0])[:, None, None],
+        "queries": rng.random((1, queries, 1)) < 0.7,
+        "numbers": rng.standard_normal((queries, keys)).astype(dtype),
+        "numbers of queries": rng.standard_normal((3, queries, 1)).astype(dtype),
+        "numbers, hidden keys": np.where(np.tri(queries, keys, dtype=bool), 1, -np.inf).astype(dtype),
+    }
+
+
+def exact(operands: Any, more: Any, attrs: Any) -> list[np.ndarray]:
+    """The result and the gradients in float64, for the random numbers of the operands' dtype."""
+    _, factors = blockwise_attention._weights(operands[0], operands[1], more, attrs)
+    q, k, v, g = (x.astype(np.float64) for x in operands)
+    more = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in more]
+    found = blockwise_attention._weights
+    blockwise_attention._weights = lambda *args: (found(*args)[0], factors)
+    try:
+        flat = attention_gradient_op.eval(q, k, v, g, *more, **attrs)
+        return [attention_op.eval(q, k, v, *more, **attrs), *np.split(flat, np.cumsum([x.size for x in (q, k, v)])[:2])]
+    finally:
+        blockwise_attention._weights = found
+
+
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_values_and_gradients(name: str, causal: bool, dtype: str):
+def test_values_and_gradients(name: str, dtype: str):
     items, queries, keys, wide, broad = SHAPES[name]
     rng = rng_of(name)
     q, k, v, g = (
@@ -45,18 +75,78 @@ def test_values_and_gradients(name: str, causal: bool, dtype: str):
         for shape in ((queries, wide), (keys, wide), (keys, broad), (queries, broad))
     )
     given = [sg.tensor(x, requires_grad=True) for x in (q, k, v)]
-    compiled = sg.compile(lambda q, k, v, g: step(q, k, v, g, causal))
-    found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g))]
-    names = [row.name for row in compiled.plan.instructions if row.kind == "routine"]
-    assert names == ["attention", "attention_gradient"], compiled.plan.explain()
-    exact = [x.astype(np.float64) for x in (q, k, v, g)]
-    attrs = {"scale": 0.4, "causal": causal}
-    flat = attention_gradient_op.eval(*exact, **attrs)
-    ends = np.cumsum([x.size for x in exact[:3]])[:2]
-    expected = [attention_op.eval(*exact[:3], **attrs), *np.split(flat, ends)]
-    for mine, other in zip(found, expected, strict=True):
-        tolerance = 200 * np.finfo(dtype).eps * max(1.0, float(np.abs(other).max()))
-        np.testing.assert_allclose(mine.reshape(-1), other.reshape(-1), rtol=0, atol=tolerance)
+    for what, mask in masks(queries, keys, dtype).items():
+        if mask is not None and mask.ndim == 3 and mask.shape[0] not in (1, items):
+            continue
+        for rate in (0.0, 0.3) if what in ("no mask", "causal", "window") else (0.0,):
+            attrs = {"scale": 0.4, "causal": what == "causal", "masked": mask is not None, "rate": rate}
+            more = [x for x in (mask, np.array([9, 3]) if rate else None) if x is not None]
+
+            def run(q: Any, k: Any, v: Any, g: Any, *more: Any, attrs: Any = attrs) -> Any:
+                mask, seed = blockwise_attention._more(more, attrs)
+                out = attention(q, k, v, 0.4, attrs["causal"], mask, attrs["rate"], seed)
+                return out, *sg.grad((out * g).sum(), [q, k, v])
+
+            compiled = sg.compile(run)
+            found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g), *map(sg.tensor, more))]
+            names = [row.name for row in compiled.plan.instructions if row.kind == "routine"]
+            assert names[:2] == ["attention", "attention_gradient"], compiled.plan.explain()
+            for mine, other in zip(found, exact((q, k, v, g), more, attrs), strict=True):
+                tolerance = 200 * np.finfo(dtype).eps * max(1.0, float(np.abs(other).max()))
+                np.testing.assert_allclose(mine.reshape(-1), other.reshape(-1), rtol=0, atol=tolerance, err_msg=what)
+
+
+def test_chunks_share_a_matrix(monkeypatch: pytest.MonkeyPatch):
+    """Threads take blocks of one matrix: their parts of the cotangents of keys and values are added up."""
+    monkeypatch.setattr(instruction_builder, "PARALLEL_WORK", 0)
+    q, k, v, g = rng_of("chunks").standard_normal((4, 3, 200, 8)).astype(np.float32)
+    given = [sg.tensor(x, requires_grad=True) for x in (q, k, v)]
+    for causal in (False, True):
+        compiled = sg.compile(lambda q, k, v, g, causal=causal: step(q, k, v, g, causal))
+        found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g))]
+        assert all(row.chunks > 1 for row in compiled.plan.instructions if row.name.startswith("attention"))
+        attrs = {"scale": 0.4, "causal": causal, "masked": False, "rate": 0.0}
+        for mine, other in zip(found, exact((q, k, v, g), (), attrs), strict=True):
+            np.testing.assert_allclose(mine.reshape(-1), other.reshape(-1), rtol=0, atol=1e-4)
+
+
+def test_dropout_is_the_same_in_all_forms(monkeypatch: pytest.MonkeyPatch):
+    """Eager, compiled by blocks and written in products; gradients of gradients too."""
+    x = rng_of("dropout").standard_normal((3, 2, 6, 4))
+    mask = np.tri(6, dtype=bool)
+
+    def run(q: Any, k: Any, v: Any) -> Any:
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=sg.tensor(mask), dropout_p=0.4)
+        grads = sg.grad((out**2).sum(), [q, k, v], create_graph=True)
+        return out, *grads, *sg.grad(sum((g**2).sum() for g in grads), [q, k, v])
+
+    results = []
+    for few, wrap in ((-1, sg.compile), (1 << 20, sg.compile), (-1, lambda fn: fn)):
+        monkeypatch.setattr(attention_rules, "FEW", few)
+        sg.manual_seed(1)
+        given = [sg.tensor(part, requires_grad=True) for part in x]
+        results.append([part.detach().numpy() for part in wrap(run)(*given)])
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_a_mask_of_numbers_has_a_gradient():
+    q, k, v = rng_of("bias").standard_normal((3, 2, 5, 4))
+    bias = rng_of("bias").standard_normal((5, 5))
+    bias[0, 3:] = -np.inf
+    tensors = [sg.tensor(x, requires_grad=True) for x in (q, k, v)]
+    finite = sg.tensor(np.where(np.isfinite(bias), bias, 0), requires_grad=True)
+
+    def loss(q: Any, k: Any, v: Any, bias: Any) -> Any:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+    sg.autograd.gradcheck(loss, (*tensors, finite))
+    sg.autograd.gradgradcheck(loss, (*tensors, finite))
+    hidden = sg.tensor(bias, requires_grad=True)
+    (found,) = sg.grad((loss(*tensors, hidden) ** 2).sum(), [hidden])
+    assert np.isfinite(found.numpy()).all()
+    assert (found.numpy()[0, 3:] == 0).all()
 
 
 def test_heads_are_read_where_they_lie():
@@ -71,7 +161,9 @@ def test_heads_are_read_where_they_lie():
     compiled = sg.compile(heads)
     found = compiled(joined).numpy()
     q, k, v = (joined[:, :, i].swapaxes(1, 2) for i in range(3))
-    np.testing.assert_allclose(found, attention_op.eval(q, k, v, 8**-0.5, True), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        found, attention_op.eval(q, k, v, **ATTRS | {"scale": 8**-0.5, "causal": True}), rtol=1e-4, atol=1e-5
+    )
     assert [row.name for row in compiled.plan.instructions] == ["attention"]
     assert all(buffer.nbytes <= joined.nbytes for buffer, _ in compiled.plan.instructions[0].buffers)
     assert "attention by attention_blocks.forward_f32" in compiled.plan.explain()
@@ -97,4 +189,4 @@ def test_few_scores_are_products(monkeypatch: pytest.MonkeyPatch):
 )
 def test_shapes_have_to_fit(shapes: tuple[tuple[int, ...], ...], text: str):
     with pytest.raises(ShapeError, match=text):
-        attention_op.infer(*[TensorType(shape, np.dtype(np.float32)) for shape in shapes], scale=1.0, causal=False)
+        attention_op.infer(*[TensorType(shape, np.dtype(np.float32)) for shape in shapes], **ATTRS)

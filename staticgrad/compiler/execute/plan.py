@@ -25,6 +25,7 @@ from ..lower.instructions import Buffer, Instruction
 from ..lower.memory import Memory
 from ..runtime import loader, threads
 from ..runtime.allocation import give_up_spare, room
+from . import bound_arrays
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results
 from .tiers import Interpreted, wait
@@ -52,12 +53,10 @@ ATOMIC_COPY = 256
 UNCOMPILED = 1 << 32
 """Added to the count of runs under way, while a plan's kernels are compiled: no fast call runs it."""
 
-_plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
-
 
 def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
-    for plan in list(_plans.values()):
+    for plan in list(bound_arrays.plans.values()):
         if not plan.lock._is_owned():
             plan.busy[0] &= UNCOMPILED
 
@@ -135,7 +134,7 @@ class Plan:
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
-        _plans[id(self)] = self
+        bound_arrays.made(self)
         codes = dict.fromkeys(i.code for i in self.instructions if i.code is not None and not i.code.address)
         self.interpreted: Interpreted | None = None
         """The first tier, until all kernels are compiled."""
@@ -220,8 +219,10 @@ class Plan:
                 self.builder.bind_state(cell, array)
                 bound[cell] = array
                 moved = True
-        if moved and self.results.moving:
-            self.results.point()
+        if moved:
+            bound_arrays.changed()
+            if self.results.moving:
+                self.results.point()
 
     def alone(self, work: Callable[..., Result], *args: Any) -> Result:
         """The result of `work`, while no other thread runs the plan. Raises GraphError in the middle of a run of this thread.

@@ -66,7 +66,8 @@ class Interpreted:
             with watched(self._look), _blas().limit(limits=1):
                 values = self._values(plan, arrays)
                 results = [np.array(values[node], buffer.dtype, order="C") for node, buffer in self._fetches(plan)]
-                after = [(plan.bound[cell], np.array(values[node])) for cell, node in plan.assigns]
+                after = _apart([(plan.bound[cell], values[node]) for cell, node in plan.assigns])
+                del values
         except Abandoned:
             return None
         except MemoryError as error:
@@ -135,9 +136,25 @@ def _blas() -> Any:
     return module("threadpoolctl").ThreadpoolController().select(user_api="blas")
 
 
-def _write(after: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-    for array, value in after:
+Write = tuple[np.ndarray, np.ndarray]
+"""An array and its new value."""
+
+
+def _apart(after: Sequence[Write]) -> list[Write]:
+    """The same, with copies of values that lie in memory which is written."""
+    places = [array for array, _ in after]
+    return [
+        (array, value.copy() if any(np.may_share_memory(value, place) for place in places) else value) for array, value in after
+    ]
+
+
+def _write(after: list[Write]) -> None:
+    """Write the values, and let go of each."""
+    after.reverse()
+    while after:
+        array, value = after.pop()
         array[...] = value
+        del value
 
 
 def wait_for_kernels() -> None:

@@ -87,11 +87,32 @@ def _attention(b: Scope, node: Node, x: Name, keys: int | None = None) -> Name:
 
 
 @writer("attention")
-def _blockwise(b: Scope, node: Node, q: Name, k: Name, v: Name) -> Name:
-    turned = [*range(node.inputs[1].type.ndim)]
+def _blockwise(b: Scope, node: Node, q: Name, k: Name, v: Name, *more: Name) -> Name:
+    turned, keys = [*range(node.inputs[1].type.ndim)], node.inputs[1].type.shape[-2]
     turned[-2:] = turned[:-3:-1]
-    weights = _attention(b, node, b.add("MatMul", [q, b.add("Transpose", [k], perm=turned)]), node.inputs[1].type.shape[-2])
+    scores = b.add("MatMul", [q, b.add("Transpose", [k], perm=turned)])
+    weights = _masked(b, node, scores, more[0]) if node.attrs["masked"] else _attention(b, node, scores, keys)
+    if node.attrs["rate"]:
+        shape = [*static_shape(node)[:-1], static_shape(node.inputs[1])[-2]]
+        drawn = b.add("RandomUniform", [], shape=shape, dtype=CODES[node.type.dtype])
+        kept = b.add("GreaterOrEqual", [drawn, b.like(node.attrs["rate"], node)])
+        scaled = b.add("Mul", [weights, b.like(1 / (1 - node.attrs["rate"]), node)])
+        weights = b.add("Where", [kept, scaled, b.like(0, node)])
     return b.add("MatMul", [weights, v])
+
+
+def _masked(b: Scope, node: Node, scores: Name, mask: Name) -> Name:
+    """The weights with a mask; 0 for a query that sees no key."""
+    lowest, zero = b.like(-np.inf, node), b.like(0, node)
+    scores = b.add("Mul", [scores, b.like(node.attrs["scale"], node)])
+    if node.inputs[3].type.dtype == np.bool_:
+        scores = b.add("Where", [mask, scores, lowest])
+    else:
+        scores = b.add("Add", [scores, mask])
+    top = b.add("ReduceMax", [scores, b.ints([-1])], keepdims=1)
+    hidden = b.add("Equal", [top, lowest])
+    weights = b.add("Softmax", [b.add("Where", [hidden, zero, scores])], axis=-1)
+    return b.add("Where", [hidden, zero, weights])
 
 
 @writer("random_stream", "random_stream_in_loop")

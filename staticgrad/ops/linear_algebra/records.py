@@ -9,7 +9,20 @@ import numpy as np
 
 from ...errors import LinAlgError, ShapeError
 from ...ir import REGISTRY, OpDef, OverComplex, define
-from ...operators import NONE, F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
+from ...operators import (
+    NONE,
+    F,
+    Lifted,
+    Operators,
+    Symbol,
+    append,
+    as_array,
+    enter_as,
+    frontends,
+    noted_once,
+    numpy_twin,
+    spelled,
+)
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -26,7 +39,7 @@ def linalg(
     of its arguments, each with its own."""
 
     def enter(function: Rule) -> Rule:
-        made = spelled(function, words)
+        made = spelled(noted_once(function), words)
         LINALG[name or function.__name__] = made
         if public:
             enter_as(name or function.__name__, made)

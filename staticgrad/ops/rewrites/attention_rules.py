@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir import Node
 from ...operators import F
-from ..blockwise_attention import gradients_of, weights_of
+from ..blockwise_attention import attended, gradients_of
 from .rule import RewriteRule
 
 FEW = 1 << 20
@@ -19,14 +19,14 @@ def _few(node: Node) -> bool:
     return bool(math.prod(q[:-1]) * k[-2] * node.type.dtype.itemsize <= FEW)
 
 
-def _attention(node: Node, q: Any, k: Any, v: Any) -> Any:
-    return F.matmul(weights_of(q, k, node.attrs), v) if _few(node) else None
+def _attention(node: Node, q: Any, k: Any, v: Any, *more: Any) -> Any:
+    return attended(q, k, v, more, node.attrs) if _few(node) else None
 
 
-def _gradient(node: Node, q: Any, k: Any, v: Any, g: Any) -> Any:
+def _gradient(node: Node, q: Any, k: Any, v: Any, g: Any, *more: Any) -> Any:
     if not _few(node):
         return None
-    return F.concatenate([F.reshape(x, (-1,)) for x in gradients_of(q, k, v, g, node.attrs)])
+    return F.concatenate([F.reshape(x, (-1,)) for x in gradients_of(q, k, v, g, more, node.attrs)[:3]])
 
 
 ATTENTION = (

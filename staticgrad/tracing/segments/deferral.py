@@ -25,7 +25,19 @@ from ...eager.tensor import Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
-from .regions import Region, learn_backward, learn_step, plain_root, repeat_backward, repeat_step, step_key
+from . import calls
+from .ownership import exclusive, only_copied, viewed
+from .regions import (
+    Region,
+    SavedNumber,
+    learn_backward,
+    learn_step,
+    plain_root,
+    repeat_backward,
+    repeat_step,
+    saved_number,
+    step_key,
+)
 from .roads import NUMBERS, Roads, Segment, Step
 
 ndarray = np.ndarray
@@ -79,7 +91,7 @@ class Deferral:
     def apply(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Note an operation; None for one that runs at once."""
         mode = modes.now
-        if op.leaf or not args or mode.arrays or mode.saver is not None:
+        if op.leaf or not args or mode.arrays or (mode.watched and mode.saver is not None):
             return None
         refs: list[Any] = []
         large = whole = False
@@ -93,6 +105,8 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
+            elif kind is SavedNumber:
+                refs.append(arg.value)
             elif isinstance(arg, Tensor) and not (arg._tracked or arg._data.ndim or arg._data.flags.writeable):
                 refs.append(arg._data.item())  # a number that the tape has saved
             elif isinstance(arg, Tensor):
@@ -100,7 +114,7 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
                 node = self.inputs.get(id(arg._data))
                 if node is None:
-                    node = self._input(arg, arg._data)
+                    node = self.input_of(arg, arg._data)
                     large = large or node is None
                 refs.append(node)
             elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
@@ -112,11 +126,13 @@ class Deferral:
             bit <<= 2
         if not mode.grad:
             flags = 0
-        if (large and not whole) or all(ref.__class__ in NUMBERS for ref in refs):
+        if not whole and (large or all(ref.__class__ in NUMBERS for ref in refs)):
             return None
         if large:
             refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
-        step = self.roads.find(self.at, op, refs, attrs, flags)
+        step = self.at.latest
+        if step is None or not step.matches(op, refs, attrs, flags):
+            step = self.roads.find(self.at, op, refs, attrs, flags)
         if step is None:
             if self._casts(op, args, refs):
                 return frontends.eager(op, self._cast(op, args, refs), attrs)
@@ -125,16 +141,25 @@ class Deferral:
                 return None
         self.at = step
         self.count += 1
-        if step.free:
-            for i, dtype in step.numbers.items():
-                self.arrays.append(np.asarray(refs[i], dtype))
-                self.numbers.append(refs[i])
-            if self.region is not None:
-                self.region.whole = False
+        if step.numbers:
+            self._numbers(step, args, refs)
         out = self._result(op, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
         return out
+
+    def _numbers(self, step: Step, args: tuple[Any, ...], refs: list[Any]) -> None:
+        """Take the numbers among the operands, where any number will do."""
+        region = self.region
+        for i, dtype in step.numbers.items():
+            arg = args[i]
+            if step.free:
+                self.arrays.append(np.asarray(refs[i], dtype))
+                self.numbers.append(refs[i])
+            if region is not None and arg.__class__ is SavedNumber:
+                region.saved(arg, self.numbers, step, dtype)
+            elif region is not None and step.free:
+                region.whole = False
 
     def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int) -> Tensor:
         """The tensor of a noted operation, on the tape where a gradient can flow."""
@@ -149,7 +174,7 @@ class Deferral:
         if flags:
             mode = modes.now
             inputs = tuple([
-                a if isinstance(a, Tensor) else number(a, step.numbers[i]) if a.__class__ in NUMBERS else wrap(np.array(a))
+                a if isinstance(a, Tensor) else self._saved(a, step, i) if a.__class__ in NUMBERS else wrap(np.array(a))
                 for i, a in enumerate(args)
             ])  # fmt: skip
             if flows(op, inputs, value):  # type: ignore[arg-type]
@@ -160,11 +185,14 @@ class Deferral:
             link(out, first)
         return out
 
-    def holds(self, tensor: Tensor) -> None:
-        """A pending tensor has been made."""
-        self.tensors.append(weakref.ref(tensor))
+    def _saved(self, value: Any, step: Step, position: int) -> Tensor:
+        """A number that the tape saves."""
+        if not step.free:
+            return number(value, step.numbers[position])
+        at = len(self.numbers) - len(step.numbers) + list(step.numbers).index(position)
+        return saved_number(value, step.numbers[position], self, at)
 
-    def _input(self, tensor: Tensor, array: ndarray) -> Node | None:
+    def input_of(self, tensor: Tensor, array: ndarray) -> Node | None:
         """The node of a tensor's array; None for a large one that others can write."""
         alone = exclusive(array, 2)
         if not alone and array.nbytes >= LARGE:
@@ -236,6 +264,10 @@ class Deferral:
 
     # calls of the package --------------------------------------------------------------------------------------------------
 
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The result of a function that has no effects."""
+        return calls.call(self, function, args, named)
+
     def step(self, optimizer: Any, gradients: dict[int, list[tuple[Tensor, Any]]], work: Callable[[], None]) -> None:
         """Do an optimizer's step, `work`, or repeat its operations."""
         key, members = step_key(self, optimizer, gradients)
@@ -266,6 +298,7 @@ class Deferral:
         start, count, node = self.at, self.count, root._value.node
         bare = all(leaf is None or leaf._grad is None for leaf in self.leaves.values())
         region = self.region = Region(None, ())
+        region.numbers = [*self.numbers]
         self.fixed, region.whole = True, bare
         try:
             engine = work()
@@ -300,7 +333,7 @@ class Deferral:
 
     def replaceable(self, x: Tensor) -> bool:
         """Whether nobody else sees the memory of x."""
-        if x._base is not None or x._record is not None or _viewed(x):
+        if x._base is not None or x._record is not None or viewed(x):
             return False
         if x.__class__ is Pending:
             value: Value = x._value
@@ -315,7 +348,7 @@ class Deferral:
             home = x._data
             x.__dict__["_home"] = home
             x.__class__ = Pending
-            self.holds(x)
+            self.tensors.append(weakref.ref(x))
             self.written[id(home)] = home, value
         elif x._home is not None:
             self.written[id(x._home)] = x._home, value
@@ -323,7 +356,10 @@ class Deferral:
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""
-        views = sum(other.base is array for other in self.held)
+        views = sum([other.base is array for other in self.held])
+        for _, tensor in self.copied.values():  # some of which nobody else holds any more
+            if tensor.__class__ is not Pending and tensor._data.base is array and only_copied(tensor):
+                views += 1
         if id(array) not in self.inputs:
             return views
         return 1 + any(other is array for other in self.arrays) + views
@@ -401,19 +437,6 @@ def _settle_tensor(tensor: Any) -> None:
     base = tensor._base
     if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
         tensor._base = None  # a reshape had to copy
-
-
-def _viewed(x: Tensor) -> bool:
-    """Whether other tensors share the memory of x by the tape."""
-    return bool(x._views) and any(view() is not None for view in x._views)  # type: ignore[union-attr]
-
-
-def exclusive(array: ndarray, count: int) -> bool:
-    """Whether nobody else holds an array, or the memory that it is a part of. count: references that the caller knows of."""
-    if getrefcount(array) > count + 2:  # and those of this call
-        return False
-    base = array.base
-    return base is None or (getrefcount(base) <= 3 and not (isinstance(base, ndarray) and base.base is not None))
 
 
 def _cut() -> tuple[Any, str]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...eager.grad_mode import modes
+from ...eager.operands import fresh
 from ...eager.pending import Pending, Value, pending
 from ...eager.tape import Record, touch
-from ...eager.tensor import Structure, Tensor
+from ...eager.tensor import PublicTensor, Structure, Tensor
 from ...ir import Node
 from .roads import Step
 
@@ -39,7 +40,9 @@ class Region:
         self.steps = 0
         self.changes = -1
         self.numbers: list[Any] = []
-        """Those that differ between runs, on which numbers of a backward pass may depend."""
+        """Those before it that differ between runs."""
+        self.reads = False
+        """Whether it depends on their values."""
         self.whole = True
         """Whether it can be repeated."""
 
@@ -57,6 +60,60 @@ class Region:
             self.sources.append(("constant", array))
         else:
             self.whole = False
+
+    def saved(self, arg: SavedNumber, numbers: list[Any], step: Step, dtype: np.dtype) -> None:
+        """Note a number of the tape among the operands of an operation. numbers: those of this run."""
+        if not step.free:
+            self.reads = True
+        elif arg.numbers is numbers:
+            self.sources.append(("saved", (arg.at, dtype)))
+            assert step.node is not None
+            self.inputs.append(step.node)
+        else:
+            self.whole = False
+
+
+class SavedNumber(PublicTensor):
+    """A number that differs between runs, as the tape has saved it. numbers: those of its run; at: its place among them.
+
+    An operation that it is an operand of takes it as an argument. Code that reads it may do something else for another number,
+    so what it does is repeated only for the same one.
+    """
+
+    __slots__ = ()
+
+    deferral: Deferral
+    numbers: list[Any]
+    at: int
+
+    @property
+    def _data(self) -> np.ndarray:  # type: ignore[override]
+        region = self.deferral.region
+        if region is not None:
+            region.reads = True
+        return Tensor._data.__get__(self)  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def value(self) -> Any:
+        """The number, for an operation that is noted."""
+        return Tensor._data.__get__(self).item()  # type: ignore[attr-defined]
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return ()
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        dtype: np.dtype = Tensor._data.__get__(self).dtype  # type: ignore[attr-defined]
+        return dtype
+
+
+def saved_number(value: Any, dtype: np.dtype, deferral: Deferral, at: int) -> Tensor:
+    """The tensor of a number of this run, for the tape. at: its place among those that differ between runs."""
+    out = fresh(value, dtype)
+    out.__class__ = SavedNumber
+    out.__dict__.update(deferral=deferral, numbers=deferral.numbers, at=at)
+    return out
 
 
 def _place(deferral: Deferral, x: Any) -> Any:
@@ -127,7 +184,7 @@ def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
     deferral.region = None
     if region.whole:
         region.end, region.changes = deferral.at, Structure.changes
-        region.members, region.numbers = {}, [*deferral.numbers]
+        region.members = {}
         start.regions[key] = region
 
 
@@ -145,7 +202,7 @@ def plain_root(deferral: Deferral, tensors: Any, others: Sequence[Any]) -> Any:
 def repeat_backward(deferral: Deferral, root: Any) -> bool:
     """Repeat a backward pass, where it is known."""
     region = deferral.at.regions.get(root._value.node)
-    if region is None or region.changes != Structure.changes or region.numbers != deferral.numbers:
+    if region is None or region.changes != Structure.changes or (region.reads and region.numbers != deferral.numbers):
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
     if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):
@@ -153,12 +210,19 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     records = [deferral.records[i]() for i in region.freed if i < len(deferral.records)]
     if any(record is None or record.hooks or record.freed for record in records):
         return False
-    arrays = []
+    arrays: list[tuple[np.ndarray, Any]] = []
+    numbers = []
     for kind, source in region.sources:
+        if kind == "saved":
+            at, dtype = source
+            numbers.append(deferral.numbers[at])
+            arrays.append((np.asarray(numbers[-1], dtype), None))
+            continue
         if kind == "again" and source not in deferral.sources:
             return False
         arrays.append((deferral.sources[source]._data.copy() if kind == "again" else source, None))
     deferral.follow(region, arrays)
+    deferral.numbers += numbers
     for leaf, (_, node) in zip(leaves, region.results, strict=True):
         value = Value(node, deferral)
         deferral.values.append(weakref.ref(value))

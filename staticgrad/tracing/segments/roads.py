@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from ...types import TensorType
 from ..plain import same
 
 NUMBERS = (bool, int, float)
+ABSENT = object()
+NO_VARIABLES: dict[Any, np.ndarray] = {}
 
 
 class Step:
@@ -31,12 +34,13 @@ class Step:
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
     these are inputs, so that any number will do. flags: which operands are on the tape, and how. view: the result shares the
-    memory of the first operand. regions: see `regions.py`.
+    memory of the first operand. regions, calls: see `regions.py` and
+    `calls.py`.
     """
 
     __slots__ = (
-        "attrs", "children", "flags", "free", "inputs", "node", "nodes", "numbers", "op", "parent", "plans", "refs", "regions",
-        "view",
+        "attrs", "calls", "children", "flags", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
+        "plans", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -49,7 +53,9 @@ class Step:
         self.flags = 0
         self.view = False
         self.regions: dict[Any, Any] = {}
+        self.calls: dict[Any, Any] = {}
         self.children: list[Step] = []
+        self.latest: Step | None = None
         self.inputs: dict[Any, Step] = {}
         self.plans: dict[tuple[Node, ...], Segment | None] = {}
 
@@ -57,10 +63,11 @@ class Step:
         """Whether an operation is this one."""
         if op is not self.op or flags != self.flags or len(refs) != len(self.refs):
             return False
-        for ref, mine in zip(refs, self.refs, strict=True):
-            if ref is not mine and not (mine.__class__ is ref.__class__ in NUMBERS and (self.free or equal(mine, ref))):
-                return False
-        return attrs is self.attrs or alike(self.attrs, attrs)
+        if not all(map(is_, refs, self.refs)):
+            for ref, mine in zip(refs, self.refs, strict=True):
+                if ref is not mine and not (mine.__class__ is ref.__class__ in NUMBERS and (self.free or equal(mine, ref))):
+                    return False
+        return attrs is self.attrs or not (attrs or self.attrs) or alike(self.attrs, attrs)
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -75,12 +82,18 @@ def alike(a: Any, b: Any) -> bool:
     kind = a.__class__
     if kind is not b.__class__:
         return False
-    if kind in (int, str, bool):
+    if kind is int or kind is str or kind is bool:
         return bool(a == b)
     if kind is tuple or kind is list:
-        return len(a) == len(b) and all(map(alike, a, b))
+        return len(a) == len(b) and (all(map(is_, a, b)) or all(map(alike, a, b)))
     if kind is dict:
-        return len(a) == len(b) and all(name in b and alike(x, b[name]) for name, x in a.items())
+        if len(a) != len(b):
+            return False
+        for name, x in a.items():
+            y = b.get(name, ABSENT)
+            if x is not y and not alike(x, y):
+                return False
+        return True
     return same(a, b)
 
 
@@ -91,10 +104,22 @@ class Segment:
     def __init__(self, program: Program, operations: int, where: Where | None, reason: str, after: Segment | None = None):
         self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
         self.runs = 0
+        self.only: Any = None
+        """The plan, where it is the only one: a road fixes the shapes."""
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         self.runs += 1
-        return self.program.run(arrays, {})
+        if self.only is None:
+            results = self.program.run(arrays, NO_VARIABLES)
+            self.only = None if self.program.decisive else self.plan
+            return results
+        try:
+            found: list[np.ndarray] = self.only.run(arrays, NO_VARIABLES)
+            return found
+        except MemoryError:
+            self.program.forget(self.only)
+            self.only = None
+            raise
 
     @property
     def plan(self) -> Any:
@@ -126,6 +151,7 @@ class Roads:
         """The step after `at` that is this operation."""
         for child in at.children:
             if child.matches(op, refs, attrs, flags):
+                at.latest = child
                 return child
         return None
 

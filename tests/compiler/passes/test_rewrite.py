@@ -201,7 +201,7 @@ STABLE: dict[str, Row] = {
     "few scores": Row("few scores", lambda x: attention(x, x, x, 0.5, False), None, special=False),
     "few scores, backward": Row(
         "few scores, backward",
-        lambda x: apply(REGISTRY["attention_gradient"], x, x, x, x, scale=0.5, causal=True),
+        lambda x: apply(REGISTRY["attention_gradient"], x, x, x, x, scale=0.5, causal=True, masked=False, rate=0.0),
         None,
         special=False,
     ),

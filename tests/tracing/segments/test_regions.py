@@ -77,3 +77,46 @@ def test_repeated_calls_agree_with_eager_mode(change, repeated):
     for known in repeated.values():
         assert known[4] is True
         assert sum(known) >= (5 if change in (nothing, another_rate) else 3)
+
+
+@pytest.mark.parametrize("use", ["shift", "factor", "exponent"])
+def test_numbers_that_differ_between_runs(use, repeated):
+    """A backward pass that doesn't read them is repeated; one that computes with them takes them as arguments; one whose
+    operations follow from them is not repeated for another number."""
+
+    def losses(wrap):
+        w, found, state = sg.tensor(np.array([1.0, 2.0], "float32"), requires_grad=True), [], [0.5]
+
+        @wrap
+        def step(x):
+            state[0] = 0.9 * state[0] + 0.1 * float(x.sum())
+            y = w - state[0] if use == "shift" else w * state[0] if use == "factor" else (w * w) ** state[0]
+            w.grad = None
+            (y * x).sum().backward()
+            with sg.no_grad():
+                w.sub_(0.1 * w.grad)
+            return float(y.sum())
+
+        for i in range(8):
+            found.append(step(sg.tensor(np.array([i, 1.0], "float32"))))
+        return [*found, *w.tolist()]
+
+    found = losses(sg.compile)
+    np.testing.assert_allclose(found, losses(lambda step: step), rtol=1e-5, atol=1e-5)
+    assert repeated["backward"][-1] is (use != "exponent")
+
+
+def test_checks_of_distributions_do_not_cut():
+    logits = sg.zeros(3, requires_grad=True)
+
+    @sg.compile
+    def step(x, actions):
+        scale = float(x.sum())
+        policy = sg.distributions.Categorical(logits=logits * scale + x)
+        return policy.log_prob(actions).sum()
+
+    for _ in range(2):
+        step(sg.ones(4, 3), sg.tensor([0, 1, 2, 0]))
+    assert len(step.segmented.roads.segments) == 2
+    with pytest.raises(sg.StaticgradError, match="within the support"):
+        step(sg.ones(4, 3), sg.tensor([0, 1, 5, 0]))

@@ -1,0 +1,66 @@
+"""Who else sees the memory of tensors of a run in segments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import staticgrad as sg
+from staticgrad import nn, optim
+from staticgrad.nn import functional as F
+from staticgrad.tracing.segments.ownership import exclusive
+
+
+def test_after_eager_training_a_step_has_no_further_cuts():
+    """Plans of the eager optimizer's step, and of another compiled function, are bound to the parameters."""
+    x, y = sg.tensor(np.random.default_rng(0).standard_normal((4, 16)).astype("float32")), sg.tensor([0, 1, 1, 0])
+    losses = []
+    for compiles in (sg.compile, lambda fn: fn):
+        sg.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 2))
+        optimizer = optim.Adam(model.parameters(), lr=0.01)
+
+        def train(x, y, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        def cut(x, y, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            found = float(loss)
+            loss.backward()
+            optimizer.step()
+            return found
+
+        with sg.eager_kernels(wait=True):
+            for _ in range(4):
+                train(x, y)
+        whole, segmented = compiles(train), compiles(cut)
+        losses.append([float(whole(x, y)) for _ in range(2)] + [segmented(x, y) for _ in range(4)])
+        if compiles is sg.compile:
+            assert [segment.where is None for segment in segmented.segmented.roads.segments] == [False, True]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
+def test_references_of_plans_do_not_count():
+    w = sg.zeros(3, requires_grad=True)
+
+    def alone():
+        return exclusive(w._data, 1)  # an assertion would hold the array
+
+    assert alone()
+
+    @sg.compile
+    def step(x):
+        with sg.no_grad():
+            w.add_(x)
+        return w.sum()
+
+    step(sg.ones(3))
+    assert alone()
+    alias = w.detach()
+    assert not alone()
+    del alias
+    assert alone()
