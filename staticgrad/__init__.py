@@ -81,7 +81,7 @@ from .errors import (
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
-from .operators.sizes import Extents as Size
+from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions

@@ -328,8 +328,9 @@ class StackType(TensorType):
         return f"stack of {self.item!r}"
 
 
-def type_of(array: np.ndarray) -> TensorType:
-    return TensorType(array.shape, array.dtype)
+def type_of(array: Any) -> TensorType:
+    """The type of an array, or of a tensor that has a shape."""
+    return TensorType(tuple(array.shape), array.dtype)
 
 
 def shape_text(shape: Shape) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..eager import Tensor, no_grad, rand, randn
 from ..errors import ArgumentError
-from ..operators import F, Operators, as_array, frontends, state
+from ..operators import F, Operators, Size, as_array, frontends, size_of, state
 from ..types import get_default_dtype
 from . import constraints
 from .constraints import Constraint
@@ -74,12 +74,12 @@ class Distribution:
         return made
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self._batch_shape
+    def batch_shape(self) -> Size:
+        return size_of(self._batch_shape)
 
     @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._event_shape
+    def event_shape(self) -> Size:
+        return size_of(self._event_shape)
 
     @property
     def support(self) -> Any:

@@ -519,7 +519,7 @@ AS_ARRAYS: list[tuple[str, Any]] = [
 def test_a_tensor_without_gradient_is_an_array_to_numpy(name, fn):
     a = (X + 1).astype(np.float64)
     result, expected = fn(a, sg.tensor(a)), fn(a, a)
-    assert type(result) in (type(expected), Tensor)
+    assert isinstance(result, (type(expected), Tensor))
     if expected is not None:
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
 
