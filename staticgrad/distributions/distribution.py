@@ -9,7 +9,7 @@ import numpy as np
 
 from ..eager import Tensor, no_grad, rand, randn
 from ..errors import ArgumentError
-from ..operators import F, Operators, Size, as_array, frontends, size_of, state
+from ..operators import F, Operators, Size, as_array, frontends, state
 from ..types import get_default_dtype
 from . import constraints
 from .constraints import Constraint
@@ -75,11 +75,11 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
-        return size_of(self._batch_shape)
+        return Size(self._batch_shape)
 
     @property
     def event_shape(self) -> Size:
-        return size_of(self._event_shape)
+        return Size(self._event_shape)
 
     @property
     def support(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..operators import Count, F, Size, count_of, misuse, size_of, state
+from ..operators import Count, F, Size, count_of, misuse, state
 from ..operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
 from .tensor import PublicTensor, Tensor, new, wrap
@@ -65,7 +65,7 @@ class Pending(PublicTensor):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        return size_of(self._value.shape)
+        return Size(self._value.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]

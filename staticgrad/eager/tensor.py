@@ -19,7 +19,6 @@ from .grad_mode import INFERRING, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
-new_tuple = tuple.__new__
 ndarray = np.ndarray
 
 
@@ -92,7 +91,7 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        return new_tuple(Size, self._data.shape)
+        return Size(self._data.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from operator import index
 from typing import Any, NoReturn, cast, overload
 
 from ..errors import UnknownExtentError
 from ..types import Shape, normalize_axis, shape_text
 
-new_tuple = tuple.__new__
 item = tuple.__getitem__
 
 
@@ -26,10 +23,6 @@ class Size(tuple[Any, ...]):
 
     __slots__ = ()
 
-    def __new__(cls, extents: Iterable[Any] = ()) -> Size:
-        """Raises TypeError for an item that is no integer; None stands for an unknown extent."""
-        return new_tuple(cls, [_extent(i, d) for i, d in enumerate(extents)])
-
     def numel(self) -> int:
         """The number of elements. Raises UnknownExtentError where an extent is unknown."""
         return math.prod(self) if None not in self else int(count_of(self))
@@ -37,39 +30,25 @@ class Size(tuple[Any, ...]):
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-        return size_of(tuple.__add__(self, other))
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Any:
-        return size_of(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Any:
-        return size_of(tuple.__mul__(self, times))
+        return Size(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
         found = item(self, index)
-        return new_tuple(Size, found) if index.__class__ is slice else found
+        return Size(found) if index.__class__ is slice else found
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
 
 Size.__module__ = "staticgrad"
-
-
-def size_of(extents: Shape) -> Size:
-    """The size with these extents, which are not checked."""
-    return new_tuple(Size, extents)
-
-
-def _extent(place: int, value: Any) -> Any:
-    if value is None or isinstance(value, int):
-        return value
-    try:
-        return index(value)
-    except TypeError:
-        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')") from None
 
 
 class Count(int):
@@ -82,7 +61,7 @@ class Count(int):
     @overload
     def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Any:
-        return size_of(self.extents) if dim is None else self.extents[normalize_axis(dim, len(self.extents))]
+        return Size(self.extents) if dim is None else self.extents[normalize_axis(dim, len(self.extents))]
 
 
 class UnknownCount:
@@ -93,7 +72,7 @@ class UnknownCount:
 
     def __call__(self, dim: int | None = None) -> Any:
         if dim is None:
-            return size_of(self.extents)
+            return Size(self.extents)
         extent = self.extents[normalize_axis(dim, len(self.extents))]
         return self._unknown(f"extent {dim}") if extent is None else extent
 

@@ -17,7 +17,7 @@ from .dispatch import F, frontends
 from .former_names import FormerNode
 from .memory import layout_of, reshaped
 from .methods import Operators
-from .sizes import Count, Size, count_of, size_of
+from .sizes import Count, Size, count_of
 
 if TYPE_CHECKING:
     from .annotations import TensorLike
@@ -123,7 +123,7 @@ class Symbol(Operators):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        return size_of(self.node.type.shape)
+        return Size(self.node.type.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Tensor, enter_as, is_tensor, numpy_twin, size_of, torch_function
+from ..operators import F, Size, Tensor, enter_as, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
@@ -182,7 +182,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 @torch_function(method=False)
 def broadcast_shapes_(*shapes: Any) -> Size:
     """The common shape of shapes. Raises ShapeError."""
-    return size_of(broadcast_shapes(*(as_shape(s) for s in shapes)))
+    return Size(broadcast_shapes(*(as_shape(s) for s in shapes)))
 
 
 @torch_function()
