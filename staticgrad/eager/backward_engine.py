@@ -14,6 +14,7 @@ from ..autodiff.accumulation import adds_in_place, hooked
 from ..errors import AnomalyError
 from ..operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
+from .function_nodes import DerivativeNodes
 from .grad_mode import modes, no_grad
 from .inplace import replace
 from .kernels import OFF
@@ -118,6 +119,7 @@ class BackwardEngine:
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
         """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+        self.derivatives = DerivativeNodes(self.cotangents, self.found)
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
         self.needed: dict[Record, list[Edge]] | None = None
@@ -138,6 +140,8 @@ class BackwardEngine:
                 for root, seed in zip(self.roots, self.seeds, strict=True):
                     self._seed(root, seed if self.create else seed._data)
                 self._pass()
+                if self.recorded:
+                    self.derivatives.leave()
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
@@ -262,6 +266,8 @@ class BackwardEngine:
         if edges is None:
             return
         op = record.op
+        if self.recorded:
+            self.derivatives.visit(record, edges)
         if after or op.vjp_all is not None:
             self._visit_all(record, g, edges, after)
             return

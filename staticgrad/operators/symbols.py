@@ -48,7 +48,7 @@ class GradFn(FormerNode):
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
-        return self.node.op.grad_name if self.node.inputs else "AccumulateGrad"
+        return self.node.op.grad_name(self.node) if self.node.inputs else "torch::autograd::AccumulateGrad"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import DTypeError
-from ..ir import REGISTRY, OpDef, OverComplex, Pointwise, Range, define
+from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
 from ..operators import NONE, Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, spelled, with_example
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
@@ -82,6 +82,26 @@ def unbroadcast(g: Any, x: Any) -> Any:
     if shape == x.shape and None not in shape:
         return g
     return apply(REGISTRY["sum_to"], g, x)
+
+
+# names of derivatives -------------------------------------------------------------------------------------------
+
+
+def rank_at(node: Any, position: int) -> int:
+    """How many axes an operand of a node, or of a record of the tape, has."""
+    operand = node.inputs[position]
+    rank: int = (operand.type if isinstance(node, Node) else operand).ndim
+    return rank
+
+
+def over_axes(whole: str, along: str) -> Callable[[Any], str]:
+    """PyTorch's names of the derivative of a reduction: of all elements, and along axes."""
+    return lambda node: whole if len(node.attrs["axis"]) == rank_at(node, 0) and not node.attrs["keepdims"] else along
+
+
+def by_number(name: str) -> Callable[[Any], str]:
+    """PyTorch's names of the derivative of an operation whose second operand is a number, and of two tensors."""
+    return lambda node: f"{name}Backward{int(rank_at(node, 1) > 0)}"
 
 
 # functions of a record ------------------------------------------------------------------------------------------
