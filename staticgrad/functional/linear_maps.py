@@ -19,7 +19,7 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None
 
     Examples:
         >>> F.linear(sg.ones(4, 3), sg.ones(2, 3), sg.zeros(2)).shape
-        (4, 2)
+        torch.Size([4, 2])
     """
     x, weight = operand(input), operand(weight)
     rows, columns = x.shape, weight.shape

@@ -22,7 +22,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
 
     Examples:
         >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-        (3, 4, 2)
+        torch.Size([3, 4, 2])
     """
     n = ndim_of(input)
     old = [normalize_axis(a, n) for a in (source if isinstance(source, (tuple, list)) else (source,))]
