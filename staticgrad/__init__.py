@@ -81,6 +81,7 @@ from .errors import (
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
+from .module_paths import enter_lazily
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
@@ -137,6 +138,8 @@ dtype = np.dtype
 finfo = np.finfo
 iinfo = np.iinfo
 inf = math.inf
+enter_lazily("staticgrad.onnx", "staticgrad.interchange.onnx")
+
 nan = math.nan
 pi = math.pi
 e = math.e

@@ -137,12 +137,22 @@ def as_array(value: Any) -> np.ndarray:
             raise ShapeError(
                 f"can't make a tensor of {type(value).__name__}: rows have different lengths: {_clip(value)}"
             ) from None
-        if array.dtype in WIDE and not hasattr(value, "__array__"):
+        if array.dtype in WIDE and not hasattr(value, "__array__") and _weak(value):
             array = array.astype(scalar_dtype(array.dtype.type(0)))
     if array.dtype == object or array.dtype.kind not in "biufc":
         raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
+
+
+def _weak(value: Any) -> bool:
+    """Whether nothing in a list, or a list of lists, is of a wide dtype itself: Python's numbers are of the default ones."""
+    if isinstance(value, (list, tuple)):
+        return NUMBERS.issuperset(map(type, value)) or all(map(_weak, value))
+    return getattr(value, "dtype", None) not in WIDE
+
+
+NUMBERS = frozenset({int, float, bool, complex})
 
 
 def _clip(value: Any) -> str:
