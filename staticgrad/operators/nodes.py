@@ -149,7 +149,8 @@ def _weak(value: Any) -> bool:
     """Whether nothing in a list, or a list of lists, is of a wide dtype itself: Python's numbers are of the default ones."""
     if isinstance(value, (list, tuple)):
         return NUMBERS.issuperset(map(type, value)) or all(map(_weak, value))
-    return getattr(value, "dtype", None) not in WIDE
+    dtype = getattr(value, "dtype", None)
+    return dtype is None or dtype not in WIDE
 
 
 NUMBERS = frozenset({int, float, bool, complex})
