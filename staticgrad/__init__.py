@@ -103,6 +103,7 @@ from .runtime_settings import (
 )
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 from .types import (
+    ABSENT_DTYPES,
     as_dtype,
     bool_,
     category,
@@ -232,6 +233,8 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
     def __getattr__(name: str) -> Any:
         if name in _LAZY_MODULES:
             return importlib.import_module(f".{name}", __name__)
+        if name in ABSENT_DTYPES:
+            return ABSENT_DTYPES[name]
         if name not in _LAZY:
             from .missing import advice
 

@@ -136,7 +136,7 @@ def elementwise_op(
     cost: int = 1, error: tuple[float, float] | None = None, promote: Any = floating,
     infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
-    twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
+    twins: tuple[Callable[..., Any], ...] = (), backward: str | Callable[[Any], str] = "",
     batch: Callable[..., Any] | None = None, complex: OverComplex | None = None, example: str = "",
     words: Mapping[str, str] = NONE,
 ) -> OpDef:  # fmt: skip
