@@ -83,7 +83,8 @@ from .errors import (
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
-from .operators.sizes import Extents as Size
+from .module_paths import enter_lazily
+from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
@@ -104,6 +105,7 @@ from .runtime_settings import (
 )
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 from .types import (
+    ABSENT_DTYPES,
     as_dtype,
     bool_,
     category,
@@ -147,6 +149,8 @@ dtype = np.dtype
 finfo = np.finfo
 iinfo = np.iinfo
 inf = math.inf
+enter_lazily("staticgrad.onnx", "staticgrad.interchange.onnx")
+
 nan = math.nan
 pi = math.pi
 e = math.e
@@ -241,6 +245,8 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
     def __getattr__(name: str) -> Any:
         if name in _LAZY_MODULES:
             return importlib.import_module(f".{name}", __name__)
+        if name in ABSENT_DTYPES:
+            return ABSENT_DTYPES[name]
         if name not in _LAZY:
             from .missing import advice
 

@@ -84,7 +84,7 @@ def scaled_dot_product_attention(
     Examples:
         >>> q = k = v = sg.ones((2, 4, 3))
         >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
-        (2, 4, 3)
+        torch.Size([2, 4, 3])
     """
     query, key, value = operand(query), operand(key), operand(value)
     _check(query.shape, key.shape, value.shape)

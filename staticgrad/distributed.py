@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .errors import DeviceError
 from .missing import refusing
 
 __all__ = ["is_available", "is_initialized"]
@@ -18,10 +22,23 @@ def is_initialized() -> bool:
 
 
 ONE = "there is one process: ask is_available() and is_initialized(), which are False, before"
-REPLACED = dict.fromkeys(
-    ("all_gather", "all_reduce", "barrier", "broadcast", "destroy_process_group", "gather", "get_rank", "get_world_size",
-     "init_process_group", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "send"), ONE,
+SEVERAL = (
+    "all_gather", "all_reduce", "barrier", "broadcast", "destroy_process_group", "gather", "get_rank", "get_world_size",
+    "init_process_group", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "send",
 )  # fmt: skip
-"""Names that need several processes."""
+"""Functions that need several processes. Programs import them and call them where there are some, so calls are refused."""
 
-__getattr__ = refusing(__name__, __all__, REPLACED)
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def call(*args: Any, **named: Any) -> NoReturn:
+        raise DeviceError(f"distributed.{name}: {ONE}")
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+_refuse = refusing(__name__, [*__all__, *SEVERAL], {})
+
+
+def __getattr__(name: str) -> Any:
+    return _refused(name) if name in SEVERAL else _refuse(name)

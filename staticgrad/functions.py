@@ -9,6 +9,7 @@ import numpy as np
 
 from .devices import check_device
 from .eager import Tensor, tensor
+from .eager.creation import with_numbers
 from .errors import ArgumentError, DTypeError
 from .operators import Symbol, TensorLike, frontends, state
 from .operators import Tensor as AnyTensor
@@ -30,7 +31,7 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
     check_device(device)
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
-    x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)
+    x = data if isinstance(data, (Tensor, Symbol)) else Tensor(with_numbers(data))
     return x if dtype is None else astype(x, as_dtype(dtype))
 
 

@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 REPLACED = {
-    **dict.fromkeys(("complex32", "chalf"), "use complex64: tensors here have parts of 32 or 64 bits"),
-    "float16": "use float32: tensors here are of 32 or 64 bits",
-    "half": "use float32: tensors here are of 32 or 64 bits",
-    "bfloat16": "use float32: tensors here are of 32 or 64 bits",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
         "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries",

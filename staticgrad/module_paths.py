@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 
 def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
@@ -24,3 +26,21 @@ def share(module: ModuleType, source: ModuleType) -> None:
     for name in source.__all__:
         if not hasattr(module, name):
             setattr(module, name, getattr(source, name))
+
+
+class Elsewhere(ModuleType):
+    """A module whose contents are in another one, which is imported when they are first asked for."""
+
+    def __init__(self, path: str, target: str):
+        super().__init__(path)
+        self.__target = target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__target), name)
+
+
+def enter_lazily(path: str, target: str) -> None:
+    """Let `import path` succeed, for a module of that name that is an attribute of the package on demand."""
+    sys.modules[path] = Elsewhere(path, target)

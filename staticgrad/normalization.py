@@ -184,7 +184,7 @@ def group_norm(
 
     Examples:
         >>> F.group_norm(sg.ones(2, 4, 3), 2).shape
-        (2, 4, 3)
+        torch.Size([2, 4, 3])
     """
     x = operand(input)
     _floating("group_norm", x)

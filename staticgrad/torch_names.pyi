@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 from .ir.op import OpDef
 from .operators.annotations import Array, Carry, Index, Output, TensorLike
 from .operators.interface import Tensor
+from .operators.sizes import Size
 from .ops import return_types
 from .ops.random import Generator
 from .types import Axis, DTypeLike, ShapeLike
@@ -343,7 +344,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The common shape of shapes. Raises ShapeError."""
 
 @overload

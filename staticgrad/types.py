@@ -87,6 +87,23 @@ SHORT_NAMES: dict[str, np.dtype] = {
 PYTORCH = "torch."
 
 
+class AbsentDType:
+    """A dtype of PyTorch's that tensors don't have here. Programs name it in tables and branches; using it is refused."""
+
+    itemsize = 2
+    is_floating_point = True
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+ABSENT_DTYPES = {name: AbsentDType(name) for name in ("float16", "bfloat16", "complex32")}
+ABSENT_DTYPES |= {"half": ABSENT_DTYPES["float16"], "chalf": ABSENT_DTYPES["complex32"]}
+
+
 def as_dtype(dtype: Any) -> np.dtype:
     """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
 
@@ -95,6 +112,8 @@ def as_dtype(dtype: Any) -> np.dtype:
     if dtype.__class__ is str and dtype.startswith(PYTORCH):
         name = dtype.removeprefix(PYTORCH)
         dtype = TENSOR_NAMES.get(name) or SHORT_NAMES.get(name) or name
+    elif dtype.__class__ is AbsentDType:
+        raise DTypeError(f"dtype {dtype.name} is not supported", "use float32: tensors here are of 32 or 64 bits")
     try:
         result: np.dtype = np.dtype(dtype)
     except TypeError:
@@ -328,8 +347,9 @@ class StackType(TensorType):
         return f"stack of {self.item!r}"
 
 
-def type_of(array: np.ndarray) -> TensorType:
-    return TensorType(array.shape, array.dtype)
+def type_of(array: Any) -> TensorType:
+    """The type of an array, or of a tensor that has a shape."""
+    return TensorType(tuple(array.shape), array.dtype)
 
 
 def shape_text(shape: Shape) -> str:

@@ -37,6 +37,7 @@ from tests.helpers import assert_close
         ("backends.cudnn", "benchmark"),
         ("accelerator", "is_available"),
         ("amp", "autocast"),
+        ("distributed", "init_process_group"),
     ],
 )
 def test_paths(path, name):
@@ -151,3 +152,7 @@ def test_a_sampler_without_end_is_drawn_in_pieces():
     numbers = [n for n, _ in zip(sampler, range(3000), strict=False)]
     assert len(sampler) == 10**10
     assert set(numbers) == set(range(5))
+
+
+def test_a_module_that_is_made_on_demand_can_be_imported():
+    assert importlib.import_module("staticgrad.onnx").export is sg.onnx.export

@@ -258,8 +258,7 @@ def test_refusals_say_why(row: int):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("float16", "; use float32: tensors here are of 32 or 64 bits"),
-        ("complex32", "; use complex64: tensors here have parts of 32 or 64 bits"),
+        ("jit", "; sg.compile(step) compiles a function"),
         ("lstm", "; PyTorch has it, this library does not yet"),
         ("logsumexpp", "; the nearest name is 'logsumexp'"),
         ("nothing_like_it", ""),
@@ -271,6 +270,15 @@ def test_missing_names(name: str, text: str):
     start = f"module 'staticgrad' has no attribute {name!r}"
     assert str(caught.value).startswith(start + text)
     assert text or str(caught.value) == start
+
+
+@pytest.mark.parametrize("name", ["float16", "half", "bfloat16", "complex32"])
+def test_dtypes_that_there_are_not_can_be_named(name: str):
+    dtype = {"float32": torch.float32, name: getattr(torch, name)}[name]
+    with pytest.raises(torch.DTypeError, match=f"dtype {dtype.name} is not supported"):
+        torch.zeros(2).to(dtype)
+    with pytest.raises(torch.DTypeError, match="use float32"):
+        torch.zeros(2, dtype=dtype)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ MODULES = {
     "..ops": ("return_types",),
     "..types": ("Axis", "DTypeLike", "ShapeLike"),
     ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
-    ".sizes": ("Size",),
+    ".sizes": ("Count", "Size"),
     ".symbols": ("GradFn",),
 }
 """Where the stub imports the names of annotations from; classes that a signature's own module knows need no entry."""

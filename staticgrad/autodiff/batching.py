@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
-from ..operators import Application, F, Level, Symbol, apply, as_array, frontends, state
+from ..operators import Application, F, Level, Size, Symbol, apply, as_array, frontends, state
 from ..ops.batching import aligned, leading, one_by_one
 from ..ops.leaves import fits
 from ..ops.random import Place
@@ -186,8 +186,8 @@ class Batched(Changeable):
     __slots__ = ()
 
     @property
-    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
-        shape: tuple[Any, ...] = self.value.shape[1:]
+    def shape(self) -> Size:  # type: ignore[override]
+        shape: Size = self.value.shape[1:]
         return shape
 
     def assign(self, value: Any, name: str) -> None:

@@ -28,7 +28,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     record = tensor._record
     if record is None:
         return GradientEdge(accumulator(tensor), 0)
-    return GradientEdge(record.node, record.output_nr)
+    return GradientEdge(record.node, record.place)
 
 
 def increment_version(tensor: Any) -> None:

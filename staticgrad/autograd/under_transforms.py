@@ -17,7 +17,7 @@ from ..errors import TransformError
 from ..ir import OpDef
 from ..operators import Application, F, Level, Operators
 from ..ops.control.loop_operands import Parts
-from ..types import INEXACT, TensorType, bool_
+from ..types import INEXACT, TensorType, bool_, type_of
 
 
 def _refused(*types: Any, **attrs: Any) -> Any:
@@ -82,7 +82,7 @@ def _smooth(ctx: Any, x: Any) -> bool:
 
 
 def _type(x: Any) -> TensorType:
-    return TensorType(x.shape, x.dtype) if isinstance(x, Operators) else TensorType((), bool_)
+    return type_of(x) if isinstance(x, Operators) else TensorType((), bool_)
 
 
 def _recorded(

@@ -10,7 +10,7 @@ import numpy as np
 from ..eager import Tensor, no_grad, rand, randn
 from ..eager.pending import Pending, at_once
 from ..errors import ArgumentError
-from ..operators import F, Operators, as_array, frontends, state
+from ..operators import F, Operators, Size, as_array, frontends, state
 from ..types import get_default_dtype
 from . import constraints
 from .constraints import Constraint
@@ -75,12 +75,12 @@ class Distribution:
         return made
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self._batch_shape
+    def batch_shape(self) -> Size:
+        return Size(self._batch_shape)
 
     @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._event_shape
+    def event_shape(self) -> Size:
+        return Size(self._event_shape)
 
     @property
     def support(self) -> Any:

@@ -13,6 +13,7 @@ from ..errors import AnomalyError
 from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
 from .backward_hooks import Hooked
+from .function_nodes import DerivativeNodes
 from .grad_mode import modes
 from .gradient_sources import Found
 from .kernels import OFF
@@ -65,6 +66,7 @@ class BackwardEngine(Hooked):
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
         """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+        self.derivatives = DerivativeNodes(self.cotangents, self.found)
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
         self.needed: dict[Record, list[Edge]] | None = None
@@ -88,6 +90,8 @@ class BackwardEngine(Hooked):
                 else:
                     self._go_on(found)
                 self._pass()
+                if self.recorded:
+                    self.derivatives.leave()
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
@@ -223,6 +227,8 @@ class BackwardEngine(Hooked):
         if edges is None:
             return
         op = record.op
+        if self.recorded:
+            self.derivatives.visit(record, edges)
         if after or op.vjp_all is not None:
             self._visit_all(record, g, edges, after)
             return

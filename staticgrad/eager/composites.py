@@ -137,7 +137,7 @@ def composite(function: Function) -> Function:
         record.attrs = places.attrs
         record.saved = places
         record.clock = tick()
-        record.memory = record.hooks = record.position = None
+        record.memory = record.hooks = record.position = record.named = None
         if mode.watched:
             watch(record, mode)
         if not places.results:

@@ -9,10 +9,11 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from ..devices import Options, Placement, check_device, check_options, factory
-from ..errors import ArgumentError, DTypeError, OutOfMemoryError
+from ..errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
 from ..operators import Tensor as AnyTensor
+from ..operators.nodes import NUMBERS
 from ..types import (
     TENSOR_NAMES,
     DTypeLike,
@@ -47,7 +48,7 @@ def tensor(
     Examples:
         >>> x = sg.tensor([[1, 2], [3, 4]], dtype=sg.float32, requires_grad=True)
         >>> x.shape, x.dtype
-        ((2, 2), dtype('float32'))
+        (torch.Size([2, 2]), dtype('float32'))
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """
@@ -57,6 +58,7 @@ def tensor(
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
+    data = with_numbers(data)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step
         kind = as_dtype(dtype)
@@ -66,6 +68,28 @@ def tensor(
             raise DTypeError(f"tensor: {error}") from None
     array = data._data if isinstance(data, Tensor) else as_array(data)
     return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def with_numbers(data: Any) -> Any:
+    """Nested lists with numbers in the place of tensors of one element, whatever their shape, as PyTorch reads lists.
+    Raises ShapeError for a tensor of more."""
+    if not isinstance(data, (list, tuple)) or NUMBERS.issuperset(map(type, data)):
+        return data
+    if not any(isinstance(x, (list, tuple, Tensor)) for x in data):
+        return data
+    return [_number(x) if isinstance(x, Tensor) else with_numbers(x) for x in data]
+
+
+def _number(x: Tensor) -> Any:
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.no_value(x, "a number")
+    if x._data.size != 1:
+        raise ShapeError(
+            "only one element tensors can be converted to Python scalars",
+            f"got shape {shape_text(x.shape)}: use sg.stack(tensors)",
+        )
+    number = x._data.reshape(())[()]
+    return number.item() if number.dtype == get_default_dtype() else number
 
 
 def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
@@ -362,7 +386,7 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
             return data.requires_grad_(True) if requires_grad else data
         if is_scalar(data) or isinstance(data, str):
             raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
-        array = as_array(data) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
+        array = as_array(with_numbers(data)) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
         return _made(array.astype(dtype), requires_grad)
     return _made(np.zeros(_extents(args), dtype), requires_grad)
 
@@ -408,7 +432,7 @@ def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
     check_device(device)
     if dtype is not None and not is_tensor(obj) and not hasattr(obj, "__array__"):
         return tensor(obj, dtype, requires_grad)
-    made: Any = obj if is_tensor(obj) else Tensor(obj)
+    made: Any = obj if is_tensor(obj) else Tensor(with_numbers(obj))
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made
     result: AnyTensor = made.requires_grad_(True) if requires_grad else made

@@ -121,7 +121,7 @@ def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], d
     record.attrs = attrs
     record.out = data
     record.clock = tick()
-    record.memory = record.hooks = record.position = None
+    record.memory = record.hooks = record.position = record.named = None
     if mode.watched:
         watch(record, mode)
     return record

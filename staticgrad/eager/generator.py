@@ -150,7 +150,7 @@ def rand(
 
     Examples:
         >>> sg.rand(2, 3).shape
-        (2, 3)
+        torch.Size([2, 3])
     """
     check_options("rand", options, Options)
     drawn = _draw(uniform_op, shape if size is None else (size,), options.get("dtype"), generator)
@@ -168,7 +168,7 @@ def randn(
 
     Examples:
         >>> sg.randn(2, 3).shape
-        (2, 3)
+        torch.Size([2, 3])
     """
     check_options("randn", options, Options)
     drawn = _draw(normal_op, shape if size is None else (size,), options.get("dtype"), generator)

@@ -12,6 +12,7 @@ from ..operators import F, Symbol, append
 from ..types import TensorType
 from .kernels import known, program_of, requests
 from .tape import Record
+from .tensor import PublicTensor
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -148,8 +149,8 @@ def cotangents(
     g, repeated = compact(g)
     try:
         key = (
-            op, positions, repeated, g.shape, g.dtype, *record.attrs.values(), *[t.shape for t in inputs],
-            *[t.dtype for t in inputs],
+            op, positions, repeated, g.shape, g.dtype, *record.attrs.values(),
+            *[t._data.shape if t.__class__ is PublicTensor else t.shape for t in inputs], *[t.dtype for t in inputs],
         )  # fmt: skip
         call = known.get(key)
     except TypeError:  # attributes that can't be hashed

@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..operators import F, Size, misuse, state
+from ..operators import Count, F, Size, count_of, misuse, state
 from ..operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
 from .tensor import PublicTensor, Tensor, new, wrap
@@ -72,8 +72,8 @@ class Pending(PublicTensor):
         return Tensor._data.__get__(self)  # type: ignore[attr-defined,no-any-return]
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self._value.shape
+    def shape(self) -> Size:  # type: ignore[override]
+        return Size(self._value.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -84,10 +84,8 @@ class Pending(PublicTensor):
         return len(self._value.shape)
 
     @property
-    def size(self) -> Size:
-        size = Size(self.numel())
-        size.extents = self._value.shape
-        return size
+    def size(self) -> Count:
+        return count_of(self._value.shape)
 
     def numel(self) -> int:
         return math.prod(self._value.shape)

@@ -40,11 +40,13 @@ class Record(FormerNode):
     position: the user's line that made it, where lines are noted. `execution.record_of` makes records without `__init__`.
     """
 
-    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "position")
+    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "named", "op", "out", "position")
 
     memory: Memory | None
     hooks: dict[int, Hook] | None
     position: Position | None
+    named: Named | None
+    """The function that made it, where that is one node to users."""
     output_nr = 0
     """Which of the results of `node` it stands for."""
 
@@ -56,6 +58,7 @@ class Record(FormerNode):
         self.clock = tick()
         self.memory = None
         self.hooks = None
+        self.named = None
         self.position = user_position(2) if modes.now.notes_line() else None
 
     @property
@@ -66,11 +69,16 @@ class Record(FormerNode):
     @property
     def node(self) -> Any:
         """What users see as `grad_fn`."""
-        return self
+        return function_node[0](self)
+
+    @property
+    def place(self) -> int:
+        """Which of the results of `node` it is."""
+        return self.output_nr if self.named is None else self.named.output_nr
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
-        return self.op.grad_name
+        return self.op.grad_name(self) if self.named is None else self.named.name
 
     @property
     def freed(self) -> bool:
@@ -79,15 +87,12 @@ class Record(FormerNode):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The records that made the operands: AccumulateGrad for a leaf, None where no gradient flows."""
-        result: list[tuple[Any, int]] = []
-        for tensor in self.inputs:
-            maker, leaf = edge(tensor, self.clock)
-            if maker is None:
-                result.append((None if leaf is None else accumulator(leaf), 0))
-            else:
-                result.append((maker.node, maker.output_nr))
-        return tuple(result)
+        """The nodes that made the operands: AccumulateGrad for a leaf, None where no gradient flows. Operands without a
+        derivative, as indices, have no place."""
+        rules = self.op.vjp_for
+        return tuple([
+            next_node(*edge(tensor, self.clock)) for i, tensor in enumerate(self.inputs) if rules(i) is not None
+        ])  # fmt: skip
 
     def result(self, number: int) -> Record:
         """The record of one of the results of `node`."""
@@ -176,6 +181,25 @@ def _checked(hook: Any) -> Any:
     return hook
 
 
+function_node: list[Callable[[Record], Record]] = []
+"""The node that users see for a record; `function_nodes.py` enters it."""
+
+
+class Named(NamedTuple):
+    """A call of a function that is one node: its name, the tick at which it began, which of its results a record made.
+
+    arguments: its floating tensors, by the id of what made them or, of a leaf, their own; 0 for one without a gradient. order,
+    kept: see `NodeName`.
+    """
+
+    name: str
+    start: int
+    output_nr: int = 0
+    arguments: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    kept: tuple[str, str] = ("", "")
+
+
 saved_values: list[Callable[[Record], dict[str, Any]]] = []
 """The saved values of a record by PyTorch's names; `saved.py` enters it."""
 
@@ -215,7 +239,7 @@ class AccumulateGrad(FormerNode):
         return self.variable.register_hook(before)
 
     def name(self) -> str:
-        return "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AccumulateGrad) and other.variable is self.variable
@@ -224,7 +248,7 @@ class AccumulateGrad(FormerNode):
         return id(self.variable)
 
     def __repr__(self) -> str:
-        return f"<AccumulateGrad object for {tuple(self.variable.shape)} leaf>"
+        return f"<AccumulateGrad object at {hex(id(self))}>"
 
 
 class GradientEdge(NamedTuple):
@@ -245,6 +269,13 @@ def accumulator(leaf: Any) -> AccumulateGrad:
     if found is None:
         found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
     return found
+
+
+def next_node(maker: Record | None, leaf: Any) -> tuple[Any, int]:
+    """The node at an edge, and which of its results the operand is."""
+    if maker is None:
+        return (None if leaf is None else accumulator(leaf)), 0
+    return maker.node, maker.place
 
 
 class Handle:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..errors import GradientError, ShapeError
-from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
+from ..operators import WRITERS, Count, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
 from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
@@ -90,8 +90,8 @@ class Tensor(Operators):
     # the array ---------------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self._data.shape
+    def shape(self) -> Size:  # type: ignore[override]
+        return Size(self._data.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -102,11 +102,11 @@ class Tensor(Operators):
         return self._data.ndim
 
     @property
-    def size(self) -> Size:
+    def size(self) -> Count:
         """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
-        size = Size(self._data.size)
-        size.extents = self._data.shape
-        return size
+        count = Count(self._data.size)
+        count.extents = self._data.shape
+        return count
 
     def element_size(self) -> int:
         """Bytes of an element."""

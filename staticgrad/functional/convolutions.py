@@ -115,7 +115,7 @@ def conv2d(
 
     Examples:
         >>> F.conv2d(sg.ones(1, 3, 8, 8), sg.ones(6, 3, 3, 3), stride=2, padding=1).shape
-        (1, 6, 4, 4)
+        torch.Size([1, 6, 4, 4])
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -258,7 +258,7 @@ def conv_transpose2d(
 
     Examples:
         >>> F.conv_transpose2d(sg.ones(1, 6, 4, 4), sg.ones(6, 3, 2, 2), stride=2).shape
-        (1, 3, 8, 8)
+        torch.Size([1, 3, 8, 8])
     """
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -301,7 +301,7 @@ def unfold(
 
     Examples:
         >>> F.unfold(sg.ones(1, 3, 4, 4), 2).shape
-        (1, 12, 9)
+        torch.Size([1, 12, 9])
     """
     kernel, spread, pads, steps = _window_settings(kernel_size, dilation, padding, stride)
     x, lacked = batched("unfold", operand(input), 2)

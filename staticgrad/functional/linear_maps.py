@@ -19,30 +19,26 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None
 
     Examples:
         >>> F.linear(sg.ones(4, 3), sg.ones(2, 3), sg.zeros(2)).shape
-        (4, 2)
+        torch.Size([4, 2])
     """
     x, weight = operand(input), operand(weight)
-    if len(weight.shape) == 1 and x.shape:
+    rows, columns = x.shape, weight.shape
+    if len(columns) == 1 and rows:
         product = F.matmul(x, weight)
         return product if bias is None else product + operand(bias)
-    if len(weight.shape) != 2 or not x.shape:
+    if len(columns) != 2 or not rows:
+        raise ShapeError(f"linear: need x (..., in) and weight (out, in), got {shape_text(rows)} and {shape_text(columns)}")
+    if not fitting(rows[-1:], columns[1:]):
+        given = "x".join("?" if d is None else str(d) for d in (rows if len(rows) > 1 else (1, *rows)))
         raise ShapeError(
-            f"linear: need x (..., in) and weight (out, in), got {shape_text(x.shape)} and {shape_text(weight.shape)}"
-        )
-    if not fitting(x.shape[-1:], weight.shape[1:]):
-        rows = "x".join("?" if d is None else str(d) for d in (x.shape if len(x.shape) > 1 else (1, *x.shape)))
-        raise ShapeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows} and {weight.shape[1]}x{weight.shape[0]})",
-            f"linear: x {shape_text(x.shape)} needs a last extent of {weight.shape[1]}, "
-            f"for weight (out, in) {shape_text(weight.shape)}",
+            f"mat1 and mat2 shapes cannot be multiplied ({given} and {columns[1]}x{columns[0]})",
+            f"linear: x {shape_text(rows)} needs a last extent of {columns[1]}, for weight (out, in) {shape_text(columns)}",
         )
     if bias is None:
         return F.matmul(x, weight.T)
     bias = operand(bias)
-    if not fitting(bias.shape, weight.shape[:1]):
-        raise ShapeError(
-            f"linear: bias {shape_text(bias.shape)} must be (out,) for weight (out, in) {shape_text(weight.shape)}"
-        )
+    if not fitting(bias.shape, columns[:1]):
+        raise ShapeError(f"linear: bias {shape_text(bias.shape)} must be (out,) for weight (out, in) {shape_text(columns)}")
     return F.add(F.matmul(x, weight.T), bias)
 
 

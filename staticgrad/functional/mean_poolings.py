@@ -141,7 +141,7 @@ def adaptive_avg_pool2d(input: TensorLike, output_size: Sizes) -> Tensor:
 
     Examples:
         >>> F.adaptive_avg_pool2d(sg.ones(1, 3, 7, 5), 1).shape
-        (1, 3, 1, 1)
+        torch.Size([1, 3, 1, 1])
     """
     return _adaptive_avg("adaptive_avg_pool2d", input, 2, output_size)
 

@@ -38,6 +38,7 @@ from .op import (
     define,
     derivation,
     is_complex,
+    node_name,
     over_complex,
 )
 from .subgraph import Subgraph
@@ -82,5 +83,6 @@ __all__ = [
     "derivation",
     "is_complex",
     "literal",
+    "node_name",
     "over_complex",
 ]

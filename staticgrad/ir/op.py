@@ -101,8 +101,9 @@ class OpDef:
     """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
     draws: bool = False
     """Whether the first operand is the (seed, draw) of a random generator, and every element of the result a function of it."""
-    backward: str = ""
-    """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`."""
+    backward: str | Callable[[Any], str] = ""
+    """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`; or a function that finds
+    it from a node, or a record of the tape."""
     batch: Callable[..., Any] | None = None
     """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
     `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
@@ -186,13 +187,17 @@ class OpDef:
             if name not in self.attrs:
                 raise ArgumentError(f"{self.name} has no attribute {_short(name)}")
 
-    @property
-    def grad_name(self) -> str:
-        """The name that PyTorch shows for its derivative: `AddBackward0`."""
-        return self.backward or "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
+    def grad_name(self, node: Any) -> str:
+        """The name that PyTorch shows for the derivative of a node, or of a record of the tape: `AddBackward0`."""
+        return self.backward(node) if callable(self.backward) else self.backward or node_name(self.name)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def node_name(name: str) -> str:
+    """PyTorch's name of the derivative of a function: that of `log1p` is `Log1PBackward0`."""
+    return name.title().replace("_", "") + "Backward0"
 
 
 def _short(value: Any) -> str:

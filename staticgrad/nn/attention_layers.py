@@ -33,7 +33,7 @@ class MultiheadAttention(Module):
         >>> x = sg.zeros((4, 6, 8))
         >>> output, weights = attention(x, x, x)
         >>> output.shape, weights.shape
-        ((4, 6, 8), (4, 6, 6))
+        (torch.Size([4, 6, 8]), torch.Size([4, 6, 6]))
     """
 
     in_proj_weight: Tensor | None
@@ -124,7 +124,7 @@ class TransformerEncoderLayer(Module):
 
     Examples:
         >>> nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()(sg.randn(3, 5, 8)).shape
-        (3, 5, 8)
+        torch.Size([3, 5, 8])
     """
 
     def __init__(

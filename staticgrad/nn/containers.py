@@ -102,7 +102,7 @@ class Sequential(_Chain):
     Examples:
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
         >>> len(model), model(sg.zeros((2, 4))).shape
-        (3, (2, 3))
+        (3, torch.Size([2, 3]))
     """
 
     def __init__(self, *modules: Module | Mapping[str, Module]):
@@ -168,7 +168,7 @@ class ModuleDict(Module):
 
     Examples:
         >>> nn.ModuleDict({"first": nn.Linear(2, 3)})["first"].weight.shape
-        (3, 2)
+        torch.Size([3, 2])
     """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):

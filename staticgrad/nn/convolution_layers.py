@@ -105,7 +105,7 @@ class Conv1d(_Conv):
 
     Examples:
         >>> nn.Conv1d(3, 6, 5)(sg.randn(2, 3, 9)).shape
-        (2, 6, 5)
+        torch.Size([2, 6, 5])
     """
 
     axes = 1
@@ -122,7 +122,7 @@ class Conv2d(_Conv):
 
     Examples:
         >>> nn.Conv2d(1, 8, 3, padding="same")(sg.zeros((2, 1, 28, 28))).shape
-        (2, 8, 28, 28)
+        torch.Size([2, 8, 28, 28])
     """
 
     def forward(self, input: TensorLike) -> AnyTensor:
@@ -137,7 +137,7 @@ class Conv3d(_Conv):
 
     Examples:
         >>> nn.Conv3d(1, 2, 3)(sg.randn(1, 1, 4, 4, 4)).shape
-        (1, 2, 2, 2, 2)
+        torch.Size([1, 2, 2, 2, 2])
     """
 
     axes = 3
@@ -212,7 +212,7 @@ class ConvTranspose2d(_ConvTranspose):
 
     Examples:
         >>> nn.ConvTranspose2d(6, 3, 2, stride=2)(sg.randn(1, 6, 4, 4)).shape
-        (1, 3, 8, 8)
+        torch.Size([1, 3, 8, 8])
     """
 
     def forward(self, input: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:

@@ -52,7 +52,7 @@ class Linear(Module):
     Examples:
         >>> layer = nn.Linear(3, 2)
         >>> layer(sg.ones((5, 3))).shape
-        (5, 2)
+        torch.Size([5, 2])
     """
 
     weight: Tensor
@@ -162,7 +162,7 @@ class Flatten(Module):
 
     Examples:
         >>> nn.Flatten()(sg.zeros(2, 3, 4)).shape
-        (2, 12)
+        torch.Size([2, 12])
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
@@ -245,7 +245,7 @@ class LayerNorm(Module):
 
     Examples:
         >>> nn.LayerNorm(4)(sg.randn(2, 4)).shape
-        (2, 4)
+        torch.Size([2, 4])
     """
 
     weight: Tensor | None
@@ -282,7 +282,7 @@ class Embedding(Module):
     Examples:
         >>> table = nn.Embedding(10, 4)
         >>> table(sg.tensor([[1, 2, 3]])).shape
-        (1, 3, 4)
+        torch.Size([1, 3, 4])
     """
 
     weight: Tensor
@@ -354,7 +354,7 @@ class EmbeddingBag(Module):
 
     Examples:
         >>> nn.EmbeddingBag(10, 4)(sg.tensor([[1, 2], [3, 4]])).shape
-        (2, 4)
+        torch.Size([2, 4])
     """
 
     weight: Tensor

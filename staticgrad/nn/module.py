@@ -55,9 +55,9 @@ class Module:
         ...         return x * self.factor
         >>> model = nn.Sequential(nn.Linear(3, 2), Scale())
         >>> [(name, p.shape) for name, p in model.named_parameters()]
-        [('0.weight', (2, 3)), ('0.bias', (2,)), ('1.factor', (1,))]
+        [('0.weight', torch.Size([2, 3])), ('0.bias', torch.Size([2])), ('1.factor', torch.Size([1]))]
         >>> model(sg.zeros((5, 3))).shape
-        (5, 2)
+        torch.Size([5, 2])
     """
 
     training: bool

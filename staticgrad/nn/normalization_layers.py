@@ -94,7 +94,7 @@ class BatchNorm1d(_BatchNorm):
 
     Examples:
         >>> nn.BatchNorm1d(4)(sg.randn(8, 4)).shape
-        (8, 4)
+        torch.Size([8, 4])
     """
 
     dims = (2, 3)
@@ -105,7 +105,7 @@ class BatchNorm2d(_BatchNorm):
 
     Examples:
         >>> nn.BatchNorm2d(3)(sg.randn(2, 3, 5, 5)).shape
-        (2, 3, 5, 5)
+        torch.Size([2, 3, 5, 5])
     """
 
     dims = (4,)
@@ -192,7 +192,7 @@ class GroupNorm(Module):
 
     Examples:
         >>> nn.GroupNorm(2, 4)(sg.randn(2, 4, 5)).shape
-        (2, 4, 5)
+        torch.Size([2, 4, 5])
     """
 
     weight: Tensor | None
@@ -225,7 +225,7 @@ class RMSNorm(Module):
 
     Examples:
         >>> nn.RMSNorm(4)(sg.randn(2, 4)).shape
-        (2, 4)
+        torch.Size([2, 4])
     """
 
     weight: Tensor | None

@@ -48,7 +48,7 @@ class MaxPool2d(_MaxPool):
 
     Examples:
         >>> nn.MaxPool2d(2)(sg.zeros(1, 3, 8, 8)).shape
-        (1, 3, 4, 4)
+        torch.Size([1, 3, 4, 4])
     """
 
     def forward(self, input: TensorLike) -> AnyTensor:
@@ -146,7 +146,7 @@ class AvgPool2d(_AvgPool):
 
     Examples:
         >>> nn.AvgPool2d(2)(sg.zeros(1, 3, 8, 8)).shape
-        (1, 3, 4, 4)
+        torch.Size([1, 3, 4, 4])
     """
 
     def forward(self, input: TensorLike) -> AnyTensor:
@@ -259,7 +259,7 @@ class AdaptiveAvgPool2d(_Adaptive):
 
     Examples:
         >>> nn.AdaptiveAvgPool2d(1)(sg.zeros(1, 3, 7, 5)).shape
-        (1, 3, 1, 1)
+        torch.Size([1, 3, 1, 1])
     """
 
     def forward(self, input: TensorLike) -> AnyTensor:

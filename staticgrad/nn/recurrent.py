@@ -276,7 +276,7 @@ class RNN(RNNBase):
     Examples:
         >>> outputs, last = nn.RNN(3, 5)(sg.randn(7, 2, 3))
         >>> outputs.shape, last.shape
-        ((7, 2, 5), (1, 2, 5))
+        (torch.Size([7, 2, 5]), torch.Size([1, 2, 5]))
     """
 
     def __init__(
@@ -310,7 +310,7 @@ class LSTM(RNNBase):
         >>> lstm = nn.LSTM(3, 5, batch_first=True)
         >>> output, (h, c) = lstm(sg.zeros((2, 7, 3)))
         >>> output.shape, h.shape, c.shape
-        ((2, 7, 5), (1, 2, 5), (1, 2, 5))
+        (torch.Size([2, 7, 5]), torch.Size([1, 2, 5]), torch.Size([1, 2, 5]))
     """
 
     gates = 4
@@ -346,7 +346,7 @@ class GRU(RNNBase):
     Examples:
         >>> outputs, last = nn.GRU(3, 5, batch_first=True)(sg.randn(2, 7, 3))
         >>> outputs.shape, last.shape
-        ((2, 7, 5), (1, 2, 5))
+        (torch.Size([2, 7, 5]), torch.Size([1, 2, 5]))
     """
 
     gates = 3

@@ -95,7 +95,7 @@ class LSTMCell(RNNCellBase):
     Examples:
         >>> h, c = nn.LSTMCell(3, 5)(sg.randn(2, 3))
         >>> h.shape, c.shape
-        ((2, 5), (2, 5))
+        (torch.Size([2, 5]), torch.Size([2, 5]))
     """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
@@ -113,7 +113,7 @@ class GRUCell(RNNCellBase):
 
     Examples:
         >>> nn.GRUCell(3, 5)(sg.randn(2, 3)).shape
-        (2, 5)
+        torch.Size([2, 5])
     """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):

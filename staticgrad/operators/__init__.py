@@ -8,7 +8,7 @@ from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
-from .sizes import Size, size_of
+from .sizes import Count, Size, count_of
 from .spelling import INPLACE, NONE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
 from .symbols import GradFn, Symbol, flows, has_rank
 
@@ -21,6 +21,7 @@ __all__ = [
     "Application",
     "Array",
     "Carry",
+    "Count",
     "F",
     "FormerNode",
     "GradFn",
@@ -42,6 +43,7 @@ __all__ = [
     "bind_methods",
     "concrete",
     "control_of",
+    "count_of",
     "default_graph",
     "ended",
     "enter_as",
@@ -61,7 +63,6 @@ __all__ = [
     "public",
     "respelled",
     "retained",
-    "size_of",
     "spelled",
     "state",
     "tensor_method",

@@ -115,6 +115,10 @@ class Frontends:
     renew: Callable[[Any, Any, Any], None]
     """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
     tensor_class: type = type(None)
+    tick: Callable[[], int] = staticmethod(lambda: 0)
+    """The next time of the tape's clock."""
+    called: Callable[[Any, int, tuple[Any, ...], dict[str, Any], Any], None] = staticmethod(lambda *call: None)
+    """called(name, start, args, named, result): what a function recorded since `start` is one node, see `node_names.py`."""
     tracing = 0
     """The number of objects in `interception.py`; 0 keeps eager operations on their short paths."""
 

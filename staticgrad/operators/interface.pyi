@@ -14,7 +14,7 @@ from ..ops import return_types
 from ..ops.random import Generator
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Carry, Index, Output, TensorLike
-from .sizes import Size
+from .sizes import Count, Size
 from .symbols import GradFn
 
 class Tensor:
@@ -2599,7 +2599,7 @@ class Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
-    def shape(self) -> tuple[builtins.int, ...]: ...
+    def shape(self) -> Size: ...
 
     def share_memory_(self, *args: Any, **named: Any) -> Any:
         """Refused: send x.numpy() to the other process, or map a file with sg.from_file(name, shared=True). Raises
@@ -2662,7 +2662,7 @@ class Tensor:
         """`sinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
-    def size(self) -> Size:
+    def size(self) -> Count:
         """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
 
     def slice_scatter(
@@ -3723,7 +3723,7 @@ class Functions:
         """x broadcast to the shape of `like`, known or not."""
 
     @staticmethod
-    def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    def broadcast_shapes(*shapes: Any) -> Size:
         """The common shape of shapes. Raises ShapeError."""
 
     @overload

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
 from ..ir import REGISTRY, Node, OpDef, is_complex, over_complex
-from ..types import TensorType, is_scalar, shape_text
+from ..types import TensorType, is_scalar, shape_text, type_of
 from .dispatch import apply, state
 from .methods import Operators
 from .nodes import as_array, located, promotion
-from .sizes import Size, size_of
+from .sizes import Count, Size, count_of
 from .symbols import AbsentError, Symbol, has_rank
 
 
@@ -108,7 +108,7 @@ class Level:
         if self.depth < 0:
             raise ended(self)
         operands = [a if isinstance(a, Operators) or is_scalar(a) else as_array(a) for a in args]
-        types: list[Any] = [a if is_scalar(a) else TensorType(a.shape, a.dtype) for a in operands]
+        types: list[Any] = [a if is_scalar(a) else type_of(a) for a in operands]
         try:
             if not self._alike(types):
                 self._promote(op, operands, types)
@@ -201,8 +201,8 @@ class Lifted(Symbol):
         return self.node
 
     @property
-    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
-        shape: tuple[Any, ...] = self.value.shape
+    def shape(self) -> Size:  # type: ignore[override]
+        shape: Size = self.value.shape
         return shape
 
     @property
@@ -219,8 +219,8 @@ class Lifted(Symbol):
         return self.level.name  # type: ignore[no-any-return]
 
     @property
-    def size(self) -> Size:
-        return size_of(self.shape)
+    def size(self) -> Count:
+        return count_of(self.shape)
 
     def _count(self) -> int | None:
         return None if None in self.shape else int(np.prod(self.shape, dtype=np.int64))

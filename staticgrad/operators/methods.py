@@ -13,6 +13,7 @@ from ..errors import DTypeError, ShapeError
 from . import spelling
 from .dispatch import NUMPY, F
 from .former_names import warn_former
+from .sizes import Size
 
 if TYPE_CHECKING:
     from .annotations import Index, TensorLike
@@ -27,7 +28,7 @@ class Operators(Tensor):
     __slots__ = ()
     __array_priority__ = 1000
 
-    shape: tuple[Any, ...]
+    shape: Size
     dtype: np.dtype
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..types import (
     type_of,
 )
 from .dispatch import frontends, state
+from .sizes import Size
 from .symbols import Symbol
 
 
@@ -32,6 +33,10 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
     """Append `op(*args)` to a graph and return its symbol. Nothing is appended when a check fails."""
     where = state.where if state.where is not None else user_line()
     operands = [operand_of(graph, arg, where) for arg in args]
+    for value in attrs.values():
+        if value.__class__ is Size:
+            attrs = plain(attrs)
+            break
     try:
         targets = promotion(op, operands)
         nodes = tuple([
@@ -55,6 +60,11 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
     after = control_of(graph) if op.leaf in ("", "constant") else ()
     node = graph.append(Node(op, nodes, attrs, result, graph.claim_name(name) if name else "", where, after))
     return Symbol(graph, node)
+
+
+def plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes with tuples in the place of sizes: those of a graph are printed and compared as what they are."""
+    return {name: tuple(value) if value.__class__ is Size else value for name, value in attrs.items()}
 
 
 def control_of(graph: Graph) -> tuple[Node, ...]:
@@ -127,12 +137,23 @@ def as_array(value: Any) -> np.ndarray:
             raise ShapeError(
                 f"can't make a tensor of {type(value).__name__}: rows have different lengths: {_clip(value)}"
             ) from None
-        if array.dtype in WIDE and not hasattr(value, "__array__"):
+        if array.dtype in WIDE and not hasattr(value, "__array__") and _weak(value):
             array = array.astype(scalar_dtype(array.dtype.type(0)))
     if array.dtype == object or array.dtype.kind not in "biufc":
         raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
+
+
+def _weak(value: Any) -> bool:
+    """Whether nothing in a list, or a list of lists, is of a wide dtype itself: Python's numbers are of the default ones."""
+    if isinstance(value, (list, tuple)):
+        return NUMBERS.issuperset(map(type, value)) or all(map(_weak, value))
+    dtype = getattr(value, "dtype", None)
+    return dtype is None or dtype not in WIDE
+
+
+NUMBERS = frozenset({int, float, bool, complex})
 
 
 def _clip(value: Any) -> str:

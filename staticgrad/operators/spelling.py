@@ -10,7 +10,8 @@ from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
-from .dispatch import SPECIAL, numpy_twin, public
+from .dispatch import SPECIAL, frontends, numpy_twin, public
+from .node_names import NAMES
 
 SAME = (
     ("dim", "axis", "dims", "axes"),
@@ -73,6 +74,7 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     star = next((word for word, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
+    node = NAMES.get(name)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -82,7 +84,12 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
                 before = words[len(args) : words.index(star)]
                 args = (*args, *(named.pop(word) for word in before), named.pop(star))
         try:
-            return function(*args, **named)
+            if node is None or frontends.tracing:
+                return function(*args, **named)
+            start = frontends.tick()
+            out = function(*args, **named)
+            frontends.called(node, start, args, named, out)
+            return out
         except AttributeError as error:
             given = getattr(error, "obj", None)
             if isinstance(error, StaticgradError) or not any(given is a for a in (*args, *named.values())):
@@ -90,6 +97,24 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
             raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
 
     call.synonyms = synonyms  # type: ignore[attr-defined]
+    return call  # type: ignore[return-value]
+
+
+def one_node(function: Function) -> Function:
+    """The function; its calls are one node of the tape where PyTorch has one. `spelled` does it, too."""
+    node = NAMES.get(function.__name__.rstrip("_"))
+    if node is None:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if frontends.tracing:
+            return function(*args, **named)
+        start = frontends.tick()
+        out = function(*args, **named)
+        frontends.called(node, start, args, named, out)
+        return out
+
     return call  # type: ignore[return-value]
 
 
@@ -127,6 +152,7 @@ def tensor_method(*, inplace: bool = False, names: tuple[str, ...] = ()) -> Call
     """As `torch_function`, of a function that takes its arguments by their own names alone."""
 
     def enter(function: Function) -> Function:
+        function = one_node(function)
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, function, inplace=inplace)
         return function

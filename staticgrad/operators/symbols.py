@@ -17,7 +17,7 @@ from .dispatch import F, frontends
 from .former_names import FormerNode
 from .memory import layout_of, reshaped
 from .methods import Operators
-from .sizes import Size, size_of
+from .sizes import Count, Size, count_of
 
 if TYPE_CHECKING:
     from .annotations import TensorLike
@@ -48,7 +48,7 @@ class GradFn(FormerNode):
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
-        return self.node.op.grad_name if self.node.inputs else "AccumulateGrad"
+        return self.node.op.grad_name(self.node) if self.node.inputs else "torch::autograd::AccumulateGrad"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -122,8 +122,8 @@ class Symbol(Operators):
         return not isinstance(self.node.type, UnrankedType)
 
     @property
-    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.node.type.shape
+    def shape(self) -> Size:  # type: ignore[override]
+        return Size(self.node.type.shape)
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -140,9 +140,9 @@ class Symbol(Operators):
         return self.node.op.name
 
     @property
-    def size(self) -> Size:
+    def size(self) -> Count:
         """The number of elements; `x.size()` and `x.size(axis)` are extents. Raises ShapeError where one is unknown."""
-        return size_of(self.node.type.shape)
+        return count_of(self.node.type.shape)
 
     def numel(self) -> int:
         count = int(self.size) if None in self.shape else math.prod(self.shape)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir import Attribute, Expand, Node, OpDef, define
 from ..operators import Operators, Symbol, apply
-from ..types import TensorType, TupleType, bool_
+from ..types import TensorType, TupleType, bool_, type_of
 from . import attributes as at
 from .control.loop_operands import Parts
 from .over_complex import OWN
@@ -106,5 +106,5 @@ def call_symbols(
 
 
 def _type_of(x: Any) -> TensorType:
-    kind: TensorType = x.node.type if isinstance(x, Symbol) else TensorType(x.shape, x.dtype)
+    kind: TensorType = x.node.type if isinstance(x, Symbol) else type_of(x)
     return kind

@@ -31,7 +31,7 @@ def promoted(*operands: Any) -> np.dtype:
 def ndim_of(x: Any) -> int:
     """How many axes an operand has."""
     try:
-        return len(x.shape)
+        return x.ndim  # type: ignore[no-any-return]
     except AttributeError:
         return np.ndim(x)
 

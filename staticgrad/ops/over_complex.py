@@ -33,6 +33,7 @@ from ..ir import (
     Result,
     View,
     derivation,
+    node_name,
 )
 from ..operators import Operators, apply
 from .tangents import linear, multilinear
@@ -77,7 +78,7 @@ def derived(op: OpDef) -> OpDef:
         vjp_all=op.vjp_all if op.vjp_all is None or how.rule == "linear" else _conjugated_all(op.vjp_all),
         jvp=how.jvp or op.jvp,
         emit=op.emit if isinstance(op.emit, Expand) else None,
-        backward=op.grad_name,
+        backward=op.backward or node_name(op.name),
         complex=OWN,
     )
     object.__setattr__(made, "plain", derivative)

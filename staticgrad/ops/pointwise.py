@@ -49,7 +49,7 @@ from . import attributes as at
 from .batching import aligned, leading
 from .gathering import index_check
 from .over_complex import HOLOMORPHIC, LINEAR
-from .rules import arithmetic, binary, boolean, compared, counted, elementwise_op, keep, numeric, unbroadcast
+from .rules import arithmetic, binary, boolean, by_number, compared, counted, elementwise_op, keep, numeric, unbroadcast
 from .tangents import linear
 
 ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
@@ -114,7 +114,7 @@ def _complex_pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, error=(0.52, 1.36),
-                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=(),
+                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=(), backward=by_number("Pow"),
                        complex=OverComplex("holomorphic", vjp=(_complex_pow_dx, _complex_pow_dy)))  # fmt: skip
 
 
@@ -499,7 +499,8 @@ floor_divide = elementwise_op("floor_divide", np.floor_divide, (
 remainder = elementwise_op("remainder", np.remainder, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
-), cost=TRANSCENDENTAL, promote=numeric, symbol="%", names=(), doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
+), cost=TRANSCENDENTAL, promote=numeric, symbol="%", names=(), backward=by_number("Remainder"),
+   doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
 for _op in (floor_divide, remainder):
     _checked(_op)
 

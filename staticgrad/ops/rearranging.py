@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
+from ..operators import F, Size, Tensor, enter_as, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
@@ -22,7 +22,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
 
     Examples:
         >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-        (3, 4, 2)
+        torch.Size([3, 4, 2])
     """
     n = ndim_of(input)
     old = [normalize_axis(a, n) for a in (source if isinstance(source, (tuple, list)) else (source,))]
@@ -180,9 +180,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 
 @torch_function(method=False)
-def broadcast_shapes_(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes_(*shapes: Any) -> Size:
     """The common shape of shapes. Raises ShapeError."""
-    return broadcast_shapes(*(as_shape(s) for s in shapes))
+    return Size(broadcast_shapes(*(as_shape(s) for s in shapes)))
 
 
 @torch_function()

@@ -28,7 +28,7 @@ from ..types import (
 from . import attributes as at
 from .batching import same_for_all
 from .operands import dtype_of, ndim_of
-from .rules import boolean, floating, keep
+from .rules import boolean, floating, keep, over_axes
 from .tangents import linear
 
 Axes = tuple[int, ...]
@@ -115,6 +115,7 @@ def widened(operands: Sequence[Any]) -> list[np.dtype]:
 sum_op = define(
     OpDef(
         name="sum",
+        backward=over_axes("SumBackward0", "SumBackward1"),
         jvp=linear,
         attrs=OVER,
         infer=reduced,
@@ -154,6 +155,7 @@ def _ordered(dtype: np.dtype) -> np.dtype:
 max_op = define(
     OpDef(
         name="max",
+        backward=over_axes("MaxBackward1", "AmaxBackward0"),
         attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
@@ -165,6 +167,7 @@ max_op = define(
 min_op = define(
     OpDef(
         name="min",
+        backward=over_axes("MinBackward1", "AminBackward0"),
         attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
@@ -194,6 +197,7 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 mean_op = define(
     OpDef(
         name="mean",
+        backward=over_axes("MeanBackward0", "MeanBackward1"),
         jvp=linear,
         attrs=OVER,
         infer=reduced,

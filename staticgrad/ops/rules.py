@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import DTypeError
-from ..ir import REGISTRY, OpDef, OverComplex, Pointwise, Range, define
+from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
 from ..operators import NONE, Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, spelled, with_example
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
@@ -84,6 +84,26 @@ def unbroadcast(g: Any, x: Any) -> Any:
     return apply(REGISTRY["sum_to"], g, x)
 
 
+# names of derivatives -------------------------------------------------------------------------------------------
+
+
+def rank_at(node: Any, position: int) -> int:
+    """How many axes an operand of a node, or of a record of the tape, has."""
+    operand = node.inputs[position]
+    rank: int = (operand.type if isinstance(node, Node) else operand).ndim
+    return rank
+
+
+def over_axes(whole: str, along: str) -> Callable[[Any], str]:
+    """PyTorch's names of the derivative of a reduction: of all elements, and along axes."""
+    return lambda node: whole if len(node.attrs["axis"]) == rank_at(node, 0) and not node.attrs["keepdims"] else along
+
+
+def by_number(name: str) -> Callable[[Any], str]:
+    """PyTorch's names of the derivative of an operation whose second operand is a number, and of two tensors."""
+    return lambda node: f"{name}Backward{int(rank_at(node, 1) > 0)}"
+
+
 # functions of a record ------------------------------------------------------------------------------------------
 
 
@@ -116,7 +136,7 @@ def elementwise_op(
     cost: int = 1, error: tuple[float, float] | None = None, promote: Any = floating,
     infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
-    twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
+    twins: tuple[Callable[..., Any], ...] = (), backward: str | Callable[[Any], str] = "",
     batch: Callable[..., Any] | None = None, complex: OverComplex | None = None, example: str = "",
     words: Mapping[str, str] = NONE,
 ) -> OpDef:  # fmt: skip

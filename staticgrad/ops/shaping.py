@@ -330,7 +330,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     Examples:
         >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-        (2, 12)
+        torch.Size([2, 12])
     """
     ndim = max(ndim_of(x), 1)  # a 0-d tensor becomes one with an axis
     start, end = normalize_axis(start_dim, ndim), normalize_axis(end_dim, ndim)
@@ -362,7 +362,7 @@ def unsqueeze(x: TensorLike, axis: int) -> Tensor:
 
     Examples:
         >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-        (1, 2, 3)
+        torch.Size([1, 2, 3])
     """
     return expand_dims(x, axis)
 
@@ -382,7 +382,7 @@ def squeeze(x: Any, axis: Axis = None) -> Tensor:
 
     Examples:
         >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-        (2, 3)
+        torch.Size([2, 3])
     """
     if axis is None:
         if None in x.shape:
@@ -398,7 +398,7 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
 
     Examples:
         >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-        (4, 2, 3)
+        torch.Size([4, 2, 3])
     """
     if dims is not None:
         axes = (dims,)
@@ -430,7 +430,7 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
 
     Examples:
         >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-        (3, 2)
+        torch.Size([3, 2])
     """
     if dim0 is not None or dim1 is not None:
         axes = tuple([d for d in (dim0, *axes, dim1) if d is not None])

@@ -131,9 +131,15 @@ def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
     return tuple(strides), offset
 
 
+def _selects(slices: Slices) -> bool:
+    """Whether the last axis that is cut is left out, as PyTorch's `select` does it."""
+    return bool(slices) and isinstance(slices[-1], int)
+
+
 slice_op = define(
     OpDef(
         name="slice",
+        backward=lambda node: "SelectBackward0" if _selects(node.attrs["slices"]) else "SliceBackward0",
         attrs={"slices": at.slices_of(0)},
         infer=_slice_infer,
         eval=_slice_eval,

@@ -16,13 +16,13 @@ import numpy as np
 from ..devices import device
 from ..eager import Tensor
 from ..operators import Symbol, frontends, state
-from ..operators.sizes import Extents
+from ..operators.sizes import Size
 from ..types import SUPPORTED, as_dtype
 from .errors import SerializationError
 from .storages import Place, Storages, part
 
 PLAIN = (type(None), bool, int, float, str)
-SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", Extents: "Size", set: "set", frozenset: "frozenset"}
+SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", Size: "Size", set: "set", frozenset: "frozenset"}
 MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "OrderedDict"}
 BUILDERS: dict[str, Callable[[Any], Any]] = {
     **{name: kind for kind, name in (SEQUENCES | MAPPINGS).items()},

@@ -20,7 +20,7 @@ import numpy as np
 from ..devices import device
 from ..eager import Tensor
 from ..errors import DeviceError
-from ..operators.sizes import Extents
+from ..operators.sizes import Size
 from ..safetensors import DTYPES, decoded
 from ..types import as_dtype
 from .errors import SerializationError
@@ -108,7 +108,7 @@ ALLOWED: dict[tuple[str, str], Any] = {
     ("torch._tensor", "_rebuild_from_type_v2"): Rebuild(_of_type),
     ("torch", "Tensor"): StorageKind("Tensor"),
     ("torch.nn.parameter", "Parameter"): StorageKind("Parameter"),
-    ("torch", "Size"): Rebuild(Extents),
+    ("torch", "Size"): Rebuild(Size),
     ("torch", "device"): Rebuild(device),
     ("_codecs", "encode"): Rebuild(_latin),
     **{("torch", name): StorageKind(kind) for name, kind in STORAGES.items()},

@@ -16,7 +16,7 @@ from ..compiler.passes.symbolic_extents import SymbolicExtent, Unfollowed
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
-from ..operators.sizes import Extents
+from ..operators.sizes import Size
 from ..ops.pytree import Container, dict_like, ordered
 from .numbers import RunNumber, StateNumber, TracedNumber
 from .traced import Traced
@@ -55,7 +55,7 @@ class Results:
         if all(
             not isinstance(x, (Symbol, TracedNumber)) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args
         ):
-            if any(type(x) in (tuple, Extents) and _holds_extent(x) for x in args):
+            if any(type(x) in (tuple, Size) and _holds_extent(x) for x in args):
                 raise Unfollowed("an extent outlives the trace")
             return None
         self._old = old

@@ -181,7 +181,7 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
 
 def _description(node: Node, value: Node) -> str:
     """A value that `node` read or made, for an error text."""
-    name = node.op.grad_name
+    name = node.op.grad_name(node)
     return messages.output_text(name) if value is node else messages.operand_text(value, name)
 
 

@@ -277,7 +277,7 @@ class Tracer:
                 "function can't be bound to it",
                 "make it outside: x = x.contiguous(), or x.data = x.data.clone()",
             )
-        cell = Cell(name, TensorType(tensor.shape, tensor.dtype) if kind is None else kind, tensor=tensor)
+        cell = Cell(name, type_of(tensor) if kind is None else kind, tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
 
     def _wrapped(self, owner: Any, array: np.ndarray) -> Leaf:

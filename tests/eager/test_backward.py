@@ -588,7 +588,7 @@ def test_a_tape_record_names_itself():
     y = x.log_softmax()
     assert isinstance(y.grad_fn, Record)
     assert repr(y.grad_fn).startswith("<LogSoftmaxBackward0 object at 0x")
-    assert repr((x * 2).grad_fn.next_functions[0][0]) == "<AccumulateGrad object for (2,) leaf>"
+    assert repr((x * 2).grad_fn.next_functions[0][0]).startswith("<AccumulateGrad object at 0x")
 
 
 # parts of one tensor --------------------------------------------------------------------------------------------

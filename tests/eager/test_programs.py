@@ -23,7 +23,7 @@ def test_y_is_x_plus_w_times_w_plus_1():
     assert [t.grad_fn.name() for t in (a, b, y)] == ["AddBackward0", "AddBackward0", "MulBackward0"]
     assert y.grad_fn.next_functions == ((a.grad_fn, 0), (b.grad_fn, 0))
     (to_w, _), (to_x, _) = a.grad_fn.next_functions
-    assert to_w.name() == "AccumulateGrad"
+    assert to_w.name() == "torch::autograd::AccumulateGrad"
     assert to_w.variable is w
     assert to_x.variable is x
     assert b.grad_fn.next_functions[1] == (None, 0)

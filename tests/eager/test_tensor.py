@@ -519,7 +519,7 @@ AS_ARRAYS: list[tuple[str, Any]] = [
 def test_a_tensor_without_gradient_is_an_array_to_numpy(name, fn):
     a = (X + 1).astype(np.float64)
     result, expected = fn(a, sg.tensor(a)), fn(a, a)
-    assert type(result) in (type(expected), Tensor)
+    assert isinstance(result, (type(expected), Tensor))
     if expected is not None:
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
 
@@ -662,3 +662,28 @@ def test_size_counts():
     assert isinstance(x.shape, sg.Size)
     assert (x.size().numel(), x.size()[1:].numel(), (x.size() + (5,)).numel(), sg.Size([2, 5]).numel()) == (24, 12, 120, 10)
     assert x.size(1) == x.size()[1] == 3
+
+
+LISTS = {
+    "tensors of one element": (lambda: [sg.tensor([1.0]), sg.tensor(2)], (2,), np.float32),
+    "nested": (lambda: [[sg.ones(1, 1)], [2]], (2, 1), np.float32),
+    "that requires grad": (lambda: [sg.ones(1, requires_grad=True)], (1,), np.float32),
+    "a wide tensor": (lambda: [1.0, sg.tensor(2.0, dtype=sg.float64)], (2,), np.float64),
+    "NumPy's numbers": (lambda: [np.float64(1.0), 2], (2,), np.float64),
+    "NumPy's narrow numbers": (lambda: [np.float32(1.0), 2], (2,), np.float32),
+    "arrays": (lambda: (np.ones(2), np.ones(2)), (2, 2), np.float64),
+    "Python's numbers": (lambda: [[1, 2.5], (3, 4)], (2, 2), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_have_the_dtype_of_what_is_in_them(name):
+    """As in PyTorch, where a tensor in a list is a number."""
+    make, shape, dtype = LISTS[name]
+    for made in (sg.tensor(make()), sg.as_tensor(make())):
+        assert (made.shape, made.dtype) == (shape, dtype)
+
+
+def test_a_list_of_tensors_with_more_elements_is_no_data():
+    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+        sg.tensor([sg.ones(2)])

@@ -69,7 +69,7 @@ def export(
         >>> [node.op_type for node in model.graph.node]
         ['Transpose', 'MatMul', 'Add']
         >>> sg.onnx.load(model)(sg.ones(4, 3)).shape
-        (4, 2)
+        torch.Size([4, 2])
     """
     import onnx
 

@@ -31,7 +31,7 @@ def sdpa_kernel(backends: SDPBackend | Iterable[SDPBackend], set_priority: bool 
     Examples:
         >>> with sg.nn.attention.sdpa_kernel(sg.nn.attention.SDPBackend.MATH):
         ...     F.scaled_dot_product_attention(sg.ones(1, 2, 3), sg.ones(1, 2, 3), sg.ones(1, 2, 3)).shape
-        (1, 2, 3)
+        torch.Size([1, 2, 3])
     """
     listed = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not all(isinstance(backend, SDPBackend) for backend in listed):

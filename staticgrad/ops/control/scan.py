@@ -157,7 +157,7 @@ class _Scan:
         """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""
         if self.draws is not None:
             self.draws.count = 0
-        kinds = [*(x.node.type for x in carry), COUNTER, *(x.node.type.with_shape(x.shape[1:]) for x in items)]
+        kinds = [*(x.node.type for x in carry), COUNTER, *(x.node.type.with_shape(x.node.type.shape[1:]) for x in items)]
         n = len(carry)
         likes = [*(x.dtype for x in carry), COUNTER.dtype]
         body = Traced(graph, self._traced, kinds, lambda p: (p[:n], p[n], p[n + 1 :]), "scan", likes)

@@ -40,7 +40,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 
     Examples:
         >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-        (5, 2, 4)
+        torch.Size([5, 2, 4])
     """
     _of_axes("bmm", (input, 3), (mat2, 3))
     return F.matmul(input, mat2)

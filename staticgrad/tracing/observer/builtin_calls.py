@@ -12,7 +12,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ...operators.sizes import SymbolicSize
+from ...operators.sizes import SymbolicCount
 from ..effects import Effect
 from ..guards import MISSING, static
 from .access_log import AccessLog
@@ -55,7 +55,7 @@ def call_len(log: AccessLog, x: Any) -> Any:
 
 
 def call_isinstance(log: AccessLog, x: Any, kinds: Any) -> Any:
-    if type(x) is SymbolicSize:
+    if type(x) is SymbolicCount:
         raise x.unfollowed("the type of a number of elements is asked for")
     if not isinstance(x, (Symbol, Tensor, type)) and is_heap_type(type(x)) and not hasattr(x, "named_modules"):
         log.read("type", x, None, type(x), f"the class of {log.label(x)}")
