@@ -11,7 +11,8 @@ from ..autodiff.requests import check_used, request
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, state
 from ..operators import Tensor as AnyTensor
-from .backward_engine import EAGER, BackwardEngine, accumulate
+from .backward_engine import EAGER, FRESH, BackwardEngine, Source, accumulate
+from .backward_plans import Found, planned
 from .tape import (
     AccumulateGrad,
     FreedTensor,
@@ -34,23 +35,47 @@ def backward(
             return
         if state.deferral is not None:
             others = gradients, retain_graph, create_graph, inputs
-            state.deferral.backward(tensors, others, lambda: _backward(tensors, *others))
+
+            def work() -> BackwardEngine:
+                return _by_engine(
+                    *request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph), create_graph
+                )
+
+            state.deferral.backward(tensors, others, work)
             return
     _backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
-def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> BackwardEngine:
-    checked = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
-    engine = BackwardEngine(checked.roots, checked.seeds, create_graph, checked.targets)
-    engine.run(checked.retain)
+def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+    roots, seeds, targets, retain = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
+    found = None if create_graph else planned(roots, seeds, targets)
+    if found is None or found.rest:
+        _by_engine(roots, seeds, targets, retain, create_graph, found)
+        return
+    if not retain:
+        found.free()
+    for leaf, g in found.leaves:
+        _accumulate(leaf, g, FRESH)
+
+
+def _by_engine(
+    roots: list[Tensor], seeds: list[Any], targets: list[Tensor] | None, retain: bool, create: bool, found: Found | None = None
+) -> BackwardEngine:
+    """found: by a plan."""
+    engine = BackwardEngine(roots, seeds, create, targets)
+    engine.run(retain, found)
     retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
     for tensor, g in (*engine.found.values(), *retained):
-        if tensor._tracked:
-            accumulate(tensor, g, engine)
-            if tensor._accumulated is not None:
-                for hook in tuple(tensor._accumulated.values()):
-                    hook(tensor)
+        _accumulate(tensor, g, engine)
     return engine
+
+
+def _accumulate(leaf: Tensor, g: Any, source: Source) -> None:
+    if leaf._tracked:
+        accumulate(leaf, g, source)
+        if leaf._accumulated is not None:
+            for hook in tuple(leaf._accumulated.values()):
+                hook(leaf)
 
 
 @overload
@@ -173,9 +198,21 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
     roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None
     lifted = seeds is not None and any(isinstance(g, Lifted) for g in cotangents)  # which rules take as tensors, not as arrays
-    engine = BackwardEngine(roots, cotangents, create or lifted, targets)
-    engine.run(retain)
     result: list[Any] = []
+    plan = None if create or lifted else planned(roots, cotangents, targets)
+    if plan is not None and not plan.rest:
+        if not retain:
+            plan.free()
+        by_id = {id(leaf): g for leaf, g in plan.leaves}
+        given: set[int] = set()
+        for target in targets:
+            g = by_id.get(id(target))
+            result.append(None if g is None else wrap(g.copy() if id(target) in given else g))
+            given.add(id(target))
+        check_used(targets, result, unused)
+        return tuple(result)
+    engine = BackwardEngine(roots, cotangents, create or lifted, targets)
+    engine.run(retain, plan)
     for target in targets:
         found = engine.found.get(id(target))
         g = None if found is None else engine.own(found[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -34,6 +34,20 @@ from .tape import (
     touch,
 )
 from .tensor import PublicTensor, Structure, Tensor, ndarray, wrap
+
+
+class Found(Protocol):
+    """The beginning of a backward pass, in arrays that nobody else holds. leaves: gradients of leaves, or of targets; rest:
+    cotangents of results of records, from where the pass goes on."""
+
+    @property
+    def leaves(self) -> Sequence[tuple[Tensor, np.ndarray]]: ...
+
+    @property
+    def rest(self) -> Sequence[tuple[Record, np.ndarray]]: ...
+
+    def free(self) -> None:
+        """Free the records that were passed."""
 
 
 class EagerMode:
@@ -127,16 +141,19 @@ class BackwardEngine:
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
             self.needed = self._paths()
 
-    def run(self, retain: bool) -> None:
-        """Raises GradientError; the tape is as it was when it does."""
+    def run(self, retain: bool, found: Found | None = None) -> None:
+        """Raises GradientError; the tape is as it was when it does. found: the beginning of the pass, by a plan."""
         done = self.done
         mode = modes.now
         saved = mode.grad, mode.arrays, mode.engine
         mode.grad, mode.arrays, mode.engine = self.recorded, not self.create, self
         try:
             with np.errstate(all="ignore"):
-                for root, seed in zip(self.roots, self.seeds, strict=True):
-                    self._seed(root, seed if self.create else seed._data)
+                if found is None:
+                    for root, seed in zip(self.roots, self.seeds, strict=True):
+                        self._seed(root, seed if self.create else seed._data)
+                else:
+                    self._go_on(found)
                 self._pass()
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
@@ -146,6 +163,8 @@ class BackwardEngine:
         if not retain:
             for record in done:
                 record.free()
+            if found is not None:
+                found.free()
 
     def _pass(self) -> None:
         """Visit the records with a cotangent. Those that need nothing but their rules, on arrays, are visited here: a call for
@@ -197,6 +216,15 @@ class BackwardEngine:
                     key = id(leaf)
                     former = found.get(key)
                     found[key] = leaf, cotangent if former is None else self._total(key, former[1], cotangent)
+
+    def _go_on(self, found: Found) -> None:
+        """Take over from a plan."""
+        for leaf, g in found.leaves:
+            self._add_at_leaf(leaf, g)
+            self.owned.add(id(leaf))
+        for record, g in found.rest:
+            self._add_at_record(record, g)
+            self.owned.add(record)
 
     def _seed(self, root: Tensor, g: Any) -> None:
         record = root._record
@@ -561,20 +589,43 @@ def _check_nan(cotangent: Any, record: Record, position: int) -> None:
         )
 
 
-def accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
+class Source(Protocol):
+    """Who computed gradients. recorded: with a tape of their own; create: as tensors; own(g): a tensor whose memory nobody else
+    holds."""
+
+    @property
+    def recorded(self) -> bool: ...
+
+    @property
+    def create(self) -> bool: ...
+
+    def own(self, g: Any) -> Tensor: ...
+
+
+class Fresh:
+    """Of arrays that nobody else holds."""
+
+    recorded = create = False
+    own = staticmethod(wrap)
+
+
+FRESH: Source = Fresh()
+
+
+def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
     known = leaf._grad
     if known is None:
-        leaf._grad = engine.own(g)
+        leaf._grad = source.own(g)
         Structure.gradients += 1
-    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, engine.recorded):
+    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
         with no_grad():
             replace(known, known + g, "backward")
-    elif adds_in_place(known._tracked, engine.recorded) and known._data.flags.writeable:
+    elif adds_in_place(known._tracked, source.recorded) and known._data.flags.writeable:
         data = known._data
         data += g
         carry(data, data, np.asarray(g))
         touch(known)
     else:
-        leaf._grad = cast("Tensor", known + (g if engine.create else wrap(np.asarray(g))))
+        leaf._grad = cast("Tensor", known + (g if source.create else wrap(np.asarray(g))))
         Structure.gradients += 1

@@ -17,17 +17,17 @@ import numpy as np
 
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
-from ..errors import GradientError
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
 from ..operators import Operators, Symbol, append, frontends
 from ..signals import module
 from .backward import grad
 from .backward_engine import Cotangents, recorded_rules
+from .composite_records import CompositeRecord, PartRecord, Saved, refused
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
-from .op_calls import FLOATS, NEVER, Kinds, family_of, placeholders
-from .tape import FreedTensor, Memory, Overwritten, Record, memory_of, places_of_change, tick
+from .op_calls import FLOATS, family_of, placeholders
+from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
 if TYPE_CHECKING:
@@ -63,83 +63,15 @@ OPEN = PublicTensor
 """What stands for a tensor in a form and in a key."""
 
 
-class Saved(NamedTuple):
-    """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
-    results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
-    computes the cotangents. results: how many there are, 0 for one that is no tuple."""
-
-    key: Hashable
-    reads: tuple[int, ...]
-    positions: tuple[int, ...]
-    results: int
-    kinds: Kinds
-    attrs: dict[str, Any]
-
-
 saved: dict[Hashable, Saved] = {}
 """By key of a call."""
-
-
-class CompositeRecord(Record):
-    """A call on the tape. kept: arrays that the backward plan reads; saved: in which places; parts: the records of its results,
-    where it has several; values: by number, those of these results that the backward plan reads, with their changes."""
-
-    __slots__ = ("kept", "parts", "saved", "values")
-
-    kept: Sequence[np.ndarray]
-    saved: Saved
-    values: dict[int, tuple[np.ndarray, Memory]]
-    parts: list[weakref.ref[PartRecord]]
-
-    @property
-    def results(self) -> int:
-        """How many there are."""
-        return max(self.saved.results, 1)
-
-    def result(self, number: int) -> Record:
-        """See `Record.result`."""
-        if not self.saved.results:
-            return self
-        found = self.parts[number]()
-        if found is None:
-            raise messages.freed()
-        return found
-
-    def free(self) -> None:
-        """See `Record.free`."""
-        super().free()
-        self.kept, self.values = (), {}
-
-
-class PartRecord(Record):
-    """One of several results of a call."""
-
-    __slots__ = ("call", "output_nr")
-
-    def __init__(self, call: CompositeRecord, number: int, out: np.ndarray):
-        self.call, self.output_nr = call, number
-        super().__init__(PART, (FreedTensor(out.shape, out.dtype, call),), {}, out)
-
-    def name(self) -> str:
-        return self.call.name()
-
-    @property
-    def node(self) -> Any:
-        return self.call
-
-    def free(self) -> None:
-        """It saved nothing."""
-
-
-def _part_cotangent(g: Any, record: Any, out: Any, call: Any) -> Any:
-    return Cotangents({record.output_nr: g})
 
 
 def composite(function: Function) -> Function:
     """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some."""
     name = function.__name__
     op = OpDef(
-        name.strip("_"), _refused, _refused, lambda i: _refused, vjp_all=_cotangents, emit=Expand(_written),
+        name.strip("_"), refused, refused, lambda i: refused, vjp_all=_cotangents, emit=Expand(_written),
         backward=PYTORCH.get(name, ""),
     )  # fmt: skip
 
@@ -231,10 +163,6 @@ def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
     )
 
 
-def _refused(*args: Any, **attrs: Any) -> Any:
-    raise GradientError("a call of several ops has no value or gradient of its own")
-
-
 def _written(node: Any, *operands: Any) -> Any:
     return node.attrs["call"](*operands)
 
@@ -278,14 +206,13 @@ def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: b
         read, kept = _boundary(graph, results, fetches)
         values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
         behind = ("backward of", key)
-        program = functools.partial(
-            program_of, graph, fetches, [*given, *[x for _, x in values], *kept], ("backward of", family)
-        )
+        backward = fetches, [*given, *[x for _, x in values], *kept]
+        program = functools.partial(program_of, graph, *backward, ("backward of", family))
         if requests.made(behind, program).plan is None:
             return None
         n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
         reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
-        saved[key] = Saved(behind, reads, positions, count, shapes, attrs)
+        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, backward)
         return program_of(graph, [*results, *kept], feeds, family)
 
     return make
@@ -488,8 +415,3 @@ def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, value
 
 
 recorded_rules.append(_recorded_rules)
-
-PART = OpDef(
-    "composite_result", _refused, _refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr])
-)
-object.__setattr__(PART, "eager_least", NEVER)  # its rule moves nothing

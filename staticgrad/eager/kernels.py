@@ -95,8 +95,9 @@ class Requests:
         """Python's interval between turns of threads, while the background thread has set another one."""
         self.lock, self.making = lock(), rlock()
 
-    def call(self, key: Hashable, make: Make) -> Call:
-        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None."""
+    def call(self, key: Hashable, make: Make, least: int = USES) -> Call:
+        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None;
+        least: uses before it is made."""
         if modes.now.waits:
             return self.made(key, make)
         with self.lock:
@@ -104,7 +105,7 @@ class Requests:
             if len(self.seen) > 4 * KEPT:
                 self.seen.clear()
             self.seen[key] = uses
-            if uses >= USES and key not in self.waiting and len(self.waiting) < PENDING:
+            if uses >= least and key not in self.waiting and len(self.waiting) < PENDING:
                 self.waiting.add(key)
                 self.queue.put((key, make))
                 if self.thread is None:

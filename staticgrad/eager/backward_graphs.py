@@ -1,0 +1,222 @@
+"""The backward pass of a tape as a graph, built from the form of the tape by the rules of its ops.
+
+The values that the tape holds are placeholders. The graph may end before the leaves: a record whose cotangents no plan computes
+is left to the engine, and so are all records before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import StaticgradError
+from ..ir import Graph, Node, Region, View
+from ..operators import Symbol, append
+from ..ops.control.subgraph_tracing import copied
+from ..ops.control.vjp import joined
+from .op_calls import placeholders
+from .tape_form import Form, Kind, Row
+
+Source = tuple[str, int, int]
+"""What is fed: ("seed", number of the root, 0), ("result", record, 0), ("leaf", number, 0), ("operand", record, position), or
+("kept", record, number)."""
+
+
+class Steps(NamedTuple):
+    """An array among those that are fed, and views to take of it, as (function, attributes)."""
+
+    feed: int
+    views: tuple[tuple[Any, dict[str, Any]], ...]
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        array = arrays[self.feed]
+        for function, attrs in self.views:
+            array = function(array, **attrs)
+        return array
+
+
+class Backward(NamedTuple):
+    """feeds, fetches: nodes of the graph; sources: where the tape has the value of each feed; places: where each fetched
+    cotangent belongs, the number of a record or `~number` of a leaf; moved: cotangents that are views of what is fed;
+    planned: the records whose cotangents the graph passes on."""
+
+    graph: Graph
+    feeds: list[Node]
+    fetches: list[Node]
+    sources: list[Source]
+    places: list[int]
+    moved: list[tuple[int, Steps]]
+    planned: set[int]
+
+
+def backward_graph(form: Form) -> Backward | None:
+    """None where there is nothing to compute."""
+    built = _Builder(form)
+    built.differentiate()
+    return built.result()
+
+
+class _Builder:
+    def __init__(self, form: Form):
+        self.form, self.graph = form, Graph()
+        self.fed: dict[Source, Symbol] = {}
+        self.values: dict[int, Symbol] = {}
+        self.parts: dict[int, Any] = {}
+        """The cotangents so far of records, and of leaves by `~number`."""
+        self.ends: list[int] = []
+        """The records that are left to the engine and get a cotangent from the graph."""
+        self.planned: set[int] = set()
+        self.needed = _needed(form)
+
+    def differentiate(self) -> None:
+        form, left = self.form, set[int]()
+        for i, root in enumerate(form.roots):
+            if self.needed is None or root in self.needed:
+                row = form.rows[root]
+                self._add(root, self._fed(("seed", i, 0), row.shape, row.dtype))
+        for number in form.order:
+            row = form.rows[number]
+            edges = self._edges(number)
+            found = None if number in left else self._rules(number, row, edges) if edges and number in self.parts else []
+            if found is None:
+                left.update([x for x in row.operands if isinstance(x, int) and x >= 0])
+            if number not in self.parts:
+                continue
+            if found is None:
+                self.ends.append(number)
+                continue
+            self.planned.add(number)
+            for place, cotangent in found:
+                self._add(place, cotangent)
+
+    def _edges(self, number: int) -> list[int]:
+        """The positions of the operands that cotangents are passed to."""
+        operands = self.form.rows[number].operands
+        return [i for i, x in enumerate(operands) if isinstance(x, int) and (self.needed is None or x in self.needed)]
+
+    def _add(self, place: int, cotangent: Any) -> None:
+        self.parts[place] = joined(self.parts.get(place), cotangent)
+
+    def _rules(self, number: int, row: Row, edges: list[int]) -> list[tuple[int, Any]] | None:
+        """The cotangents of operands, with their places; None where no plan computes them."""
+        g, first = self.parts[number], len(self.graph.nodes)
+        if row.call is not None:
+            found = self._call(number, row, edges, g)
+        else:
+            operands = [self._operand(number, i) for i in range(len(row.operands))]
+            try:
+                node = append(self.graph, row.op, operands, dict(row.attrs)).node
+                if node.inputs != tuple([x.node for x in operands]) or (node.type.shape, node.type.dtype) != row[3:5]:
+                    return None
+                out, first = self._value(number), len(self.graph.nodes)
+                if row.op.vjp_all is not None:
+                    flags = [i in edges for i in range(len(operands))]
+                    together = row.op.vjp_all(g, node, flags, *operands)
+                    found = [(i, together[i]) for i in edges]
+                else:
+                    found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]
+            except (StaticgradError, TypeError, ValueError):  # a rule for arrays alone
+                return None
+        found = [(i, x) for i, x in found if x is not None]
+        if not all(isinstance(x, Symbol) and x.graph is self.graph for _, x in found):
+            return None
+        for node in self.graph.nodes[first:]:
+            if node.op.sparse or not (node.op.leaf or node.op.emit) or isinstance(node.op.emit, Region):
+                return None
+        return [(row.operands[i], x) for i, x in found]  # type: ignore[misc]
+
+    def _call(self, number: int, row: Row, edges: list[int], g: Symbol) -> list[tuple[int, Any]]:
+        """The cotangents of a call of several ops, by the graph of its own backward plan."""
+        fetches, feeds = row.call.backward
+        given = [g]
+        for i in row.call.reads:
+            given.append(self._operand(number, i) if i >= 0 else self._value(number))
+        for i, node in enumerate(feeds[len(given) :]):
+            given.append(self._fed(("kept", number, i), node.type.shape, node.type.dtype))
+        moved = {node: symbol.node for node, symbol in zip(feeds, given, strict=True)}
+        wanted = [(i, node) for i, node in zip(row.call.positions, fetches, strict=True) if i in edges]
+        found = copied(self.graph, [node for _, node in wanted], moved)
+        return [(i, Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]
+
+    # values -----------------------------------------------------------------------------------------------------------
+
+    def _fed(self, source: Source, shape: tuple[int, ...], dtype: np.dtype) -> Symbol:
+        if source not in self.fed:
+            (self.fed[source],) = placeholders(self.graph, [(shape, dtype)])
+        return self.fed[source]
+
+    def _operand(self, number: int, position: int) -> Symbol:
+        operand = self.form.rows[number].operands[position]
+        if isinstance(operand, Kind):
+            return self._fed(("operand", number, position), operand.shape, operand.dtype)
+        if operand < 0:
+            leaf = self.form.leaves[~operand]
+            return self._fed(("leaf", ~operand, 0), leaf.shape, leaf.dtype)
+        return self._value(operand)
+
+    def _value(self, number: int) -> Symbol:
+        """The result of a record: a view is taken again, so that arrays in row-major order are fed."""
+        if number not in self.values:
+            chain = [number]
+            while (source := self._viewed(chain[-1])) is not None and source not in self.values:
+                chain.append(source)
+            for each in reversed(chain):
+                row = self.form.rows[each]
+                if isinstance(row.op.emit, View) and len(row.operands) == 1:
+                    self.values[each] = append(self.graph, row.op, [self._operand(each, 0)], dict(row.attrs))
+                else:
+                    self.values[each] = self._fed(("result", each, 0), row.shape, row.dtype)
+        return self.values[number]
+
+    def _viewed(self, number: int) -> int | None:
+        """The record of which a record's result is a view."""
+        row = self.form.rows[number]
+        if not isinstance(row.op.emit, View) or len(row.operands) != 1:
+            return None
+        (operand,) = row.operands
+        return operand if isinstance(operand, int) and operand >= 0 else None
+
+    # the result -------------------------------------------------------------------------------------------------------
+
+    def result(self) -> Backward | None:
+        form = self.form
+        places = list(self.ends)
+        if form.targets is None:
+            places += [place for place in self.parts if place < 0]
+        else:
+            places += [place for place in dict.fromkeys(form.targets) if place in self.parts and place not in self.ends]
+            if any(place in self.ends or (place >= 0 and place not in self.planned) for place in form.targets):
+                return None  # the engine takes note of the cotangents of targets that it visits
+        sources = {symbol.node: source for source, symbol in self.fed.items()}
+        kept, moved = [], []
+        for place in places:
+            node, chain = self.parts[place].node, []
+            while isinstance(node.op.emit, View) and len(node.inputs) == 1:
+                chain.append((node.op.eval, dict(node.attrs)))
+                node = node.inputs[0]
+            if node in sources:
+                moved.append((place, node, tuple(reversed(chain))))
+            else:
+                kept.append(place)
+        fetches = [self.parts[place].node for place in kept]
+        if not fetches:
+            return None
+        order = self.graph.reaching(fetches)
+        read = {node for node in order if node in sources} | {node for _, node, _ in moved}
+        feeds = [node for node in sources if node in read]
+        numbers = {node: i for i, node in enumerate(feeds)}
+        steps = [(place, Steps(numbers[node], chain)) for place, node, chain in moved]
+        return Backward(self.graph, feeds, fetches, [sources[n] for n in feeds], kept, steps, self.planned)
+
+
+def _needed(form: Form) -> set[int] | None:
+    """Records and leaves on a path to a target, the targets included; None for all."""
+    if form.targets is None:
+        return None
+    needed = set(form.targets)
+    for number in reversed(form.order):
+        if any(isinstance(x, int) and x in needed for x in form.rows[number].operands):
+            needed.add(number)
+    return needed

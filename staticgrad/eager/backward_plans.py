@@ -1,0 +1,188 @@
+"""The backward pass of a tape whose form recurs is one compiled plan.
+
+A training step makes a tape of the same form in each iteration. Once a form has recurred, its backward pass is built as a
+graph from the rules of its ops and compiled in the background, as kernels of single ops are (`kernels.py`). From then on its
+guard finds the tape's values, one call computes the gradients, and nothing is visited record by record. The engine
+(`backward_engine.py`) does whatever has no plan, and what a plan leaves to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..operators import frontends
+from ..signals import module
+from .backward_graphs import Backward, backward_graph
+from .grad_mode import modes
+from .kernels import NONE, OFF, Call, known, requests
+from .tape import Record
+from .tape_form import Form, form_of
+from .tape_guards import Guards
+from .tensor import Tensor, ndarray
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+USES = 16
+"""Passes by the engine before a plan is made: it costs as much as thousands of them."""
+KEPT = 128
+"""Plans that are kept; the oldest goes first."""
+TRIED = 4
+"""Guards that are tried on a tape."""
+VAIN = 64
+"""Forms in turn that came for the first time, after which no form is looked for in most passes."""
+SELDOM = 256
+"""One of so many passes looks for a form then."""
+
+
+class Found(NamedTuple):
+    """What a plan computed, in arrays that nobody else holds. leaves: the gradients of leaves, or of targets; rest: cotangents
+    with which the engine goes on at records."""
+
+    leaves: list[tuple[Tensor, np.ndarray]]
+    rest: list[tuple[Record, np.ndarray]]
+    plan: TapePlan
+    passed: tuple[tuple[Record, ...], tuple[Tensor, ...]]
+    """The records of the tape, and its leaves."""
+
+    def free(self) -> None:
+        """See `Record.free`."""
+        self.plan.guards.free(*self.passed)
+
+
+class TapePlan:
+    """The plan of a form, with its guard."""
+
+    __slots__ = ("call", "guards", "match", "moved", "places", "size", "targets")
+
+    def __init__(self, form: Form, backward: Backward):
+        self.size = form.size
+        self.guards = Guards(form, backward)
+        self.match = self.guards.match
+        self.places, self.moved = backward.places, backward.moved
+        wanted = form.targets if form.targets is not None else ()
+        self.targets = {place: i for i, place in enumerate(wanted) if place in backward.planned}
+        """The numbers of the targets that are results of records."""
+        self.call: Call = NONE
+
+    def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
+        """The pass; None, and nothing has happened, for a tape of another form."""
+        matched = self.match(roots, seeds, targets)
+        if matched is None:
+            return None
+        arrays, records, leaves = matched
+        values = self.call.run(*arrays)
+        if values is None:
+            for array in arrays:
+                if array.__class__ is not ndarray:
+                    return None  # a value that was freed, or is not computed yet
+            values = self._in_any_layout(arrays)
+            if values is None:
+                return None
+        found: list[tuple[Tensor, np.ndarray]] = []
+        rest: list[tuple[Record, np.ndarray]] = []
+        pairs = [*zip(self.places, values, strict=True)]
+        pairs += [(place, steps(arrays).copy()) for place, steps in self.moved]
+        for place, value in pairs:
+            if place < 0:
+                found.append((leaves[~place], value))
+            elif place in self.targets:
+                assert targets is not None
+                found.append((targets[self.targets[place]], value))
+            else:
+                rest.append((records[place], value))
+        return Found(found, rest, self, (records, leaves))
+
+    def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
+        plan = self.call.plan
+        assert plan is not None
+        for array, feed in zip(arrays, plan.feeds, strict=True):
+            if array.shape != feed.type.shape or array.dtype != feed.type.dtype:
+                return None
+        return self.call.in_any_layout(*arrays)
+
+
+class Forms:
+    """The plans of tapes with one op at the first root, and how its tapes recur."""
+
+    __slots__ = ("plans", "vain")
+
+    def __init__(self) -> None:
+        self.plans: tuple[TapePlan, ...] = ()
+        self.vain = 0
+        """Passes in turn whose form came for the first time."""
+
+
+forms: dict[Hashable, Forms] = {}
+made: dict[Hashable, TapePlan] = {}
+"""By key; their calls may be in the making."""
+
+
+def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
+    """The backward pass of a tape by its plan; None where the engine has to do it."""
+    mode = modes.now
+    heavy = mode.heavy
+    if heavy is OFF[2] or mode.anomaly or frontends.tracing:
+        return None
+    record = roots[0]._record
+    if record is None:
+        return None
+    place = record.op, len(roots), -1 if targets is None else len(targets)
+    group = forms.get(place)
+    if group is None:
+        group = forms[place] = Forms()
+    for plan in group.plans:
+        if plan.size >= heavy:
+            found = plan.run(roots, seeds, targets)
+            if found is not None:
+                return found
+    if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
+        group.vain += 1
+        return None
+    return _requested(group, roots, seeds, targets, heavy)
+
+
+def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -> Found | None:
+    """Count the form of a tape, and request its plan when it has recurred; the pass, where the plan is there."""
+    formed = form_of(roots, targets)
+    if formed is None:
+        group.vain += 1
+        return None
+    key, form = formed
+    call = known.get(key)
+    if call is None:
+        if form.size < heavy:
+            return None
+        group.vain = 0 if key in requests.seen else group.vain + 1
+        call = requests.call(key, _maker(key, form), USES)
+    plan = made.get(key)
+    if call.plan is None or plan is None:
+        if key in known:
+            group.vain += 1
+        return None
+    plan.call = call
+    found = plan.run(roots, seeds, targets)
+    if found is None:
+        group.vain += 1
+    elif plan not in group.plans:
+        group.plans = (plan, *group.plans[: TRIED - 1])
+    return found
+
+
+def _maker(key: Hashable, form: Form) -> Any:
+    def make() -> Program | None:
+        backward = backward_graph(form)
+        if backward is None:
+            return None
+        while len(made) >= KEPT:
+            oldest = next(iter(made))
+            del made[oldest]
+            known.pop(oldest, None)
+        made[key] = TapePlan(form, backward)
+        program: Program = module("staticgrad.compiler.program").Program(backward.graph, backward.fetches, backward.feeds)
+        return program
+
+    return make

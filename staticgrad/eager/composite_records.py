@@ -1,0 +1,94 @@
+"""The records of functions that are made of several ops; see `composites.py`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff import messages
+from ..errors import GradientError
+from ..ir import Expand, Node, OpDef
+from .backward_engine import Cotangents
+from .op_calls import NEVER, Kinds
+from .tape import FreedTensor, Memory, Record
+
+
+class Saved(NamedTuple):
+    """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
+    results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
+    computes the cotangents. results: how many there are, 0 for one that is no tuple."""
+
+    key: Hashable
+    reads: tuple[int, ...]
+    positions: tuple[int, ...]
+    results: int
+    kinds: Kinds
+    attrs: dict[str, Any]
+    backward: tuple[Sequence[Node], Sequence[Node]] = (), ()
+    """The nodes that the backward plan fetches, and those that it is fed with."""
+
+
+class CompositeRecord(Record):
+    """A call on the tape. kept: arrays that the backward plan reads; saved: in which places; parts: the records of its results,
+    where it has several; values: by number, those of these results that the backward plan reads, with their changes."""
+
+    __slots__ = ("kept", "parts", "saved", "values")
+
+    kept: Sequence[np.ndarray]
+    saved: Saved
+    values: dict[int, tuple[np.ndarray, Memory]]
+    parts: list[weakref.ref[PartRecord]]
+
+    @property
+    def results(self) -> int:
+        """How many there are."""
+        return max(self.saved.results, 1)
+
+    def result(self, number: int) -> Record:
+        """See `Record.result`."""
+        if not self.saved.results:
+            return self
+        found = self.parts[number]()
+        if found is None:
+            raise messages.freed()
+        return found
+
+    def free(self) -> None:
+        """See `Record.free`."""
+        super().free()
+        self.kept, self.values = (), {}
+
+
+class PartRecord(Record):
+    """One of several results of a call."""
+
+    __slots__ = ("call", "output_nr")
+
+    def __init__(self, call: CompositeRecord, number: int, out: np.ndarray):
+        self.call, self.output_nr = call, number
+        super().__init__(PART, (FreedTensor(out.shape, out.dtype, call),), {}, out)
+
+    def name(self) -> str:
+        return self.call.name()
+
+    @property
+    def node(self) -> Any:
+        return self.call
+
+    def free(self) -> None:
+        """It saved nothing."""
+
+
+def _part_cotangent(g: Any, record: Any, out: Any, call: Any) -> Any:
+    return Cotangents({record.output_nr: g})
+
+
+def refused(*args: Any, **attrs: Any) -> Any:
+    raise GradientError("a call of several ops has no value or gradient of its own")
+
+
+PART = OpDef("composite_result", refused, refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr]))
+object.__setattr__(PART, "eager_least", NEVER)  # its rule moves nothing
