@@ -47,7 +47,7 @@ class _Writer:
 
     def constant(self, prefix: str, value: Any) -> str:
         """A name for an object; equal shapes share one."""
-        key = value.__class__, value if isinstance(value, (tuple, np.dtype)) else id(value)
+        key = value.__class__, value if value.__class__ is tuple or isinstance(value, np.dtype) else id(value)
         if key not in self.constants:
             self.constants[key] = f"{prefix}{len(self.constants)}"
             self.names[self.constants[key]] = value
