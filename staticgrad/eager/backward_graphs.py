@@ -7,21 +7,23 @@ is left to the engine, and so are all records before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
-from ..operators import Symbol, append
+from ..operators import F, Symbol, append
 from ..ops.control.subgraph_tracing import copied
-from ..ops.control.vjp import joined
+from ..ops.control.vjp import Parts, joined
+from ..ops.leaves import constant, constant_of
+from .composite_records import PART
 from .op_calls import placeholders
 from .tape_form import Form, Kind, Row
 
 Source = tuple[str, int, int]
 """What is fed: ("seed", number of the root, 0), ("result", record, 0), ("leaf", number, 0), ("operand", record, position), or
-("kept", record, number)."""
+of a call of several ops ("kept", record, number) and ("value", record, number of the result)."""
 
 
 class Steps(NamedTuple):
@@ -54,8 +56,7 @@ class Backward(NamedTuple):
 def backward_graph(form: Form) -> Backward | None:
     """None where there is nothing to compute."""
     built = _Builder(form)
-    built.differentiate()
-    return built.result()
+    return built.result() if built.differentiate() else None
 
 
 class _Builder:
@@ -70,7 +71,8 @@ class _Builder:
         self.planned: set[int] = set()
         self.needed = _needed(form)
 
-    def differentiate(self) -> None:
+    def differentiate(self) -> bool:
+        """Append the backward pass; returns whether that was possible."""
         form, left = self.form, set[int]()
         for i, root in enumerate(form.roots):
             if self.needed is None or root in self.needed:
@@ -85,11 +87,14 @@ class _Builder:
             if number not in self.parts:
                 continue
             if found is None:
+                if isinstance(self.parts[number], Parts):
+                    return False  # the engine would have to go on at some results of a call only
                 self.ends.append(number)
                 continue
             self.planned.add(number)
             for place, cotangent in found:
                 self._add(place, cotangent)
+        return True
 
     def _edges(self, number: int) -> list[int]:
         """The positions of the operands that cotangents are passed to."""
@@ -101,24 +106,24 @@ class _Builder:
 
     def _rules(self, number: int, row: Row, edges: list[int]) -> list[tuple[int, Any]] | None:
         """The cotangents of operands, with their places; None where no plan computes them."""
-        g, first = self.parts[number], len(self.graph.nodes)
+        g = self.parts[number]
         if row.call is not None:
-            found = self._call(number, row, edges, g)
-        else:
-            operands = [self._operand(number, i) for i in range(len(row.operands))]
-            try:
-                node = append(self.graph, row.op, operands, dict(row.attrs)).node
-                if node.inputs != tuple([x.node for x in operands]) or (node.type.shape, node.type.dtype) != row[3:5]:
-                    return None
-                out, first = self._value(number), len(self.graph.nodes)
-                if row.op.vjp_all is not None:
-                    flags = [i in edges for i in range(len(operands))]
-                    together = row.op.vjp_all(g, node, flags, *operands)
-                    found = [(i, together[i]) for i in edges]
-                else:
-                    found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]
-            except (StaticgradError, TypeError, ValueError):  # a rule for arrays alone
+            return self._call(number, row, edges, g)
+        if row.op is PART:
+            return [(row.operands[0], Parts({row.part: g}))]  # type: ignore[list-item]
+        operands = [self._operand(number, i) for i in range(len(row.operands))]
+        try:
+            node = append(self.graph, row.op, operands, dict(row.attrs)).node
+            if node.inputs != tuple([x.node for x in operands]) or (node.type.shape, node.type.dtype) != (row.shape, row.dtype):
                 return None
+            out, first = self._value(number), len(self.graph.nodes)
+            if row.op.vjp_all is not None:
+                together = row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)
+                found = [(i, together[i]) for i in edges]
+            else:
+                found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]
+        except (StaticgradError, TypeError, ValueError):  # a rule for arrays alone
+            return None
         found = [(i, x) for i, x in found if x is not None]
         if not all(isinstance(x, Symbol) and x.graph is self.graph for _, x in found):
             return None
@@ -127,18 +132,33 @@ class _Builder:
                 return None
         return [(row.operands[i], x) for i, x in found]  # type: ignore[misc]
 
-    def _call(self, number: int, row: Row, edges: list[int], g: Symbol) -> list[tuple[int, Any]]:
+    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[tuple[int, Any]]:
         """The cotangents of a call of several ops, by the graph of its own backward plan."""
-        fetches, feeds = row.call.backward
-        given = [g]
-        for i in row.call.reads:
-            given.append(self._operand(number, i) if i >= 0 else self._value(number))
+        call, (fetches, feeds) = row.call, row.call.backward
+        given = [self._seed(g, i, kind) for i, kind in enumerate(call.kinds)]
+        for i in call.reads:
+            given.append(self._operand(number, i) if i >= 0 else self._result_of_call(number, row, i))
         for i, node in enumerate(feeds[len(given) :]):
             given.append(self._fed(("kept", number, i), node.type.shape, node.type.dtype))
         moved = {node: symbol.node for node, symbol in zip(feeds, given, strict=True)}
-        wanted = [(i, node) for i, node in zip(row.call.positions, fetches, strict=True) if i in edges]
+        wanted = [(i, node) for i, node in zip(call.positions, fetches, strict=True) if i in edges]
         found = copied(self.graph, [node for _, node in wanted], moved)
-        return [(i, Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]
+        return [(row.operands[i], Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]  # type: ignore[misc]
+
+    def _seed(self, g: Any, number: int, kind: tuple[tuple[int, ...], np.dtype]) -> Symbol:
+        """The cotangent of a result of a call."""
+        if not isinstance(g, Parts):
+            return cast("Symbol", g)
+        if number not in g:
+            zero = append(self.graph, constant, (), constant_of(np.zeros((), kind[1])))
+            g[number] = F.broadcast_to(zero, kind[0])
+        return cast("Symbol", g[number])
+
+    def _result_of_call(self, number: int, row: Row, position: int) -> Symbol:
+        if not row.call.results:
+            return self._value(number)
+        i = position + row.call.results
+        return self._fed(("value", number, i), *row.call.kinds[i])
 
     # values -----------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import REGISTRY, OpDef
-from .composite_records import CompositeRecord
+from .composite_records import CompositeRecord, PartRecord
 from .op_calls import FLOATS
 from .tape import Record
 from .tensor import Tensor, ndarray
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 
 class Row(NamedTuple):
     """A record. operands: the number of the record that made it, `~number` of a leaf, or a `Kind`; call: of a call of several
-    ops, where its backward plan finds what it reads."""
+    ops, where its backward plan finds what it reads; part: of a result of such a call, its number."""
 
     op: OpDef
     attrs: Mapping[str, Any]
@@ -41,6 +41,7 @@ class Row(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype
     call: Any = None
+    part: int = 0
 
 
 class Form(NamedTuple):
@@ -81,8 +82,17 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         op, clock, out, call = record.op, record.clock, record.out, None
         if record.__class__ is CompositeRecord:
             call = record.saved  # type: ignore[attr-defined]
-            if call.results:
+        elif record.__class__ is PartRecord:
+            if record.hooks or out.dtype not in FLOATS:
                 return None
+            maker = record.call  # type: ignore[attr-defined]
+            if maker not in numbers:
+                numbers[maker] = len(records)
+                records.append(maker)
+            part = record.output_nr
+            rows.append(Row(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
+            tokens += (op, numbers[maker], part)
+            continue
         elif record.__class__ is not Record or REGISTRY.get(op.name) is not op:
             return None
         if record.hooks or out.__class__ is not ndarray or out.dtype not in FLOATS:

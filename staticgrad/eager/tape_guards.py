@@ -14,9 +14,10 @@ import numpy as np
 
 from ..ir.op import arity
 from .backward_graphs import Backward, Source
-from .tape import FreedTensor
+from .composite_records import PART
+from .tape import FreedTensor, Record, changed
 from .tape_form import Form, Kind, Row
-from .tensor import ndarray
+from .tensor import Tensor
 
 Guard = Callable[..., Any]
 
@@ -39,7 +40,7 @@ class _Writer:
     def __init__(self, form: Form, backward: Backward):
         self.form, self.backward = form, backward
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"ndarray": ndarray, "new": object.__new__, "FreedTensor": FreedTensor}
+        self.names: dict[str, Any] = {"moved": _moved, "new": object.__new__, "FreedTensor": FreedTensor}
         self.constants: dict[tuple[type, Any], str] = {}
         self.fed = set(backward.sources)
         self.met: set[str] = set()
@@ -78,8 +79,10 @@ class _Writer:
             if any(target >= 0 for target in form.targets):
                 self.distinct([f"r{i}" for i in range(len(form.rows))])
         for number in sorted({number for kind, number, _ in self.fed if kind == "result"}):
-            self.decline(f"r{number}.memory is not None and r{number}.memory.changed > r{number}.clock")
+            self.decline(f"r{number}.memory and r{number}.memory.changed > r{number}.clock")
         arrays = self.tuple_of([self.array(source) for source in self.backward.sources])
+        for number in sorted({number for kind, number, _ in self.fed if kind == "value"}):
+            self.decline(f"any(memory.changed > r{number}.clock for _, memory in r{number}.values.values())")
         records = self.tuple_of([f"r{i}" for i in range(len(form.rows))])
         leaves = self.tuple_of([f"l{i}" for i in range(len(form.leaves))])
         self.lines.append(f"    return {arrays}, {records}, {leaves}")
@@ -112,6 +115,10 @@ class _Writer:
         """Compare a record and its operands with the form."""
         r, operands = f"r{number}", [f"t{number}_{i}" for i in range(len(row.operands))]
         self.decline(f"{r}.op is not {self.constant('op', row.op)} or {r}.hooks")
+        if row.op is PART:
+            self.decline(f"{r}.output_nr != {row.part}")
+            self.record(f"{r}.call", row.operands[0])  # type: ignore[arg-type]
+            return
         if row.call is not None:
             self.decline(f"{r}.saved is not {self.constant('call', row.call)}")
         elif row.attrs:
@@ -168,11 +175,8 @@ class _Writer:
             source, array = ("leaf", ~operand, 0), f"l{~operand}._data"
         else:
             source, array = ("result", operand, 0), f"r{operand}.out"
-        if source not in self.fed and not self.shows_fed(operand):
-            return
-        self.lines.append(f"    b = {t}._base")
-        self.lines.append(f"    m = {t}._memory if b is None else b._memory")
-        self.decline(f"m is not None and (m.changed > r{number}.clock or {t}._data is not {array})")
+        if source in self.fed or self.shows_fed(operand):
+            self.decline(f"({t}._memory is not None or {t}._base is not None) and moved({t}, r{number}, {array})")
 
     def shows_fed(self, operand: int | Kind) -> bool:
         """Whether the plan takes an operand from what it is a view of."""
@@ -183,6 +187,7 @@ class _Writer:
         return {
             "seed": f"seeds[{number}]._data", "result": f"r{number}.out", "leaf": f"l{number}._data",
             "operand": f"t{number}_{position}._data", "kept": f"r{number}.kept[{position}]",
+            "value": f"r{number}.values[{position}][0]",
         }[kind]  # fmt: skip
 
     # freeing ----------------------------------------------------------------------------------------------------------
@@ -196,6 +201,8 @@ class _Writer:
         made: set[str] = set()
         for number in sorted(self.backward.planned):
             row, names = form.rows[number], []
+            if row.op is PART:  # it saved nothing
+                continue
             for operand in row.operands:
                 if isinstance(operand, Kind):
                     names.append(self.gone(operand.shape, operand.dtype))
@@ -206,9 +213,8 @@ class _Writer:
                     kind = form.rows[operand] if operand >= 0 else form.leaves[~operand]
                     record, leaf = (f"r{operand}", "None") if operand >= 0 else ("None", f"l{~operand}")
                     shape, dtype = self.constant("shape", kind.shape), self.constant("dtype", kind.dtype)
-                    self.lines.append(f"    {name} = new(FreedTensor)")
-                    self.lines.append(f"    {name}.shape = {shape}; {name}.dtype = {dtype}")
-                    self.lines.append(f"    {name}.record = {record}; {name}.leaf = {leaf}")
+                    self.lines.append(f"    {name} = n = new(FreedTensor)")
+                    self.lines.append(f"    n.shape = {shape}; n.dtype = {dtype}; n.record = {record}; n.leaf = {leaf}")
                 names.append(name)
             self.lines.append(f"    r{number}.inputs = {self.tuple_of(names)}")
             self.lines.append(f"    r{number}.out = {self.gone(row.shape, row.dtype)}")
@@ -221,6 +227,11 @@ class _Writer:
             self.constants[key] = f"gone{len(self.constants)}"
             self.names[self.constants[key]] = FreedTensor(shape, dtype)
         return self.constants[key]
+
+
+def _moved(tensor: Tensor, record: Record, array: np.ndarray) -> bool:
+    """Whether an operand was changed after a record read it, or is not this array any more."""
+    return changed(tensor) > record.clock or tensor._data is not array
 
 
 def _has_zero(value: Any) -> bool:
