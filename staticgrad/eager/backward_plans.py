@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..errors import GradientError
 from ..operators import frontends
 from ..signals import module
 from .backward_graphs import Backward, backward_graph
@@ -45,18 +46,18 @@ class Found(NamedTuple):
     leaves: list[tuple[Tensor, np.ndarray]]
     rest: list[tuple[Record, np.ndarray]]
     plan: TapePlan
-    passed: tuple[tuple[Record, ...], tuple[Tensor, ...]]
-    """The records of the tape, and its leaves."""
+    matched: tuple[Any, ...]
+    """See `Guards`."""
 
     def free(self) -> None:
         """See `Record.free`."""
-        self.plan.guards.free(*self.passed)
+        self.plan.guards.free(*self.matched[1:])
 
 
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "guards", "match", "moved", "places", "size", "targets")
+    __slots__ = ("call", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
 
     def __init__(self, form: Form, backward: Backward):
         self.size = form.size
@@ -64,13 +65,19 @@ class TapePlan:
         self.match = self.guards.match
         self.places, self.moved = backward.places, backward.moved
         wanted = form.targets if form.targets is not None else ()
+        self.plain = not backward.moved and all(place < 0 for place in backward.places)
+        """All that is computed are gradients of leaves."""
+        self.numbers = [~place for place in backward.places]
         self.targets = {place: i for i, place in enumerate(wanted) if place in backward.planned}
         """The numbers of the targets that are results of records."""
         self.call: Call = NONE
 
     def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
         """The pass; None, and nothing has happened, for a tape of another form."""
-        matched = self.match(roots, seeds, targets)
+        try:
+            matched = self.match(roots, seeds, targets)
+        except GradientError:  # an operand that was freed
+            return None
         if matched is None:
             return None
         arrays, records, leaves = matched
@@ -82,11 +89,15 @@ class TapePlan:
             values = self._in_any_layout(arrays)
             if values is None:
                 return None
+        if self.plain:
+            return Found(
+                [(leaves[number], value) for number, value in zip(self.numbers, values, strict=True)], [], self, matched
+            )
+        placed = [*zip(self.places, values, strict=True)]
+        placed += [(place, steps(arrays).copy()) for place, steps in self.moved]
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, np.ndarray]] = []
-        pairs = [*zip(self.places, values, strict=True)]
-        pairs += [(place, steps(arrays).copy()) for place, steps in self.moved]
-        for place, value in pairs:
+        for place, value in placed:
             if place < 0:
                 found.append((leaves[~place], value))
             elif place in self.targets:
@@ -94,7 +105,7 @@ class TapePlan:
                 found.append((targets[self.targets[place]], value))
             else:
                 rest.append((records[place], value))
-        return Found(found, rest, self, (records, leaves))
+        return Found(found, rest, self, matched)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan

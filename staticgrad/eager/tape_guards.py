@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import NO_ATTRS
 from ..ir.op import arity
 from .backward_graphs import Backward, Source
 from .composite_records import PART
@@ -40,7 +41,7 @@ class _Writer:
     def __init__(self, form: Form, backward: Backward):
         self.form, self.backward = form, backward
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"moved": _moved, "new": object.__new__, "FreedTensor": FreedTensor}
+        self.names: dict[str, Any] = {"moved": _moved, "new": object.__new__, "FreedTensor": FreedTensor, "NO_ATTRS": NO_ATTRS}
         self.constants: dict[tuple[type, Any], str] = {}
         self.fed = set(backward.sources)
         self.met: set[str] = set()
@@ -97,8 +98,9 @@ class _Writer:
         if count:
             self.lines.append(f"    {self.tuple_of([f'{prefix}{i}' for i in range(count)])} = {source}")
 
-    def record(self, source: str, number: int) -> None:
-        """Bind the name of a record, or compare it with the record of that name."""
+    def record(self, source: str, number: int, reader: str = "") -> None:
+        """Bind the name of a record, or compare it with the record of that name. It is older than the record that reads its
+        result, or the operand has got another maker since."""
         name = f"r{number}"
         if name in self.met:
             self.decline(f"{source} is not {name}")
@@ -106,6 +108,8 @@ class _Writer:
             self.met.add(name)
             self.lines.append(f"    {name} = {source}")
             self.decline(f"{name} is None")
+        if reader:
+            self.decline(f"{name}.clock > {reader}.clock")
 
     def distinct(self, names: list[str]) -> None:
         if len(names) > 1:
@@ -127,60 +131,58 @@ class _Writer:
             if _has_zero(row.attrs):
                 self.decline(f"repr({r}.attrs) != {repr(row.attrs)!r}")  # 0.0 == -0.0
         else:
-            self.decline(f"{r}.attrs")
+            self.decline(f"{r}.attrs is not NO_ATTRS and {r}.attrs")
         least, most = arity(row.op) if row.call is None else (len(operands), None)
         if least != most:
             self.decline(f"len({r}.inputs) != {len(operands)}")
         self.lines.append(f"    {self.tuple_of(operands)} = {r}.inputs")
         for position, (t, operand) in enumerate(zip(operands, row.operands, strict=True)):
-            self.decline(f"{t}._history")
-            if isinstance(operand, Kind):
-                self.other(t, operand, ("operand", number, position))
+            if operand in row.operands[:position] and isinstance(operand, int):
+                same = row.operands.index(operand)
+                self.decline(f"{t} is not t{number}_{same}")
+            elif isinstance(operand, Kind):
+                self.other(t, operand, number, position)
             elif operand < 0:
-                self.leaf(t, ~operand, r)
+                self.leaf(t, ~operand, number)
             else:
-                self.record(f"{t}._record", operand)
-            self.unchanged(t, operand, number, position)
+                self.record(f"{t}._record", operand, r)
+                if ("result", operand, 0) in self.fed or self.form.rows[operand].op.aliases:  # fed, or a view of what is fed
+                    out = f"r{operand}.out"
+                    shared = f"{t}._data is not {out} or r{operand}.memory is not None or {t}._base is not None"
+                    self.decline(f"({shared}) and moved({t}, {r}, {out})")
 
-    def other(self, t: str, kind: Kind, source: Source) -> None:
+    def other(self, t: str, kind: Kind, number: int, position: int) -> None:
         """An operand through which no gradient flows. Fast calls look at the shapes and dtypes of what they are fed."""
-        if not kind.tracked:
-            self.decline(f"{t}._tracked")
-        if source in self.fed:
-            return
-        same = self.of_kind(f"{t}._data", kind)
-        self.unless(same if kind.number is None else f"{t} is {self.constant('number', kind.number)} or {same}")
+        array = f"{t}._data"
+        self.decline(f"{t}._history" if kind.tracked else f"{t}._history or {t}._tracked")
+        if ("operand", number, position) in self.fed:
+            self.unchanged(t, number, array)
+        elif kind.number is None:
+            self.unless(self.of_kind(array, kind))
+        else:
+            self.unless(f"{t} is {self.constant('number', kind.number)} or {self.of_kind(array, kind)}")
 
     def of_kind(self, array: str, kind: Kind) -> str:
         shape, dtype = self.constant("shape", kind.shape), self.constant("dtype", kind.dtype)
         return f"{array}.shape == {shape} and {array}.dtype is {dtype}"
 
-    def leaf(self, t: str, number: int, r: str) -> None:
-        name = f"l{number}"
+    def leaf(self, t: str, number: int, reader: int) -> None:
+        name, r = f"l{number}", f"r{reader}"
         if name in self.met:
             self.decline(f"{t} is not {name} or {name}_since >= {r}.clock")
-            return
-        self.met.add(name)
-        self.lines.append(f"    {name}, {name}_since = {t}, {t}._since")
-        self.unless(f"{t}._tracked and {t}._record is None and {name}_since < {r}.clock and not {t}._hooks")
-        if ("leaf", number, 0) not in self.fed:
-            self.unless(self.of_kind(f"{t}._data", self.form.leaves[number]))
-
-    def unchanged(self, t: str, operand: int | Kind, number: int, position: int) -> None:
-        """Decline where a value that is fed was changed since this record read it."""
-        source: Source
-        if isinstance(operand, Kind):
-            source, array = ("operand", number, position), f"{t}._data"
-        elif operand < 0:
-            source, array = ("leaf", ~operand, 0), f"l{~operand}._data"
         else:
-            source, array = ("result", operand, 0), f"r{operand}.out"
-        if source in self.fed or self.shows_fed(operand):
-            self.decline(f"({t}._memory is not None or {t}._base is not None) and moved({t}, r{number}, {array})")
+            self.met.add(name)
+            self.lines.append(f"    {name}, {name}_since = {t}, {t}._since")
+            self.decline(f"{t}._history or {t}._hooks or {t}._record is not None or not {t}._tracked")
+            self.decline(f"{name}_since >= {r}.clock")
+            if ("leaf", number, 0) not in self.fed:
+                self.unless(self.of_kind(f"{t}._data", self.form.leaves[number]))
+        if ("leaf", number, 0) in self.fed:
+            self.unchanged(t, reader, f"{t}._data")
 
-    def shows_fed(self, operand: int | Kind) -> bool:
-        """Whether the plan takes an operand from what it is a view of."""
-        return isinstance(operand, int) and operand >= 0 and self.form.rows[operand].op.aliases
+    def unchanged(self, t: str, number: int, array: str) -> None:
+        """Decline where a value that is fed was changed since this record read it."""
+        self.decline(f"({t}._memory is not None or {t}._base is not None) and moved({t}, r{number}, {array})")
 
     def array(self, source: Source) -> str:
         kind, number, position = source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import MutableMapping, Sequence
 
 import numpy as np
@@ -56,14 +57,21 @@ class Results:
             words[t.POOL], words[t.POOLED] = address(pool), SPARE
 
     def share(self, pools: MutableMapping[tuple[tuple[int, ...], np.dtype], np.ndarray], spare: int) -> None:
-        """Keep spare arrays of large results together with other plans: `spare` for each shape and dtype, in `pools`."""
+        """Keep spare arrays of large results together with other plans: `spare` for each shape and dtype, in `pools`, and one
+        more for each further result of them."""
         self.pools.clear()
-        for i, buffer in enumerate(self.fetches):
-            words = self.words(i)
-            if words[t.POOL]:
-                pool = pools.setdefault((buffer.shape, buffer.dtype), np.full(spare, None, object))
-                self.pools.append(pool)
-                words[t.POOL], words[t.POOLED] = address(pool), spare
+        large = [
+            (self.words(i), (buffer.shape, buffer.dtype)) for i, buffer in enumerate(self.fetches) if self.words(i)[t.POOL]
+        ]
+        count = Counter(key for _, key in large)
+        for key, results in count.items():
+            if key not in pools or len(pools[key]) < spare + results - 1:
+                self.pools.append(np.full(spare + results - 1, None, object))
+                pools[key] = self.pools[-1]
+            else:
+                self.pools.append(pools[key])
+        for words, key in large:
+            words[t.POOL], words[t.POOLED] = address(pools[key]), len(pools[key])
 
     def point(self) -> None:
         """Find the memory of the results that are copied."""
