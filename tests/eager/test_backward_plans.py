@@ -1,0 +1,325 @@
+"""Backward passes by plans: gradients, errors and effects are those of the engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.eager import backward_plans
+from staticgrad.eager.backward_plans import planned
+from staticgrad.eager.kernels import NONE
+from staticgrad.errors import GradientError
+from tests.helpers import assert_close
+
+F = sg.functional
+Program = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each backward pass of the test was by a plan, which is made at once."""
+    taken: list[bool] = []
+
+    def noted(*args: Any) -> Any:
+        found = planned(*args)
+        taken.append(found is not None)
+        return found
+
+    monkeypatch.setattr(import_module("staticgrad.eager.backward"), "planned", noted)
+    with sg.eager_kernels(wait=True):
+        yield taken
+
+
+def leaves(*shapes: tuple[int, ...], dtype: Any = np.float64) -> list[sg.Tensor]:
+    rng = np.random.default_rng(0)
+    return [sg.tensor(rng.uniform(0.2, 1.2, shape).astype(dtype), requires_grad=True) for shape in shapes]
+
+
+def gradients(program: Program, shapes: list[tuple[int, ...]], dtype: Any = np.float64) -> list[np.ndarray]:
+    tensors = leaves(*shapes, dtype=dtype)
+    program(*tensors).backward()
+    return [None if x.grad is None else x.grad.numpy() for x in tensors]
+
+
+X = np.random.default_rng(1).uniform(0.2, 1.2, (4, 3))
+BAG = sg.tensor(np.array([[0, 2], [1, 2], [2, 2]]))
+
+PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
+    "a chain": (lambda x: ((x * 2 + 1).tanh() ** 2).sum(), [(3, 4)]),
+    "shared subexpressions": (lambda x, y: ((h := x * y) * h.exp() + h).sum(), [(3, 4), (3, 4)]),
+    "an operand twice": (lambda x: (x * x * x).sum(), [(5,)]),
+    "broadcasting": (lambda x, y, z: (x * y + z).square().mean(), [(3, 4), (4,), (3, 1)]),
+    "products and transposes": (lambda x, y: (sg.tensor(X) @ x.T @ y.T).tanh().sum(), [(4, 3), (5, 4)]),
+    "products of vectors": (lambda x, y: ((sg.tensor(X) @ x).sigmoid() * (sg.tensor(X) @ x)).sum() * y, [(3,), ()]),
+    "slices": (lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), [(6,)]),
+    "reductions": (lambda x: (x.sum(0) * x.mean(0) + x.amax(0)).logsumexp(0), [(3, 4)]),
+    "joined": (lambda x, y: (sg.cat([x, y, x]) * sg.stack([x, y]).sum(0).mean()).square().sum(), [(3, 2), (3, 2)]),
+    "a leaf without a value read": (lambda x, y: (x + y).sum() + (x - y).square().sum(), [(3, 4), (4,)]),
+    "gradients that are the seed": (lambda x, y: x + y.exp().sum(), [(), (3,)]),
+    "dtypes": (lambda x: (x.float() * x.float().exp()).double().square().sum(), [(3, 4)]),
+    "a call of several ops": (lambda x, w: F.softmax(F.layer_norm(x, (4,), w), -1).square().sum(), [(3, 4), (4,)]),
+    "calls of several ops": (lambda x, w: F.cross_entropy(F.gelu(x @ w), sg.tensor([1, 0, 2])), [(3, 4), (4, 5)]),
+    "rows of a table": (lambda t, w: (F.embedding(BAG, t).mean(1) @ w).square().sum(), [(3, 4), (4, 2)]),
+    "a table that was computed": (lambda t, w: ((t * 2)[BAG] * w).tanh().square().sum(), [(3, 4), (4,)]),
+    "comparisons": (lambda x: sg.where(x > 0.7, x * x, 3 * x).clamp(max=2.0).sum(), [(3, 4)]),
+    "a part without a gradient": (lambda x, y: (x * y.detach() + (x > 0.5)).square().sum(), [(3, 4), (3, 4)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_are_those_of_the_engine(name: str, plans: list[bool]):
+    program, shapes = PROGRAMS[name]
+    with sg.eager_kernels(False):
+        wanted = gradients(program, shapes)
+    assert plans == [False]
+    for _ in range(2):
+        for found, g in zip(gradients(program, shapes), wanted, strict=True):
+            if g is None:
+                assert found is None
+            else:
+                assert_close(found, g, rtol=1e-10)
+                assert found.dtype == g.dtype
+                assert found.flags.writeable
+    assert plans == [False, True, True]
+
+
+def test_float32(plans: list[bool]):
+    program, shapes = PROGRAMS["broadcasting"]
+    wanted = gradients(program, shapes)
+    for found, g in zip(gradients(program, shapes, np.float32), wanted, strict=True):
+        assert found.dtype == np.float32
+        assert_close(found, g.astype(np.float32), rtol=1e-5)
+    assert plans == [True, True]
+
+
+def test_numbers_are_read_anew(plans: list[bool]):
+    for number in (2.0, 3.0, 0.0, -1.5):
+        (x,) = leaves((3,))
+        (x * number * x.exp() + number).sum().backward()
+        assert_close(x.grad.numpy(), number * (1 + x.detach().numpy()) * np.exp(x.detach().numpy()), rtol=1e-12)
+    assert plans == [True] * 4
+    assert len({id(plan) for group in backward_plans.forms.values() for plan in group.plans}) <= len(backward_plans.made)
+
+
+def test_forms_that_differ_in_one_thing(plans: list[bool]):
+    """Each differs from the first one in one respect that a guard has to see."""
+    for _ in range(2):
+        for program, shapes in (
+            (lambda x, y: (x * y).tanh().sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x * x).tanh().sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (y * x).tanh().sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x * y).tanh().sum(), [(2, 3), (3,)]),
+            (lambda x, y: (x * y).tanh().sum(), [(3, 2), (3, 2)]),
+            (lambda x, y: (x * y).tanh().sum(0).sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x * y).tanh().sum(1).sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x * y).sigmoid().sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x * y.detach()).tanh().sum(), [(2, 3), (2, 3)]),
+            (lambda x, y: (x + y).tanh().sum(), [(2, 3), (2, 3)]),
+        ):
+            with sg.eager_kernels(False):
+                wanted = gradients(program, shapes)
+            for found, g in zip(gradients(program, shapes), wanted, strict=True):
+                assert (found is None) == (g is None)
+                if g is not None:
+                    assert_close(found, g, rtol=1e-11)
+    assert plans[1::2] == [True] * 20
+
+
+def test_targets(plans: list[bool]):
+    x, y = leaves((3,), (3,))
+    for _ in range(2):
+        h = x * y
+        loss = (h.exp() * x).sum()
+        dy, dh, again = sg.grad(loss, [y, h, y])
+        assert_close(dh.numpy(), (h.exp() * x).detach().numpy(), rtol=1e-12)
+        assert_close(dy.numpy(), (h.exp() * x * x).detach().numpy(), rtol=1e-12)
+        assert_close(again.numpy(), dy.numpy(), rtol=1e-12)
+        assert again.numpy() is not dy.numpy()
+        assert x.grad is None
+    assert plans == [True, True]
+    (g,) = sg.grad((x * x).tanh().sum(), [y], allow_unused=True)
+    assert g is None
+    with pytest.raises(GradientError, match=r"not have been used|unused"):
+        sg.grad((x * x).tanh().sum(), [y])
+
+
+def test_targets_that_are_one_leaf_twice():
+    """A form with two leaves does not serve a tape with one in both places."""
+    x, y = leaves((3,), (3,))
+    for a, b in ((x, y), (x, x)):
+        (g,) = sg.grad((a.exp() * b.tanh()).sum(), [a])
+        with sg.eager_kernels(False):
+            (wanted,) = sg.grad((a.exp() * b.tanh()).sum(), [a])
+        assert_close(g.numpy(), wanted.numpy(), rtol=1e-12)
+
+
+def test_several_roots_and_seeds(plans: list[bool]):
+    x, y = leaves((3,), (3,))
+    seeds = [sg.tensor([1.0, 2.0, 3.0], dtype=sg.float64), None]
+    for _ in range(2):
+        found = sg.grad([x * y, (x.exp() * y).sum()], [x, y], seeds)
+    with sg.eager_kernels(False):
+        wanted = sg.grad([x * y, (x.exp() * y).sum()], [x, y], seeds)
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a.numpy(), b.numpy(), rtol=1e-12)
+    assert plans == [True, True, False]
+    (g,) = sg.grad([x, (x * x).sum()], [x], [sg.ones(3, dtype=sg.float64), None])  # a leaf is a root
+    assert_close(g.numpy(), 1 + 2 * x.detach().numpy(), rtol=1e-12)
+
+
+def test_accumulation_and_hooks_after_it(plans: list[bool]):
+    x, y = leaves((3,), (3,))
+    seen: list[Any] = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.numpy().copy()))
+    for times in (1, 2, 3):
+        (x * y.exp()).sum().backward()
+        assert_close(x.grad.numpy(), times * np.exp(y.detach().numpy()), rtol=1e-12)
+        assert_close(seen[-1], x.grad.numpy(), rtol=1e-12)
+    assert plans == [True] * 3
+    first = y.grad
+    (x * y.exp()).sum().backward()
+    assert y.grad is first  # added in place
+
+
+def test_a_second_pass_needs_retain_graph(plans: list[bool]):
+    x, y = leaves((3,), (3,))
+    loss = (x * y.exp()).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert plans == [True, True]
+    assert_close(x.grad.numpy(), 2 * np.exp(y.detach().numpy()), rtol=1e-12)
+    with pytest.raises(GradientError, match="backward through the graph a second time") as by_plan:
+        loss.backward()
+    with sg.eager_kernels(False):
+        other = (x * y.exp()).sum()
+        other.backward()
+        with pytest.raises(GradientError) as by_engine:
+            other.backward()
+    assert by_plan.value.summary == by_engine.value.summary
+    node, wanted = loss.grad_fn, other.grad_fn
+    while node.next_functions:
+        names = [[None if n is None else n.name() for n, _ in each.next_functions] for each in (node, wanted)]
+        assert names[0] == names[1]
+        node, wanted = node.next_functions[0][0], wanted.next_functions[0][0]
+    assert_close(x.grad.numpy(), 3 * np.exp(y.detach().numpy()), rtol=1e-12)
+
+
+def test_freed_records_that_saved_nothing_pass_gradients_again():
+    x, y = leaves((3,), (3,))
+    inner = x + y
+    (inner.exp() * 2).sum().backward()
+    inner.sum().backward()
+    with sg.eager_kernels(False):
+        a, b = leaves((3,), (3,))
+        other = a + b
+        (other.exp() * 2).sum().backward()
+        other.sum().backward()
+    assert_close(x.grad.numpy(), a.grad.numpy(), rtol=1e-12)
+
+
+def test_a_saved_value_that_was_changed(plans: list[bool]):
+    (x,) = leaves((3,))
+    for changes in (False, True):
+        h = x * 2
+        loss = (h * h.exp()).sum()
+        if changes:
+            with sg.no_grad():
+                h.add_(1)
+            with pytest.raises(GradientError, match="modified by an inplace operation"):
+                loss.backward()
+        else:
+            loss.backward()
+    assert plans == [True, False]
+
+
+def test_values_changed_before_they_were_read(plans: list[bool]):
+    """An optimizer changes leaves between passes, and `data` may be given other memory."""
+    x, y = leaves((3,), (3,))
+    for _ in range(3):
+        x.grad = None
+        (x * x * y).sum().backward()
+        assert_close(x.grad.numpy(), (2 * x * y).detach().numpy(), rtol=1e-12)
+        with sg.no_grad():
+            x -= 0.1
+        y.data = y.detach().numpy() * 2
+    assert plans == [True] * 3
+
+
+def test_hooks_added_later(plans: list[bool]):
+    x, y = leaves((3,), (3,))
+
+    def loss() -> Any:
+        x.grad = None
+        return (x * y.exp()).tanh().sum()
+
+    loss().backward()
+    g = x.grad.numpy().copy()
+    handle = x.register_hook(lambda g: g * 2)
+    loss().backward()
+    assert_close(x.grad.numpy(), 2 * g, rtol=1e-12)
+    handle.remove()
+    inner = loss()
+    inner.grad_fn.next_functions[0][0].register_hook(lambda inputs, outputs: tuple(g * 3 for g in inputs))
+    inner.backward()
+    assert_close(x.grad.numpy(), 3 * g, rtol=1e-12)
+    loss().backward()
+    assert_close(x.grad.numpy(), g, rtol=1e-12)
+    assert plans == [True, False, False, True]
+
+
+def test_requires_grad_that_is_switched():
+    x, y = leaves((3,), (3,))
+    for flag in (True, False, True):
+        y.requires_grad_(flag)
+        x.grad = y.grad = None
+        (x * y).exp().sum().backward()
+        assert (y.grad is not None) == flag
+        assert_close(x.grad.numpy(), (y * (x * y).exp()).detach().numpy(), rtol=1e-12)
+
+
+def test_threads_run_one_plan():
+    x, y = leaves((64, 64), (64, 64))
+    (wanted,) = sg.grad((x @ y).tanh().sum(), [x])
+    wrong: list[Any] = []
+
+    def work() -> None:
+        with sg.eager_kernels(wait=True):
+            for _ in range(20):
+                (g,) = sg.grad((x @ y).tanh().sum(), [x])
+                if not np.allclose(g.numpy(), wanted.numpy()):
+                    wrong.append(g)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_tapes_that_never_recur_are_left_alone(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+    monkeypatch.setattr(backward_plans, "form_of", lambda *args: asked.append(args))
+    monkeypatch.setattr(backward_plans, "VAIN", 5)
+    with sg.eager_kernels(True):
+        for _ in range(40):
+            (x,) = leaves((3,))
+            (x * x).prod().backward()
+    assert len(asked) <= 7
+
+
+def test_a_form_is_the_same_for_other_numbers(monkeypatch: pytest.MonkeyPatch):
+    requested: list[Any] = []
+    monkeypatch.setattr(backward_plans.requests, "call", lambda key, make, least: requested.append((key, least)) or NONE)
+    with sg.eager_kernels(True):
+        for number in (2.0, 3.0):
+            (x,) = leaves((7, 2))
+            (number * x).cosh().sum().backward()
+    assert requested[0] == requested[1]
+    assert requested[0][1] == backward_plans.USES
