@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..autodiff import messages
-from ..eager.backward_engine import Cotangents
+from ..eager.backward_hooks import Cotangents
 from ..eager.grad_mode import modes, no_grad
 from ..eager.inplace import record_change
 from ..eager.saved import Packed

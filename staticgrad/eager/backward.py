@@ -11,8 +11,9 @@ from ..autodiff.requests import check_used, request
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, state
 from ..operators import Tensor as AnyTensor
-from .backward_engine import EAGER, FRESH, BackwardEngine, Source, accumulate
+from .backward_engine import BackwardEngine
 from .backward_plans import Found, planned
+from .gradient_sources import EAGER, FRESH, Source, accumulate
 from .tape import (
     AccumulateGrad,
     FreedTensor,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from operator import attrgetter
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 
 from ..autodiff import messages
-from ..autodiff.accumulation import adds_in_place, hooked
 from ..errors import AnomalyError
-from ..operators import F, Lifted, as_array, frontends, state
+from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
-from .grad_mode import modes, no_grad
-from .inplace import replace
+from .backward_hooks import Hooked
+from .grad_mode import modes
+from .gradient_sources import Found
 from .kernels import OFF
 from .op_calls import cotangents as kernel_cotangents
 from .op_calls import least_of
@@ -23,84 +22,18 @@ from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (
     AfterNode,
-    BeforeNode,
     Overwritten,
     Record,
-    Retain,
     changed,
     edge,
     overwritten_operand,
     places_of_change,
-    touch,
 )
-from .tensor import PublicTensor, Structure, Tensor, ndarray, wrap
+from .tape_paths import Edge, edges_of, paths
+from .tensor import PublicTensor, Tensor, ndarray, wrap
 
 
-class Found(Protocol):
-    """The beginning of a backward pass, in arrays that nobody else holds. leaves: gradients of leaves, or of targets; rest:
-    cotangents of results of records, from where the pass goes on."""
-
-    @property
-    def leaves(self) -> Sequence[tuple[Tensor, np.ndarray]]: ...
-
-    @property
-    def rest(self) -> Sequence[tuple[Record, np.ndarray]]: ...
-
-    def free(self) -> None:
-        """Free the records that were passed."""
-
-
-class EagerMode:
-    """See `autodiff.requests.Mode`."""
-
-    scalar_roots = True
-
-    def tensor(self, x: Any) -> Tensor | None:
-        return x if isinstance(x, Tensor) else None
-
-    def differentiable(self, x: Any) -> Tensor | None:
-        return x if isinstance(x, Tensor) and x._tracked else None
-
-    def ones(self, root: Tensor) -> Tensor:
-        shape, dtype = root.shape, root.dtype  # not the array: it would be computed for a pending tensor
-        return wrap(np.ones(shape, dtype) if shape else np.array(1, dtype))  # 4 times as fast as np.ones
-
-    def seed(self, value: Any, root: Tensor) -> Tensor:
-        if isinstance(value, (Tensor, Lifted)):
-            return value  # type: ignore[return-value]
-        as_array(value)  # refuses unsupported dtypes; the values are converted to the root's dtype in one step
-        return Tensor(np.asarray(value, root.dtype))
-
-    def cast(self, x: Any, dtype: np.dtype) -> Tensor:
-        return cast("Tensor", F.astype(x, dtype))
-
-
-EAGER = EagerMode()
-
-
-Edge = tuple[int, Record | None, Any]
-"""(position of the operand, the record that made it, or the leaf that it is)"""
-clock_of = attrgetter("clock")
-
-
-def edges_of(record: Record) -> list[Edge]:
-    """The operands through which gradients flow."""
-    found: list[Edge] = []
-    clock = record.clock
-    for position, tensor in enumerate(record.inputs):
-        if tensor._history:
-            maker, leaf = edge(tensor, clock)
-            if maker is not None or leaf is not None:
-                found.append((position, maker, leaf))
-        elif tensor._tracked:
-            if (maker := tensor._record) is not None:
-                found.append((position, maker, None))
-            elif tensor._since < clock:
-                found.append((position, None, tensor))
-    return found
-
-
-class BackwardEngine:
+class BackwardEngine(Hooked):
     """One backward pass.
 
     Without `create` the rules compute on bare arrays, at a third of the cost of tensors. With it they compute on tensors, so
@@ -139,7 +72,7 @@ class BackwardEngine:
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
-            self.needed = self._paths()
+            self.needed = paths(roots, [*self.wanted, *self.wanted_records])
 
     def run(self, retain: bool, found: Found | None = None) -> None:
         """Raises GradientError; the tape is as it was when it does. found: the beginning of the pass, by a plan."""
@@ -423,161 +356,9 @@ class BackwardEngine:
             return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
         return wrap(out, record) if self.create else out
 
-    # hooks and ownership -----------------------------------------------------------------------------------------
-
-    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
-        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
-        node's own."""
-        modes.now.arrays, around = False, modes.now.arrays
-        retained, before = [], []
-        try:
-            for hook in tuple(hooks.values()) if hooks else ():
-                if isinstance(hook, Retain):
-                    retained.append(hook.tensor())
-                    continue
-                if isinstance(hook, (BeforeNode, AfterNode)):
-                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
-                    continue
-                tensor: Any = g if self.create else wrap(np.asarray(g))
-                self._take(tensor)
-                tensor = hooked(EAGER, hook, tensor)
-                self._take(tensor)
-                g = tensor if self.create else tensor._data
-            self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
-            for function in before:
-                given = self._as_tensors(self._results(g, record))
-                g = self._replaced(function, function(given), given, g)
-        finally:
-            modes.now.arrays = around
-        return g
-
-    def _take(self, tensor: Any) -> None:
-        """Note that somebody else may hold a tensor."""
-        if self.create:
-            self.given[id(tensor)] = tensor
-        else:
-            self.taken.add(id(tensor._data))
-
-    def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
-        """The cotangents of all results of a record."""
-        return g.listed(record) if isinstance(g, Cotangents) else (g,)
-
-    def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        """Cotangents as hooks see them; None for one that is not there."""
-        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
-        for tensor in tensors:
-            if tensor is not None:
-                self._take(tensor)
-        return tuple(tensors)
-
-    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
-        """The cotangent of a record once a hook of its node has returned `given`."""
-        if given is None:
-            return g
-        listed = given if isinstance(given, tuple) else (given,)
-        if len(listed) != len(before):
-            raise messages.wrong_node_hook(hook, len(before), len(listed))
-        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
-        if isinstance(g, Cotangents):
-            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
-        return found[0]
-
-    def _checked(self, new: Any, old: Any) -> Any:
-        """What a hook put in the place of a cotangent, in the form that the pass computes with."""
-        if new is None:
-            return None
-        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
-        self._take(tensor)
-        return tensor if self.create else tensor._data
-
-    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
-        """The cotangents of a record's operands after the hooks of its node."""
-        modes.now.arrays, around = False, modes.now.arrays
-        try:
-            results = self._as_tensors(self._results(g, record))
-            for hook in hooks:
-                given = self._as_tensors(cotangents)
-                replaced = hook(given, results)
-                if replaced is not None:
-                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
-                    if len(listed) != len(given):
-                        raise messages.wrong_node_hook(hook, len(given), len(listed))
-                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
-        finally:
-            modes.now.arrays = around
-        return list(cotangents)
-
-    def own(self, g: Any) -> Tensor:
-        """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
-        if self.recorded:
-            return cast("Tensor", g)
-        if self.create:
-            if id(g) in self.given or g._base is not None:
-                g = F.clone(g)
-            self.given[id(g)] = g
-            return cast("Tensor", g)
-        data = g if g.__class__ is ndarray else np.asarray(g)
-        if data.base is not None or id(data) in self.taken or not data.flags.writeable:
-            data = carry(data.copy(), data)
-        self.taken.add(id(data))
-        return wrap(data)
-
-    # targets -----------------------------------------------------------------------------------------------------
-
-    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
-        """Whether this pass computes the gradient of each tensor."""
-        reached = self._reached()
-        leaves = {id(leaf) for edges in reached.values() for _, _, leaf in edges}
-        leaves.update(id(root) for root in self.roots)
-        return [id(x) in leaves if x._record is None else x._record in reached for x in tensors]
-
-    def _reached(self) -> dict[Record, list[Edge]]:
-        """The records on which the roots depend, with their edges."""
-        found: dict[Record, list[Edge]] = {}
-        stack = [root._record for root in self.roots if root._record is not None]
-        while stack:
-            record = stack.pop()
-            if record not in found:
-                found[record] = edges = edges_of(record)
-                for _, maker, _ in edges:
-                    if maker is not None and maker not in found:
-                        stack.append(maker)
-        return found
-
-    def _paths(self) -> dict[Record, list[Edge]]:
-        """The records between the roots and a target, with their edges towards one."""
-        leading: set[Any] = {*(self.wanted or ()), *self.wanted_records}
-        """Ids of targets, their records, and the records on a path to one."""
-        needed: dict[Record, list[Edge]] = {}
-        reached = self._reached()
-        for record in sorted(reached, key=clock_of):  # a record comes before those that read its result
-            edges, others = reached[record], False
-            for _, maker, leaf in edges:
-                if (id(leaf) if maker is None else maker) in leading:
-                    needed[record] = edges
-                else:
-                    others = True
-            if record in needed:
-                leading.add(record)
-                if others:
-                    needed[record] = [e for e in edges if (id(e[2]) if e[1] is None else e[1]) in leading]
-        return needed
-
 
 recorded_rules: list[Callable[..., Any]] = []
 """The cotangents of a record's operands at given positions as one operation, or None; `composites.py` enters it."""
-
-
-class Cotangents(dict[int, Any]):
-    """The cotangents of a node with several results, by their numbers."""
-
-    def __add__(self, more: Cotangents) -> Cotangents:
-        sums = {i: self[i] + g if i in self else g for i, g in more.items()}
-        return Cotangents({**self, **sums})
-
-    def listed(self, record: Any) -> tuple[Any, ...]:
-        """One for each result; None for a result without one."""
-        return tuple(self.get(i) for i in range(record.results))
 
 
 def _check_nan(cotangent: Any, record: Record, position: int) -> None:
@@ -587,45 +368,3 @@ def _check_nan(cotangent: Any, record: Record, position: int) -> None:
             f"Function '{record.name()}' returned nan values in its {position}th output.",
             f"forward: {record.where}" if record.where else "forward ran outside detect_anomaly: line unknown",
         )
-
-
-class Source(Protocol):
-    """Who computed gradients. recorded: with a tape of their own; create: as tensors; own(g): a tensor whose memory nobody else
-    holds."""
-
-    @property
-    def recorded(self) -> bool: ...
-
-    @property
-    def create(self) -> bool: ...
-
-    def own(self, g: Any) -> Tensor: ...
-
-
-class Fresh:
-    """Of arrays that nobody else holds."""
-
-    recorded = create = False
-    own = staticmethod(wrap)
-
-
-FRESH: Source = Fresh()
-
-
-def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
-    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
-    known = leaf._grad
-    if known is None:
-        leaf._grad = source.own(g)
-        Structure.gradients += 1
-    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
-        with no_grad():
-            replace(known, known + g, "backward")
-    elif adds_in_place(known._tracked, source.recorded) and known._data.flags.writeable:
-        data = known._data
-        data += g
-        carry(data, data, np.asarray(g))
-        touch(known)
-    else:
-        leaf._grad = cast("Tensor", known + (g if source.create else wrap(np.asarray(g))))
-        Structure.gradients += 1

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 USES = 16
 """Passes by the engine before a plan is made: it costs as much as thousands of them."""
+ARENA = 1 << 25
+"""Bytes of memory of its own from which a plan is given up again. A plan keeps its memory from pass to pass, where the engine's
+temporaries come and go; and with values of this size, most of the time is in the kernels, which the engine has too."""
 KEPT = 128
 """Plans that are kept; the oldest goes first."""
 TRIED = 4
@@ -173,6 +176,10 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     if call.plan is None or plan is None:
         if key in known:
             group.vain += 1
+        return None
+    if call.plan.memory.arena > ARENA:
+        known[key] = NONE
+        del made[key]
         return None
     plan.call = call
     found = plan.run(roots, seeds, targets)

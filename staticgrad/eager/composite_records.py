@@ -11,7 +11,7 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import GradientError
 from ..ir import Expand, Node, OpDef
-from .backward_engine import Cotangents
+from .backward_hooks import Cotangents
 from .op_calls import NEVER, Kinds
 from .tape import FreedTensor, Memory, Record
 

@@ -21,7 +21,8 @@ from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise,
 from ..operators import Operators, Symbol, append, frontends
 from ..signals import module
 from .backward import grad
-from .backward_engine import Cotangents, recorded_rules
+from .backward_engine import recorded_rules
+from .backward_hooks import Cotangents
 from .composite_records import CompositeRecord, PartRecord, Saved, refused
 from .execution import watch
 from .grad_mode import modes

@@ -1,0 +1,140 @@
+"""The hooks of a backward pass, and whose memory its cotangents are in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..autodiff import messages
+from ..autodiff.accumulation import hooked
+from ..operators import F
+from ..ops.sparse_rows import carry
+from .grad_mode import modes
+from .gradient_sources import EAGER
+from .tape import AfterNode, BeforeNode, Record, Retain
+from .tensor import Tensor, ndarray, wrap
+
+
+class Cotangents(dict[int, Any]):
+    """The cotangents of a node with several results, by their numbers."""
+
+    def __add__(self, more: Cotangents) -> Cotangents:
+        sums = {i: self[i] + g if i in self else g for i, g in more.items()}
+        return Cotangents({**self, **sums})
+
+    def listed(self, record: Any) -> tuple[Any, ...]:
+        """One for each result; None for a result without one."""
+        return tuple(self.get(i) for i in range(record.results))
+
+
+class Hooked:
+    """A backward pass as its hooks see it."""
+
+    create: bool
+    """Whether the rules compute on tensors."""
+    recorded: bool
+    retained: list[tuple[Tensor, Any]]
+    """Tensors whose gradient `retain_grad` asks for, with it."""
+    taken: set[int]
+    """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
+    given: dict[int, Any]
+    """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
+        node's own."""
+        modes.now.arrays, around = False, modes.now.arrays
+        retained, before = [], []
+        try:
+            for hook in tuple(hooks.values()) if hooks else ():
+                if isinstance(hook, Retain):
+                    retained.append(hook.tensor())
+                    continue
+                if isinstance(hook, (BeforeNode, AfterNode)):
+                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
+                    continue
+                tensor: Any = g if self.create else wrap(np.asarray(g))
+                self._take(tensor)
+                tensor = hooked(EAGER, hook, tensor)
+                self._take(tensor)
+                g = tensor if self.create else tensor._data
+            self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
+            for function in before:
+                given = self._as_tensors(self._results(g, record))
+                g = self._replaced(function, function(given), given, g)
+        finally:
+            modes.now.arrays = around
+        return g
+
+    def _take(self, tensor: Any) -> None:
+        """Note that somebody else may hold a tensor."""
+        if self.create:
+            self.given[id(tensor)] = tensor
+        else:
+            self.taken.add(id(tensor._data))
+
+    def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
+        """The cotangents of all results of a record."""
+        return g.listed(record) if isinstance(g, Cotangents) else (g,)
+
+    def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents as hooks see them; None for one that is not there."""
+        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
+        for tensor in tensors:
+            if tensor is not None:
+                self._take(tensor)
+        return tuple(tensors)
+
+    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
+        """The cotangent of a record once a hook of its node has returned `given`."""
+        if given is None:
+            return g
+        listed = given if isinstance(given, tuple) else (given,)
+        if len(listed) != len(before):
+            raise messages.wrong_node_hook(hook, len(before), len(listed))
+        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
+        if isinstance(g, Cotangents):
+            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
+        return found[0]
+
+    def _checked(self, new: Any, old: Any) -> Any:
+        """What a hook put in the place of a cotangent, in the form that the pass computes with."""
+        if new is None:
+            return None
+        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
+        self._take(tensor)
+        return tensor if self.create else tensor._data
+
+    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
+        """The cotangents of a record's operands after the hooks of its node."""
+        modes.now.arrays, around = False, modes.now.arrays
+        try:
+            results = self._as_tensors(self._results(g, record))
+            for hook in hooks:
+                given = self._as_tensors(cotangents)
+                replaced = hook(given, results)
+                if replaced is not None:
+                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
+                    if len(listed) != len(given):
+                        raise messages.wrong_node_hook(hook, len(given), len(listed))
+                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
+        finally:
+            modes.now.arrays = around
+        return list(cotangents)
+
+    def own(self, g: Any) -> Tensor:
+        """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
+        if self.recorded:
+            return cast("Tensor", g)
+        if self.create:
+            if id(g) in self.given or g._base is not None:
+                g = F.clone(g)
+            self.given[id(g)] = g
+            return cast("Tensor", g)
+        data = g if g.__class__ is ndarray else np.asarray(g)
+        if data.base is not None or id(data) in self.taken or not data.flags.writeable:
+            data = carry(data.copy(), data)
+        self.taken.add(id(data))
+        return wrap(data)
