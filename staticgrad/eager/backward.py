@@ -207,8 +207,8 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
         by_id = {id(leaf): g for leaf, g in plan.leaves}
         given: set[int] = set()
         for target in targets:
-            g = by_id.get(id(target))
-            result.append(None if g is None else wrap(g.copy() if id(target) in given else g))
+            array = by_id.get(id(target))
+            result.append(None if array is None else wrap(array.copy() if id(target) in given else array))
             given.add(id(target))
         check_used(targets, result, unused)
         return tuple(result)

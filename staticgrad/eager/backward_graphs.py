@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
 from ..operators import F, Symbol, append
+from ..ops.control.loop_operands import Parts
 from ..ops.control.subgraph_tracing import copied
-from ..ops.control.vjp import Parts, joined
+from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from .composite_records import PART
 from .op_calls import placeholders
@@ -143,7 +144,7 @@ class _Builder:
         moved = {node: symbol.node for node, symbol in zip(feeds, given, strict=True)}
         wanted = [(i, node) for i, node in zip(call.positions, fetches, strict=True) if i in edges]
         found = copied(self.graph, [node for _, node in wanted], moved)
-        return [(row.operands[i], Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]  # type: ignore[misc]
+        return [(row.operands[i], Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]
 
     def _seed(self, g: Any, number: int, kind: tuple[tuple[int, ...], np.dtype]) -> Symbol:
         """The cotangent of a result of a call."""

@@ -6,6 +6,7 @@ are described by shape and dtype. Tapes of one form have backward passes that ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,8 +58,9 @@ class Form(NamedTuple):
     @property
     def size(self) -> int:
         """The number of elements of the largest value."""
-        kinds = [*self.rows, *self.leaves, *[x for row in self.rows for x in row.operands if isinstance(x, Kind)]]
-        return max(int(np.prod(kind.shape)) for kind in kinds)
+        shapes = [row.shape for row in self.rows] + [leaf.shape for leaf in self.leaves]
+        shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, Kind)]
+        return max(map(math.prod, shapes))
 
 
 def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | None:
@@ -81,11 +83,11 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
     for record in records:
         op, clock, out, call = record.op, record.clock, record.out, None
         if record.__class__ is CompositeRecord:
-            call = record.saved  # type: ignore[attr-defined]
+            call = record.saved
         elif record.__class__ is PartRecord:
             if record.hooks or out.dtype not in FLOATS:
                 return None
-            maker = record.call  # type: ignore[attr-defined]
+            maker = record.call
             if maker not in numbers:
                 numbers[maker] = len(records)
                 records.append(maker)
@@ -162,7 +164,7 @@ def _token(value: Any) -> Hashable:
     """An attribute as a part of a key: 0.0 and -0.0 differ, and so do 1 and 1.0."""
     kind = value.__class__
     if kind is float:
-        return value.hex()
+        return float.hex(value)
     if kind is tuple:
         return tuple([_token(part) for part in value])
     if isinstance(value, Mapping):
