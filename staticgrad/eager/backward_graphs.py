@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
+from ..ir.walks import reached
 from ..operators import F, Symbol, append
 from ..ops.control.loop_operands import Parts
 from ..ops.control.subgraph_tracing import copied
@@ -40,24 +41,33 @@ class Steps(NamedTuple):
         return array
 
 
+class Place(NamedTuple):
+    """Where a cotangent belongs: the number of a record, or `~number` of a leaf; part: of a call, the number of its result."""
+
+    number: int
+    cotangent: Symbol
+    part: int | None = None
+
+
 class Backward(NamedTuple):
     """feeds, fetches: nodes of the graph; sources: where the tape has the value of each feed; places: where each fetched
-    cotangent belongs, the number of a record or `~number` of a leaf; moved: cotangents that are views of what is fed;
-    planned: the records whose cotangents the graph passes on."""
+    cotangent belongs; moved: cotangents that are views of what is fed; planned: the records whose cotangents the graph passes
+    on."""
 
     graph: Graph
     feeds: list[Node]
     fetches: list[Node]
     sources: list[Source]
-    places: list[int]
-    moved: list[tuple[int, Steps]]
+    places: list[Place]
+    moved: list[tuple[Place, Steps]]
     planned: set[int]
 
 
 def backward_graph(form: Form) -> Backward | None:
     """None where there is nothing to compute."""
     built = _Builder(form)
-    return built.result() if built.differentiate() else None
+    built.differentiate()
+    return built.result()
 
 
 class _Builder:
@@ -72,8 +82,7 @@ class _Builder:
         self.planned: set[int] = set()
         self.needed = _needed(form)
 
-    def differentiate(self) -> bool:
-        """Append the backward pass; returns whether that was possible."""
+    def differentiate(self) -> None:
         form, left = self.form, set[int]()
         for i, root in enumerate(form.roots):
             if self.needed is None or root in self.needed:
@@ -88,14 +97,11 @@ class _Builder:
             if number not in self.parts:
                 continue
             if found is None:
-                if isinstance(self.parts[number], Parts):
-                    return False  # the engine would have to go on at some results of a call only
                 self.ends.append(number)
                 continue
             self.planned.add(number)
             for place, cotangent in found:
                 self._add(place, cotangent)
-        return True
 
     def _edges(self, number: int) -> list[int]:
         """The positions of the operands that cotangents are passed to."""
@@ -133,9 +139,12 @@ class _Builder:
                 return None
         return [(row.operands[i], x) for i, x in found]  # type: ignore[misc]
 
-    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[tuple[int, Any]]:
-        """The cotangents of a call of several ops, by the graph of its own backward plan."""
+    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[tuple[int, Any]] | None:
+        """The cotangents of a call of several ops, by the graph of its own backward plan. One with a loop stays a plan of its
+        own: nearly all of its time is in the loop, and threads share the rows of a batch."""
         call, (fetches, feeds) = row.call, row.call.backward
+        if any(isinstance(node.op.emit, Region) for node in reached(fetches, lambda node: node.inputs)):
+            return None
         given = [self._seed(g, i, kind) for i, kind in enumerate(call.kinds)]
         for i in call.reads:
             given.append(self._operand(number, i) if i >= 0 else self._result_of_call(number, row, i))
@@ -203,33 +212,38 @@ class _Builder:
 
     def result(self) -> Backward | None:
         form = self.form
-        places = list(self.ends)
+        places = [Place(number, *end) for number in self.ends for end in self._end(number)]
         if form.targets is None:
-            places += [place for place in self.parts if place < 0]
+            places += [Place(place, self.parts[place]) for place in self.parts if place < 0]
         else:
-            places += [place for place in dict.fromkeys(form.targets) if place in self.parts and place not in self.ends]
+            wanted = [place for place in dict.fromkeys(form.targets) if place in self.parts and place not in self.ends]
+            places += [Place(place, self.parts[place]) for place in wanted]
             if any(place in self.ends or (place >= 0 and place not in self.planned) for place in form.targets):
                 return None  # the engine takes note of the cotangents of targets that it visits
         sources = {symbol.node: source for source, symbol in self.fed.items()}
-        kept, moved = [], []
+        kept: list[Place] = []
+        moved: list[tuple[Place, Node, list[Any]]] = []
         for place in places:
-            node, chain = self.parts[place].node, []
+            node, chain = place.cotangent.node, []
             while isinstance(node.op.emit, View) and len(node.inputs) == 1:
                 chain.append((node.op.eval, dict(node.attrs)))
                 node = node.inputs[0]
             if node in sources:
-                moved.append((place, node, tuple(reversed(chain))))
+                moved.append((place, node, chain[::-1]))
             else:
                 kept.append(place)
-        fetches = [self.parts[place].node for place in kept]
+        fetches = [place.cotangent.node for place in kept]
         if not fetches:
             return None
-        order = self.graph.reaching(fetches)
-        read = {node for node in order if node in sources} | {node for _, node, _ in moved}
+        read = {*self.graph.reaching(fetches), *[node for _, node, _ in moved]}
         feeds = [node for node in sources if node in read]
-        numbers = {node: i for i, node in enumerate(feeds)}
-        steps = [(place, Steps(numbers[node], chain)) for place, node, chain in moved]
+        steps = [(place, Steps(feeds.index(node), tuple(chain))) for place, node, chain in moved]
         return Backward(self.graph, feeds, fetches, [sources[n] for n in feeds], kept, steps, self.planned)
+
+    def _end(self, number: int) -> list[tuple[Any, int | None]]:
+        """What the engine gets at a record: a cotangent, or those of some results of a call."""
+        g = self.parts[number]
+        return [(part, i) for i, part in g.items()] if isinstance(g, Parts) else [(g, None)]
 
 
 def _needed(form: Form) -> set[int] | None:

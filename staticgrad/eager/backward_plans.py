@@ -17,6 +17,7 @@ from ..errors import GradientError
 from ..operators import frontends
 from ..signals import module
 from .backward_graphs import Backward, backward_graph
+from .backward_hooks import Cotangents
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
 from .tape import Record
@@ -47,7 +48,7 @@ class Found(NamedTuple):
     with which the engine goes on at records."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
-    rest: list[tuple[Record, np.ndarray]]
+    rest: list[tuple[Record, Any]]
     plan: TapePlan
     matched: tuple[Any, ...]
     """See `Guards`."""
@@ -66,11 +67,12 @@ class TapePlan:
         self.size = form.size
         self.guards = Guards(form, backward)
         self.match = self.guards.match
-        self.places, self.moved = backward.places, backward.moved
-        wanted = form.targets if form.targets is not None else ()
-        self.plain = not backward.moved and all(place < 0 for place in backward.places)
+        self.places = [(place.number, place.part) for place in backward.places]
+        self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        self.plain = not self.moved and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
-        self.numbers = [~place for place in backward.places]
+        self.numbers = [~number for number, _ in self.places]
+        wanted = form.targets if form.targets is not None else ()
         self.targets = {place: i for i, place in enumerate(wanted) if place in backward.planned}
         """The numbers of the targets that are results of records."""
         self.call: Call = NONE
@@ -96,18 +98,18 @@ class TapePlan:
             return Found(
                 [(leaves[number], value) for number, value in zip(self.numbers, values, strict=True)], [], self, matched
             )
-        placed = [*zip(self.places, values, strict=True)]
-        placed += [(place, steps(arrays).copy()) for place, steps in self.moved]
+        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
+        placed += [(number, part, steps(arrays).copy()) for number, part, steps in self.moved]
         found: list[tuple[Tensor, np.ndarray]] = []
-        rest: list[tuple[Record, np.ndarray]] = []
-        for place, value in placed:
-            if place < 0:
-                found.append((leaves[~place], value))
-            elif place in self.targets:
+        rest: list[tuple[Record, Any]] = []
+        for number, part, value in placed:
+            if number < 0:
+                found.append((leaves[~number], value))
+            elif number in self.targets:
                 assert targets is not None
-                found.append((targets[self.targets[place]], value))
+                found.append((targets[self.targets[number]], value))
             else:
-                rest.append((records[place], value))
+                rest.append((records[number], value if part is None else Cotangents({part: value})))
         return Found(found, rest, self, matched)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
