@@ -29,7 +29,7 @@ from .tape import (
     overwritten_operand,
     places_of_change,
 )
-from .tape_paths import Edge, edges_of, paths
+from .tape_paths import Edge, edges_of, paths, reached_from
 from .tensor import PublicTensor, Tensor, ndarray, wrap
 
 
@@ -355,6 +355,13 @@ class BackwardEngine(Hooked):
         if record.memory is not None and record.memory.changed > record.clock:
             return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
         return wrap(out, record) if self.create else out
+
+    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
+        """Whether this pass computes the gradient of each tensor."""
+        reached = reached_from(self.roots)
+        leaves = {id(leaf) for edges in reached.values() for _, _, leaf in edges}
+        leaves.update(id(root) for root in self.roots)
+        return [id(x) in leaves if x._record is None else x._record in reached for x in tensors]
 
 
 recorded_rules: list[Callable[..., Any]] = []

@@ -95,9 +95,8 @@ class TapePlan:
             if values is None:
                 return None
         if self.plain:
-            return Found(
-                [(leaves[number], value) for number, value in zip(self.numbers, values, strict=True)], [], self, matched
-            )
+            named = zip(self.numbers, values, strict=True)
+            return Found([(leaves[number], value) for number, value in named], [], self, matched)
         placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
         placed += [(number, part, steps(arrays).copy()) for number, part, steps in self.moved]
         found: list[tuple[Tensor, np.ndarray]] = []
@@ -141,7 +140,7 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
     """The backward pass of a tape by its plan; None where the engine has to do it."""
     mode = modes.now
     heavy = mode.heavy
-    if heavy is OFF[2] or mode.anomaly or frontends.tracing:
+    if heavy is OFF[2] or mode.anomaly or frontends.tracing or not roots:
         return None
     record = roots[0]._record
     if record is None:
