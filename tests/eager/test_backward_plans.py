@@ -32,6 +32,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return found
 
     monkeypatch.setattr(import_module("staticgrad.eager.backward"), "planned", noted)
+    monkeypatch.setattr(backward_plans, "forms", {})
     with sg.eager_kernels(wait=True):
         yield taken
 
