@@ -10,6 +10,8 @@ def test_a_process_without_kernels_compiles_one():
     out, complaints = ended(
         start(
             """
+            import textwrap
+
             from staticgrad.compiler.backend import kernel_cache
 
             text = '''
@@ -21,8 +23,9 @@ def test_a_process_without_kernels_compiles_one():
                 a, b = f32_at(buffers, 0), f32_at(buffers, 1)
                 product(a, 0, 0, sizes[0], sizes[0], sizes[0], at(a, 0), sizes[0], at(a, 0), sizes[0], 0, at(b, 0), sizes[0])
             '''
-            print(*kernel_cache.compiled(kernel_cache.HEADER + __import__("textwrap").dedent(text)))
+            source = kernel_cache.HEADER + textwrap.dedent(text)
+            print(*kernel_cache.compiled(source), *kernel_cache.compiled(source.replace("multiply", "again")))
             """
         )
     )
-    assert out == "multiply\n", complaints
+    assert out == "multiply again\n", complaints
