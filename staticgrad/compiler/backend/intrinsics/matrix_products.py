@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..blas_symbols import bind
 from ..gemm_in_place import in_place
 from ..gemm_tiles import Elements, Product
 from ..llvm import I64, Int, call
@@ -21,6 +22,7 @@ def product(typingctx, like, ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc):
     llvm, size = _element(like)
 
     def codegen(context, builder, sig, args):
+        bind()  # Numba links what it compiles, in a process that may have loaded no kernel yet
         ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc = (Int(builder, arg) for arg in args[1:])
         one, turned = Int(builder, I64(1)), ta.differs(0)
         p = Product(
