@@ -185,7 +185,7 @@ class NAdam(_Moments):
         at_least_zero("momentum_decay value", group["momentum_decay"])
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return (*super().slots(group), "mu_product")
+        return ("mu_product", *super().slots(group))
 
     def start(self, name: str, group: ParamGroup) -> Any:
         return 1.0 if name == "mu_product" else 0.0

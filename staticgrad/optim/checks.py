@@ -56,6 +56,12 @@ def below_one(what: str, value: Any) -> None:
     _check(what, value, lambda x: 0.0 <= x < 1.0)
 
 
+def only_real(name: str, group: Mapping[str, Any]) -> None:
+    """Raises ArgumentError for complex parameters of a group."""
+    if any(p.dtype.kind == "c" for p in group.get("params", ())):
+        raise ArgumentError(f"{name} does not support complex parameters", "optimize view_as_real(p)")
+
+
 def check_switches(group: Mapping[str, Any]) -> None:
     """Raises ArgumentError for a flag that is none, and for what this library can't do.
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError
-from ..operators import F, Operators, Symbol, frontends, state
+from ..operators import F, Operators, Symbol, frontends, state, warn_former
 from ..ops.leaves import hyper
 from ..tracing.after_run import check_read
 from .checks import check_switches, is_one_number
@@ -195,7 +195,11 @@ def checked_params(params: Any, known: set[int]) -> list[Any]:
             )
     ids = [id(p) for p in result]
     if len(set(ids)) != len(ids):
-        raise ArgumentError("optimizer contains a parameter group with duplicate parameters", "name each one once")
+        warn_former(
+            "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+            "see github.com/pytorch/pytorch/issues/40967 for more information",
+            UserWarning,
+        )
     if known & set(ids):
         raise ArgumentError("some parameters appear in more than one parameter group")
     return result

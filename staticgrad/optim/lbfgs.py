@@ -120,6 +120,7 @@ class LBFGS(Optimizer):
                 "call it outside, with a closure that calls a compiled function of loss and gradients",
             )
         self._tensors("step")
+        vars(self)["_opt_called"] = True
 
         def evaluate() -> Any:
             with enable_grad():

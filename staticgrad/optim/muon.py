@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError
-from ..operators import F
-from .checks import at_least_zero, flag
+from ..errors import ArgumentError
+from ..operators import F, Symbol
+from .checks import LEARNING_RATE, any_number, at_least_zero, flag, is_one_number, only_real
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer, hyperparameters
 
@@ -51,8 +51,7 @@ class Muon(Optimizer):
         for p in group.get("params", ()):
             if len(p.shape) != 2:
                 raise ArgumentError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
-            if p.dtype.kind == "c":
-                raise DTypeError("Muon does not support complex parameters")
+        only_real("Muon", group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("momentum_buffer",)
@@ -105,25 +104,30 @@ class Adafactor(Optimizer):
     ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("weight_decay value", group["weight_decay"])
+        any_number(LEARNING_RATE, group["lr"])
         first, second = group["eps"]
-        at_least_zero("epsilon1", 0.0 if first is None else first)
-        at_least_zero("epsilon2", second)
+        for name, value in (
+            ("Learning rate", group["lr"]), ("weight_decay", group["weight_decay"]),
+            ("epsilon1", 0.0 if first is None else first), ("epsilon2", second),
+        ):  # fmt: skip
+            if not is_one_number(value) or (not isinstance(value, Symbol) and not value >= 0):
+                raise ArgumentError(f"{name} should be >= 0 but is: {value}")
         if not group["beta2_decay"] <= 0:
             raise ArgumentError(f"beta2_decay should be <= 0 but is: {group['beta2_decay']}")
         if not group["d"] >= 1:
             raise ArgumentError(f"Clipping threshold d should be >= 1 but is: {group['d']}")
+        only_real("Adafactor", group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("row_var", "col_var", "variance")
 
+    def kept(self, group: ParamGroup, p: Any) -> tuple[str, ...]:
+        """Means of the rows and columns of matrices, all of vectors."""
+        return ("row_var", "col_var") if len(p.shape) > 1 else ("variance",)
+
     def first(self, name: str, p: Any, group: ParamGroup) -> np.ndarray:
-        """Of matrices means of rows and columns, of vectors all; what is not kept is empty."""
-        shapes = {"variance": p.shape}
-        if len(p.shape) > 1:
-            shapes = {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, p.shape[-1])}
-        return np.zeros(shapes.get(name, (0,)), p.dtype)
+        shapes = {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, *p.shape[-1:])}
+        return np.zeros(shapes.get(name, p.shape), p.dtype)
 
     def counts(self, group: ParamGroup) -> bool:
         return True

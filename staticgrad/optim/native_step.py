@@ -101,10 +101,10 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     cohorts: list[tuple[int, Any, list[Member]]] = []
     for i, pairs in gradients.items():
         group = optimizer.param_groups[i]
-        names, counts = optimizer.slots(group), optimizer.counts(group)
+        counts = ("step",) if optimizer.counts(group) else ()
         for p, _ in pairs:
             slots = optimizer.state.get(p, {})
-            if not all(isinstance(slots.get(name), Tensor) for name in (*names, *(["step"] if counts else []))):
+            if not all(isinstance(slots.get(name), Tensor) for name in (*optimizer.kept(group, p), *counts)):
                 return None  # a first step makes them
         if pairs:
             cohorts += [(i, step, members) for step, members in optimizer._cohorts(group, pairs)]
@@ -112,7 +112,8 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     for i, step, members in cohorts:
         places += [] if step is None else [step]
         for member in members:
-            places += [member.parameter, *[member.slots[n] for n in optimizer.slots(optimizer.param_groups[i])]]
+            kept = optimizer.kept(optimizer.param_groups[i], member.parameter)
+            places += [member.parameter, *[member.slots[name] for name in kept]]
     arrays = [place._data for place in places]
     if not all(a.flags.c_contiguous and a.flags.writeable and a.size for a in arrays) or _overlap(arrays):
         return None
@@ -170,7 +171,7 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
                 p = variable()
                 (g,) = placeholders(graph, [kind])
                 feeds.append(g.node)
-                own = optimizer.slots(group)
+                own = optimizer.kept(group, p)
                 assert set(own) <= set(names)
                 given.append(Member(p, g, {name: variable() for name in own}))
             for place, value in optimizer.updates(group, step, given, graph):

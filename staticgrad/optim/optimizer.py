@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
@@ -23,7 +23,7 @@ from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol, frontends, state
 from ..operators import Tensor as AnyTensor
-from ..types import PART_OF, part_dtype, shape_text
+from ..types import PART_OF, get_default_dtype, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
 from .hooks import Hooked
@@ -143,6 +143,10 @@ class Optimizer(Hooked):
         self.state: dict[Any, dict[str, Tensor]] = State()
         self.variables: dict[Any, dict[str, Any]] = {}
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
+        self._opt_called = False
+        """Whether a step was taken, which schedules expect before they take theirs."""
+        self._repeats = False
+        """Whether a group names a parameter twice."""
         self.implicit = params is None
         for group in [{"params": []}] if params is None else as_groups(params):
             self.add_param_group(group)
@@ -173,9 +177,12 @@ class Optimizer(Hooked):
         """Names of the values kept per parameter."""
         return ()
 
+    def kept(self, group: ParamGroup, p: Any) -> tuple[str, ...]:
+        """Those of `slots` that this parameter has."""
+        return self.slots(group)
+
     scalar_slots: ClassVar[frozenset[str]] = frozenset()
-    """Those of `slots` that are one float64 number; the others have the parameter's dtype, and its shape unless `first` says
-    otherwise."""
+    """Those of `slots` that are one real number; the others have the parameter's shape unless `first` says otherwise."""
 
     def start(self, name: str, group: ParamGroup) -> Any:
         """A slot's value before the first step, a number."""
@@ -186,7 +193,7 @@ class Optimizer(Hooked):
         scalar, value = name in self.scalar_slots, self.start(name, group)
         if p.dtype in PART_OF and not scalar:
             value = complex(value, value)
-        return np.full(() if scalar else p.shape, value, np.float64 if scalar else p.dtype)
+        return np.full(() if scalar else p.shape, value, part_dtype(p.dtype) if scalar else p.dtype)
 
     def ascent(self, g: Any, group: ParamGroup) -> Any:
         """The gradient of what is minimized: -g where the group maximizes."""
@@ -195,6 +202,9 @@ class Optimizer(Hooked):
     def counts(self, group: ParamGroup) -> bool:
         """Whether `scalars` needs the number of steps."""
         return False
+
+    saves_count: ClassVar[bool] = True
+    """Whether state dicts have the number of steps: PyTorch's SGD keeps none, and knows a first step by the missing slot."""
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         """Numbers that all parameters share, by name, computed once per step, in float64 in every mode.
@@ -230,8 +240,8 @@ class Optimizer(Hooked):
         result: list[tuple[Any, Any]] = []
         t = None
         if step is not None:
-            t = step + 1
-            result.append((step, t))
+            t = F.astype(step, np.float64) + 1
+            result.append((step, F.astype(t, step.dtype)))
         derived = self.scalars(group, read, t)
         by_dtype: dict[np.dtype, Hyper] = {}
         for p, g, slots in members:
@@ -263,6 +273,7 @@ class Optimizer(Hooked):
         check_switches(merged)
         self.check(merged)
         merged.sense = self.sense
+        self._repeats |= len({*map(id, merged["params"])}) < len(merged["params"])
         self.param_groups.append(merged)
         Structure.changes += 1
 
@@ -311,15 +322,17 @@ class Optimizer(Hooked):
         written: an error leaves the parameters as they were. Raises GraphError where there are no eager parameters.
         """
         self._tensors("step")
+        vars(self)["_opt_called"] = True
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
-        if frontends.tracing and state.deferral is not None:
-            state.deferral.step(self, found, lambda: self._apply(found))
-        else:
-            self._apply(found)
+        for part in _rounds(found) if self._repeats else (found,):
+            if frontends.tracing and state.deferral is not None:
+                state.deferral.step(self, part, functools.partial(self._apply, part))
+            else:
+                self._apply(part)
         return loss
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
@@ -372,18 +385,18 @@ class Optimizer(Hooked):
 
     def _cohorts(self, group: ParamGroup, pairs: list[tuple[Tensor, Any]]) -> list[tuple[Any, list[Member]]]:
         """Members by the tensor that counts their steps. Makes the slots of those that step for the first time."""
-        names, counts = self.slots(group), self.counts(group)
+        counts = self.counts(group)
         cohorts: dict[int, tuple[Any, list[Member]]] = {}
         fresh: Tensor | None = None
         for p, g in pairs:
             slots = self.state.setdefault(p, Slots())
-            for name in names:
+            for name in self.kept(group, p):
                 if name not in slots:
                     slots[name] = Tensor(self.first(name, p, group))
                     slots[name].name = f"{p.name}.{name}" if p.name else ""
             if counts and "step" not in slots:
                 if fresh is None:
-                    fresh = Tensor(np.zeros(()))
+                    fresh = Tensor(np.zeros((), get_default_dtype()))
                     fresh.name = "step"
                 slots["step"] = fresh
             step = slots["step"] if counts else None
@@ -452,6 +465,7 @@ class Optimizer(Hooked):
         Raises GradientError when all are None, ShapeError for a gradient of another shape, ArgumentError for a
         parameter that this optimizer does not have, or that is named twice.
         """
+        vars(self)["_opt_called"] = True
         given: list[tuple[Any, Any]] = list(grads_and_vars)
         pairs = [(g, p) for g, p in given if g is not None]
         if not pairs:
@@ -500,11 +514,26 @@ class Optimizer(Hooked):
             hook(self)
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+        groups = [
+            f"\nParameter Group {i}\n" + "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            for i, group in enumerate(self.param_groups)
+        ]
+        return f"{type(self).__name__} ({''.join(groups)})"
+
+
+def _rounds(gradients: dict[int, list[tuple[Tensor, Any]]]) -> Iterator[dict[int, list[tuple[Tensor, Any]]]]:
+    """The gradients of one step as those of several: a parameter that is named twice takes one step after the other."""
+    left = gradients
+    while any(left.values()):
+        found: dict[int, list[tuple[Tensor, Any]]] = {}
+        later: dict[int, list[tuple[Tensor, Any]]] = {}
+        seen: set[int] = set()
+        for i, pairs in left.items():
+            for p, g in pairs:
+                (later if id(p) in seen else found).setdefault(i, []).append((p, g))
+                seen.add(id(p))
+        yield found
+        left = later
 
 
 def _write(updates: list[tuple[Any, Any]]) -> None:

@@ -59,6 +59,8 @@ class SGD(Optimizer):
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("momentum_buffer",) if group.uses("momentum") else ()
 
+    saves_count = False
+
     def counts(self, group: ParamGroup) -> bool:
         return group.uses("momentum") and group.uses("dampening")
 

@@ -15,7 +15,7 @@ from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeated_indices import first_of_op
 from ..ops.sparse_rows import rows_of
 from ..types import shape_text
-from .checks import above_zero, at_least_zero, flag, two_below_one
+from .checks import above_zero, at_least_zero, flag, only_real, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer, hyperparameters
 
@@ -56,6 +56,7 @@ class SparseAdam(Optimizer):
         above_zero("epsilon value", group["eps"])
         two_below_one(group["betas"])
         flag("maximize", group["maximize"])
+        only_real("SparseAdam", group)
 
     def sense(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])  # where schedules begin or end

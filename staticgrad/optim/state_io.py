@@ -13,7 +13,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
 from ..nn.state_dict import snapshot
 from ..operators import as_array
-from ..types import shape_text
+from ..types import get_default_dtype, shape_text
 from .groups import ParamGroup
 
 if TYPE_CHECKING:
@@ -29,9 +29,15 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
     if trace is not None:  # hyperparameters would be those of the time of tracing
         for p in parameters:
             trace.no_value(p, "a copy")
-    position = {id(p): i for i, p in enumerate(parameters)}
+    position: dict[int, int] = {}
+    for i, p in enumerate(parameters):
+        position.setdefault(id(p), i)
     return {
-        "state": {i: snapshot(_ordered(optimizer.state[p])) for i, p in enumerate(parameters) if optimizer.state.get(p)},
+        "state": {
+            i: snapshot(_ordered(optimizer.state[p], optimizer.saves_count))
+            for i, p in enumerate(parameters)
+            if position[id(p)] == i and optimizer.state.get(p)
+        },
         "param_groups": [
             {**{k: v for k, v in group.items() if k != "params"}, "params": [position[id(p)] for p in group["params"]]}
             for group in optimizer.param_groups
@@ -39,9 +45,10 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
     }
 
 
-def _ordered(slots: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The count of steps first, as in PyTorch."""
-    return {STEP: slots[STEP], **slots} if STEP in slots else dict(slots)
+def _ordered(slots: Mapping[str, Tensor], counted: bool) -> dict[str, Tensor]:
+    """The count of steps first, as in PyTorch, or left out."""
+    count = {STEP: slots[STEP]} if STEP in slots and counted else {}
+    return {**count, **{name: value for name, value in slots.items() if name != STEP}}
 
 
 def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
@@ -95,21 +102,20 @@ def _arrays(optimizer: Optimizer, group: ParamGroup, p: Any, slots: Mapping[str,
 
     A parameter with slots but no count has taken a step: PyTorch counts none where the presence of a slot tells as much.
     """
-    scalars = {STEP, *optimizer.scalar_slots}
     result = {}
     for name, value in slots.items():
         if value is None:
             continue
         array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-        expected = () if name in scalars else optimizer.first(name, p, group).shape
-        if array.shape != expected:
+        first = np.zeros((), get_default_dtype()) if name == STEP else optimizer.first(name, p, group)
+        if array.shape != first.shape:
             raise ShapeError(
                 f"loaded state dict has a slot {name} of shape {shape_text(array.shape)} where the parameter needs "
-                f"{shape_text(expected)}"
+                f"{shape_text(first.shape)}"
             )
-        result[name] = array.astype(np.float64 if name in scalars else p.dtype)
+        result[name] = array.astype(first.dtype)
     if result and STEP not in result and optimizer.counts(group):
-        result[STEP] = np.ones(())
+        result[STEP] = np.ones((), get_default_dtype())
     return result
 
 
@@ -118,7 +124,7 @@ def _restore_slots(optimizer: Optimizer, group: ParamGroup, p: Tensor, arrays: d
     own = optimizer.state.setdefault(p, {}) if arrays else optimizer.state.get(p, {})
     for name in dict.fromkeys([*own, *arrays]):
         if name == STEP:  # its value, and who shares it: `_restore_steps`
-            own.setdefault(STEP, Tensor(np.zeros(())))
+            own.setdefault(STEP, Tensor(np.zeros((), get_default_dtype())))
             continue
         array = arrays[name] if name in arrays else optimizer.first(name, p, group)
         if name in own:
@@ -136,6 +142,6 @@ def _restore_steps(optimizer: Optimizer, group: ParamGroup, wanted: dict[int, fl
     shared: dict[float, Tensor] = {}
     for own, value in slots:
         fits = len(values[id(own[STEP])]) == 1
-        own[STEP] = shared.setdefault(value, own[STEP] if fits else Tensor(np.zeros(())))
+        own[STEP] = shared.setdefault(value, own[STEP] if fits else Tensor(np.zeros((), get_default_dtype())))
     for value, step in shared.items():
-        replace(step, Tensor(np.full((), value)), "load_state_dict")
+        replace(step, Tensor(np.full((), value, step.dtype)), "load_state_dict")

@@ -12,6 +12,7 @@ from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
 from ..operators import Symbol
 from ..static.graphs import element
+from ..types import get_default_dtype
 from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:
@@ -88,14 +89,16 @@ def _positions(optimizer: Optimizer, graph: Any) -> dict[Any, int]:
 
 def _slots(optimizer: Optimizer, group: ParamGroup, v: Any) -> dict[str, Any]:
     known = optimizer.variables.setdefault(v.node, {})
-    for name in optimizer.slots(group):
+    kept = optimizer.kept(group, v)
+    for name in kept:
         if name not in known:
             known[name] = static.Variable(optimizer.first(name, v, group), trainable=False, name=f"{v.name}/{name}")
-    return {name: known[name] for name in optimizer.slots(group)}
+    return {name: known[name] for name in kept}
 
 
 def _step(optimizer: Optimizer, graph: Any, place: int) -> Any:
     known = optimizer.variables.setdefault((graph, place), {})
     if "step" not in known:
-        known["step"] = static.Variable(np.zeros(()), trainable=False, name=f"{type(optimizer).__name__}/step")
+        first = np.zeros((), get_default_dtype())
+        known["step"] = static.Variable(first, trainable=False, name=f"{type(optimizer).__name__}/step")
     return known["step"]

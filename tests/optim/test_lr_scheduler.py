@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,22 @@ from staticgrad.errors import ArgumentError
 from staticgrad.optim import lr_scheduler
 
 EPOCHS = 25
+EARLY = "Detected call of `lr_scheduler.step\\(\\)` before `optimizer.step\\(\\)`"
+pytestmark = pytest.mark.filterwarnings(f"ignore:{EARLY}")
+
+
+def test_a_schedule_that_steps_before_its_optimizer_warns_once():
+    opt = optim.SGD([sg.ones(1, requires_grad=True)], lr=1.0)
+    schedule = lr_scheduler.StepLR(opt, 1)
+    with pytest.warns(UserWarning, match=EARLY) as said:
+        schedule.step()
+        schedule.step()
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    opt.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lr_scheduler.StepLR(opt, 1).step()
 
 
 def restarted(epoch, length, factor):

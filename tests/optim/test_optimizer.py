@@ -47,7 +47,6 @@ ERRORS = [
      "params argument given to the optimizer should be an iterable of Tensors or dicts, but got float"),
     (lambda: optim.SGD([leaf * 2], lr=0.1), "can't optimize a non-leaf Tensor"),
     (lambda: optim.SGD([3.0], lr=0.1), "optimizer can only optimize Tensors, but one of the params is float"),
-    (lambda: optim.SGD([leaf, leaf], lr=0.1), "optimizer contains a parameter group with duplicate parameters"),
     (lambda: optim.SGD([{"params": [leaf]}, {"params": leaf}], lr=0.1),
      "some parameters appear in more than one parameter group"),
     (lambda: optim.SGD([{"params": {leaf}}], lr=0.1),
@@ -423,6 +422,26 @@ def test_deepcopy_keeps_parameters_and_state_together():
     opt.step()
     opt2.step()
     np.testing.assert_array_equal(net.weight.detach().numpy(), net2.weight.detach().numpy())
+
+
+def test_a_parameter_that_is_named_twice_takes_two_steps():
+    w, v = weight(1.0), weight(1.0)
+    with pytest.warns(UserWarning, match="duplicate parameters; in future, this will cause an error"):
+        opt = optim.Adam([w, v, w], lr=0.1)
+    (w + v).sum().backward()
+    opt.step()
+    np.testing.assert_allclose([w.item(), v.item()], [0.8, 0.9], atol=1e-7)
+    saved = opt.state_dict()
+    assert saved["param_groups"][0]["params"] == [0, 1, 0]
+    assert [saved["state"][i]["step"].item() for i in (0, 1)] == [2.0, 1.0]
+    assert saved["state"][0]["step"].dtype == sg.float32
+
+
+def test_groups_are_printed_apart():
+    opt = optim.Rprop([{"params": weight(1.0)}, {"params": weight(1.0), "lr": 1}])
+    group = "\nParameter Group {}\n    capturable: False\n    differentiable: False\n    etas: (0.5, 1.2)\n    foreach: None\n"
+    assert repr(opt).startswith(f"Rprop ({group.format(0)}    lr: 0.01\n")
+    assert f"    step_sizes: (1e-06, 50)\n{group.format(1)}    lr: 1\n" in repr(opt)
 
 
 @pytest.mark.oracle

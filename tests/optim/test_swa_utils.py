@@ -85,6 +85,7 @@ def test_refusals():
         swa_utils.SWALR(optim.SGD([sg.ones(1, requires_grad=True)]), 0.1, -1)
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of")
 def test_a_straight_schedule():
     opt = optim.SGD([sg.ones(1, requires_grad=True)], lr=1.0)
     schedule = swa_utils.SWALR(opt, 0.5, 5, "linear")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError
+from ...operators import warn_former
 from ...tracing.after_run import at_end_of_run, check_not_traced
 from ..checks import is_one_number
 from ..optimizer import Optimizer
@@ -61,7 +62,16 @@ class LRScheduler:
 
     @at_end_of_run
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, and write its rates. Raises ArgumentError, before anything is changed."""
+        """Go to the next epoch, or to `epoch`, and write its rates. Warns where the optimizer took no step before: the first
+        rate would never be used. Raises ArgumentError, before anything is changed."""
+        early = self._step_count == 1 and not self.optimizer._opt_called
+        if early and type(self).step is LRScheduler.step:  # schedules with steps of their own don't say so in PyTorch
+            warn_former(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+                "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result "
+                "in PyTorch skipping the first value of the learning rate schedule.",
+                UserWarning,
+            )
         before = self.last_epoch
         self.last_epoch = before + 1 if epoch is None else int(epoch)
         try:
