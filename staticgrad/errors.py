@@ -177,6 +177,14 @@ class ArgumentError(StaticgradError, ValueError, RuntimeError):
     """
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has a type that the operation can't take.
+
+    broken:  nn.GRU(3, 5, bias=0)
+    fixed:   nn.GRU(3, 5, bias=False)
+    """
+
+
 class AxisError(ArgumentError, IndexError):
     """An axis is out of range.
 

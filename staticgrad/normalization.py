@@ -86,6 +86,8 @@ def batch_norm(
     x = operand(input)
     _floating("batch_norm", x)
     check_eps("batch_norm", eps)
+    if training and not isinstance(eps, Operators) and not eps > 0:
+        raise ArgumentError(f"batch_norm eps must be positive during training, but got {eps}")
     n = len(x.shape)
     if n < 2:
         raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")

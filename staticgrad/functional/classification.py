@@ -30,6 +30,8 @@ def _class_axis(name: str, scores: Any) -> int:
 def _check_indices(name: str, scores: Any, target: Any, axis: int) -> None:
     samples = scores.shape[:axis] + scores.shape[axis + 1 :]
     if target.dtype.kind not in "iu":
+        if len(target.shape) == len(scores.shape) and not fitting(scores.shape[:1], target.shape[:1]):
+            raise _other_batch(name, scores, target)
         raise DTypeError(
             f"{name}: a target of class indices must be integers, got {target.dtype}",
             f"class probabilities need the shape of the scores, {shape_text(scores.shape)}",
@@ -40,12 +42,17 @@ def _check_indices(name: str, scores: Any, target: Any, axis: int) -> None:
         )  # fmt: skip
         raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
     if not fitting(samples, target.shape):
-        text = (
-            f"Expected input batch_size ({scores.shape[0]}) to match target batch_size ({target.shape[0]})."
-            if not fitting(samples[:1], target.shape[:1])
-            else f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
-        )
+        if not fitting(samples[:1], target.shape[:1]):
+            raise _other_batch(name, scores, target)
+        text = f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
         raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
+
+
+def _other_batch(name: str, scores: Any, target: Any) -> ShapeError:
+    return ShapeError(
+        f"Expected input batch_size ({scores.shape[0]}) to match target batch_size ({target.shape[0]}).",
+        f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}",
+    )
 
 
 def _picked(scores: Any, index: Any, axis: int) -> Tensor:
@@ -174,6 +181,8 @@ def cross_entropy(
     check_floating("cross_entropy", "logits", logits)
     weight = _class_weights("cross_entropy", weight, logits, axis)
     if target.dtype.kind == "f" and fitting(logits.shape, target.shape):
+        if ignore_index >= 0:
+            raise ArgumentError("ignore_index is not supported for floating point target")
         return _against_probabilities(logits, target, axis, weight, label_smoothing, reduction)
     if target.dtype.kind in "iu" and len(target.shape) == len(logits.shape) and fitting(logits.shape, target.shape):
         raise DTypeError(

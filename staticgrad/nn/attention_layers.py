@@ -15,7 +15,7 @@ from ..operators import Array
 from ..operators import Tensor as AnyTensor
 from ..types import DTypeLike
 from . import init
-from .layers import Dropout, LayerNorm, Linear, _extent, made_kind
+from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear, _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 
@@ -71,7 +71,7 @@ class MultiheadAttention(Module):
         )  # fmt: skip
         for name, shape in shapes:
             self.register_parameter(name, None if shape is None else Parameter(np.empty(shape, kind)))
-        self.out_proj = Linear(e, e, bias, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(e, e, bias, dtype=dtype)
         self._start()
 
     def _start(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import functional
 from ..devices import check_device
 from ..eager import Tensor
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..functional.dropouts import check_probability
 from ..functional.embeddings import padding_entry
 from ..normalization import check_eps
@@ -30,7 +30,9 @@ def made_kind(device: Any, dtype: DTypeLike | None) -> np.dtype:
 
 
 def _extent(layer: str, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArgumentTypeError(f"{layer}: {name} must be an integer >= 0, got {value!r}")
+    if value < 0:
         raise ArgumentError(f"{layer}: {name} must be an integer >= 0, got {value!r}")
     return int(value)
 
@@ -79,6 +81,10 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """The name under which PyTorch's attention has its last layer."""
 
 
 class Dropout(Module):

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import functional
 from ..eager import Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentTypeError
 from ..functional.checks import legacy_reduction
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
@@ -77,6 +77,8 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction=reduction)
+        if not isinstance(delta, (float, int)):
+            raise ArgumentTypeError(f"delta must be a float or int, got: {type(delta)}")
         self.delta = delta
 
     def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:

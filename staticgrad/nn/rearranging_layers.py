@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..functional.resampling import check_interpolation
 from ..operators import Tensor
 from ..types import is_number
@@ -27,6 +27,9 @@ class _Padding(Module):
             raise ArgumentError(f"{type(self).__name__}: padding is one number or {2 * self.axes}, got {padding!r}")
 
     def forward(self, input: Any) -> Any:
+        n = len(input.shape)
+        if self.mode == "circular" and n not in (self.axes + 1, self.axes + 2):  # PyTorch pads any number of axes otherwise
+            raise ShapeError(f"expected {self.axes + 1}D or {self.axes + 2}D input (got {n}D input)")
         return functional.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import functional
 from ..eager import zeros
 from ..eager.composites import composite
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
@@ -46,9 +46,14 @@ class RNNBase(Module):
         self.mode = mode
         if type(self).cell is RNNBase.cell:
             self.gates, self.states = KINDS[mode].gates, KINDS[mode].states
+        for label, value in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(value, bool):
+                raise ArgumentTypeError(f"{label} should be of type bool, got: {type(value).__name__}")
         self.input_size = _extent(name, "input_size", input_size)
         self.hidden_size = _extent(name, "hidden_size", hidden_size)
         self.num_layers = _extent(name, "num_layers", num_layers)
+        if not self.input_size:
+            raise ArgumentError("input_size must be greater than zero")
         if not self.hidden_size:
             raise ArgumentError("hidden_size must be greater than zero")
         if not self.num_layers:
@@ -118,6 +123,12 @@ class RNNBase(Module):
         zeros when left out. An LSTM's outputs and h have proj_size in place of hidden_size, unless that is 0. Raises
         ShapeError.
         """
+        x = input.data if isinstance(input, PackedSequence) else input
+        if x.dtype != (kind := self.weight_ih_l0.dtype):
+            raise ArgumentError(
+                f"RNN input dtype {x.dtype} does not match weight dtype {kind}. "
+                f"Convert input: input.to({kind}), or convert model: model.to({x.dtype})"
+            )
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         name, n = type(self).__name__, len(input.shape)

@@ -51,6 +51,9 @@ class RNNCellBase(Module):
         """(batched, x, states), with a batch axis. Raises ShapeError."""
         if len(x.shape) not in (1, 2):
             raise ShapeError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {len(x.shape)}D instead")
+        for state in states:
+            if state is not None and len(state.shape) not in (1, 2):
+                raise ShapeError(f"{type(self).__name__}: Expected hidden to be 1D or 2D, got {len(state.shape)}D instead")
         batched = len(x.shape) == 2
         if not batched:
             x, states = F.expand_dims(x, 0), tuple(None if s is None else F.expand_dims(s, 0) for s in states)
