@@ -58,6 +58,7 @@ from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mo
 from .errors import (
     AnomalyError,
     ArgumentError,
+    ArgumentTypeError,
     AxisError,
     CompileError,
     DataDependentError,
@@ -355,7 +356,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "AxisError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
+    "AnomalyError", "ArgumentError", "ArgumentTypeError", "AxisError",
+    "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
     "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator",
     "MissingFeedError",
     "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor",

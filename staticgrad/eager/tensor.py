@@ -130,8 +130,12 @@ class Tensor(Operators):
 
     @property
     def data(self) -> AnyTensor:
-        """The same memory without the tape."""
-        return self.detach()
+        """The same memory without the tape. Changes of it are not counted, as in PyTorch: a backward pass computes with the
+        values that it finds. Compiled functions refuse what that would change."""
+        out = self.detach()
+        if isinstance(out, Tensor):
+            out._memory = None
+        return out
 
     @data.setter
     def data(self, value: TensorLike) -> None:

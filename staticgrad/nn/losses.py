@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import functional
 from ..eager import Tensor
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..functional.checks import legacy_reduction
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike

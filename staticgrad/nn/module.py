@@ -14,6 +14,7 @@ from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol, state
 from ..operators import Tensor as AnyTensor
 from ..types import INEXACT, DTypeLike, as_dtype
+from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
 from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
@@ -311,22 +312,18 @@ class Module:
         """The buffer at a dotted path. Raises AttributeError."""
         return self._member(target, BUFFER)
 
-    def _members(self, role: str) -> dict[str, Any]:
-        own = self.__dict__
-        return {name: own[name] for name, r in own["_roles"].items() if r == role}
+    @property
+    def _parameters(self) -> Members:
+        """This module's own parameters by name, as PyTorch's dict of this name: changes of it are changes of the module."""
+        return Members(self, PARAMETER)
 
     @property
-    def _parameters(self) -> dict[str, Any]:
-        """This module's own parameters by name: a copy of the dict that PyTorch has under this name."""
-        return self._members(PARAMETER)
+    def _buffers(self) -> Members:
+        return Members(self, BUFFER)
 
     @property
-    def _buffers(self) -> dict[str, Any]:
-        return self._members(BUFFER)
-
-    @property
-    def _modules(self) -> dict[str, Any]:
-        return self._members(MODULE)
+    def _modules(self) -> Members:
+        return Members(self, MODULE)
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..eager import Tensor
 from ..eager.tensor import Structure
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..operators import F, Operators, Symbol, frontends, state, warn_former
 from ..ops.leaves import hyper
 from ..tracing.after_run import check_read
@@ -138,18 +138,10 @@ def _form(key: str, value: Any) -> Hashable:
 # parameters -----------------------------------------------------------------------------------------------------------
 
 
-class ParameterTypeError(ArgumentError, TypeError):
-    """What is to be optimized is no tensor, or no iterable of tensors or groups.
-
-    broken:  optim.SGD(model.weight, lr=0.1)
-    fixed:   optim.SGD([model.weight], lr=0.1)
-    """
-
-
 def as_groups(params: Any) -> list[dict[str, Any]]:
     """The user's parameters as a list of groups (dicts). Raises ArgumentError."""
     if isinstance(params, (Operators, np.ndarray, Mapping, str)) or not isinstance(params, Iterable):
-        raise ParameterTypeError(
+        raise ArgumentTypeError(
             "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
             f"{params.type() if isinstance(params, Tensor) else type(params).__name__}",
             "write Adam(model.parameters(), lr=1e-3), or Adam([w, b])",
@@ -187,7 +179,7 @@ def checked_params(params: Any, known: set[int]) -> list[Any]:
             if p.node.op.leaf != "variable":
                 raise ArgumentError(f"optimizer can only optimize Variables, but one of the params is {p.describe()}")
         elif not isinstance(p, Tensor):
-            raise ParameterTypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            raise ArgumentTypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
         elif not p.is_leaf:
             raise ArgumentError(
                 "can't optimize a non-leaf Tensor",

@@ -551,3 +551,24 @@ def test_a_module_is_put_at_a_path():
     with pytest.raises(AttributeError, match="has no attribute `missing`"):
         net.set_submodule("0.missing", nn.ELU(), strict=True)
     assert net.to_empty(device="cpu") is net.share_memory() is net
+
+
+def test_dicts_of_members_are_the_modules_own():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    step = sg.compile(lambda x: net(x))
+    x = sg.tensor([[1.0, -1.0]])
+    assert step(x).min().item() == 0.0
+    net._modules["1"] = nn.Tanh()
+    np.testing.assert_allclose(step(x).detach().numpy(), np.tanh(net[0](x).detach().numpy()), rtol=1e-6)
+    weight = net[0]._parameters.pop("weight")
+    assert not hasattr(net[0], "weight")
+    assert list(net[0]._parameters) == ["bias"]
+    net[0]._parameters["weight"] = weight * 2  # as code does that computes weights from others
+    assert net[0].weight.grad_fn is not None
+    net[0]._buffers["scale"] = sg.ones(1)
+    assert list(net.state_dict()) == ["0.bias", "0.weight", "0.scale"]
+    del net._modules["1"]
+    assert len(net) == 1
+    with pytest.raises(KeyError):
+        net._modules["weight"]
+    assert isinstance(net._parameters.copy(), dict)

@@ -103,14 +103,13 @@ def failures(torch: Any, info: Any, dtype: str) -> Iterator[str]:
             except Exception as error:
                 different = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
             if different:
-                given = sample.constructor_input
-                yield f"{name} {dtype} {'train' if training else 'eval'} {number} {given.args} {given.kwargs} {sample.desc}: {different}"
+                given, mode = sample.constructor_input, "train" if training else "eval"
+                yield f"{name} {dtype} {mode} {number} {given.args} {given.kwargs} {sample.desc}: {different}"
 
 
 def differs(torch: Any, info: Any, sample: Any, dtype: str, training: bool) -> str:
     name, given = info.module_cls.__name__, sample.constructor_input
     twin = Twin(torch)
-    kinds = {"dtype": getattr(torch, dtype)} if "dtype" in _parameters(info.module_cls) else {}
     theirs = info.module_cls(*given.args, **given.kwargs)
     mine = getattr(nn, name)(*twin(given.args), **twin(given.kwargs))
     theirs.to(getattr(torch, dtype)).train(training)
@@ -143,12 +142,6 @@ def differs(torch: Any, info: Any, sample: Any, dtype: str, training: bool) -> s
         if different := difference(torch, mine.state_dict()[key], value):
             return f"buffer {key}: {different}"
     return gradients_differ(torch, twin, sample, (mine, found), (theirs, expected), dtype, info.supports_gradgrad)
-
-
-def _parameters(cls: type) -> Any:
-    import inspect
-
-    return inspect.signature(cls.__init__).parameters
 
 
 def random(module: Any) -> bool:

@@ -109,11 +109,9 @@ def stepped(torch: Any, info: Any, named: dict[str, Any], dtype: str) -> str:
     mine = [sg.tensor(p.detach().numpy(), requires_grad=True) for p in theirs]
     expected = info.optim_cls([{"params": theirs[:1]}, {"params": theirs[1:], "lr": 0.02}] if info.supports_param_groups
                               else theirs, **named)  # fmt: skip
-    make: Callable[[], Any] = (
-        lambda: getattr(optim, info.name)(  # noqa: E731
-            [{"params": mine[:1]}, {"params": mine[1:], "lr": 0.02}] if info.supports_param_groups else mine,
-            **ours(torch, named),
-        )
+    make: Callable[[], Any] = lambda: getattr(optim, info.name)(
+        [{"params": mine[:1]}, {"params": mine[1:], "lr": 0.02}] if info.supports_param_groups else mine,
+        **ours(torch, named),
     )
     opt = make()
     tolerances = {kind: COARSE.get(info.name, most) for kind, most in TOLERANCE.items()}
