@@ -35,6 +35,7 @@ from .eager import (
     enable_grad,
     eye,
     full,
+    generator,
     grad,
     graph_of,
     is_grad_enabled,
@@ -55,6 +56,7 @@ from .eager import PublicTensor as Tensor
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
+from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -133,6 +135,13 @@ strided = "torch.strided"
 contiguous_format = "torch.contiguous_format"
 preserve_format = "torch.preserve_format"
 channels_last = "torch.channels_last"
+channels_last_3d = "torch.channels_last_3d"
+legacy_contiguous_format = contiguous_format
+memory_format = layout = str
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+default_generator = generator
+GradScaler = amp.GradScaler
 newaxis = None
 dtype = np.dtype
 finfo = np.finfo
@@ -143,7 +152,7 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import compiler, debug, distributed, distributions, fft, func, functional, nn, optim, profiler, testing, utils
+    from . import compiler, debug, distributed, distributions, fft, func, functional, jit, nn, optim, profiler, testing, utils
     from .compiler.execute.tiers import wait_for_kernels
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
@@ -204,10 +213,11 @@ _MODULES = {
     ".compiler.execute.tiers": ("wait_for_kernels",),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".torch_layers": (
-        "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
+        "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
         "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d",
         "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
-        "cosine_similarity", "ctc_loss", "embedding", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell",
+        "cosine_similarity", "ctc_loss", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_",
+        "feature_dropout", "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru_cell",
         "hardshrink", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss",
         "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle",
         "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
@@ -220,8 +230,8 @@ _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
 _LAZY_MODULES = frozenset(
-    {"compiler", "debug", "distributed", "distributions", "fft", "func", "functional", "nn", "optim", "profiler", "testing",
-     "utils"}
+    {"compiler", "debug", "distributed", "distributions", "fft", "func", "functional", "jit", "nn", "optim", "profiler",
+     "testing", "utils"}
 )  # fmt: skip
 
 
@@ -346,6 +356,31 @@ def set_default_device(device: Any) -> None:
     check_device(device)
 
 
+def is_autocast_enabled(device_type: str = "cpu") -> builtins.bool:
+    """False: there is one precision."""
+    return False
+
+
+def is_autocast_cpu_enabled() -> builtins.bool:
+    """False: there is one precision."""
+    return False
+
+
+def is_anomaly_check_nan_enabled() -> builtins.bool:
+    """Whether `detect_anomaly` looks for NaN: always, when it is on."""
+    return True
+
+
+def is_distributed(input: Any) -> builtins.bool:
+    """False: there is one process."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> builtins.bool:
+    """True: there is no other."""
+    return True
+
+
 def set_default_tensor_type(t: Any) -> None:
     """Set the default floating dtype by the name or class of its tensors."""
     set_default_dtype(as_dtype(t))
@@ -394,6 +429,23 @@ __all__ += [
     "profiler",
     "testing",
     "version",
+    "channels_last_3d",
+    "legacy_contiguous_format",
+    "memory_format",
+    "layout",
+    "has_lapack",
+    "has_spectral",
+    "has_mkl",
+    "has_openmp",
+    "default_generator",
+    "GradScaler",
+    "is_autocast_enabled",
+    "is_autocast_cpu_enabled",
+    "is_anomaly_check_nan_enabled",
+    "is_distributed",
+    "compiled_with_cxx11_abi",
+    "set_anomaly_enabled",
+    "jit",
     *torch_names.__all__,
     *_MODULES[".torch_layers"],
 ]

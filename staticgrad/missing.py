@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,16 +11,51 @@ REPLACED = {
     "float16": "use float32: tensors here are of 32 or 64 bits",
     "half": "use float32: tensors here are of 32 or 64 bits",
     "bfloat16": "use float32: tensors here are of 32 or 64 bits",
-    "jit": "sg.compile(step) compiles a function",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
         "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries",
     ),
     "sparse": "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries, "
     "and sg.spmm takes it; optim.SparseAdam updates rows",
+    "hash_tensor": "its result is an integer of 64 bits without sign, which tensors here can't hold: hash(x.numpy().tobytes())",
+    "frobenius_norm": "use sg.linalg.matrix_norm(x)",
+    "nuclear_norm": "use sg.linalg.matrix_norm(x, 'nuc')",
+    "norm_except_dim": "use nn.utils.parametrizations.weight_norm",
+    "segment_reduce": "use scatter_reduce, with the number of each element's segment",
+    "signal": "use sg.hann_window and its siblings, or scipy.signal.windows and sg.from_numpy",
+    "embedding_bag": "use nn.functional.embedding_bag, whose result is the bags alone",
+    "return_types": "results of several tensors are named tuples: type(sg.max(x, 0))",
+    **dict.fromkeys(("ModuleDict", "ParameterDict", "BufferDict"), "it is in sg.nn"),
     "hub": "models are loaded with load_state_dict",
 }
 """Names of PyTorch's, and what to write instead."""
+
+FAMILIES = (
+    (r"u?int[1-7]$|uint(16|32|64)$|float[48]_|bits?\d|bit$", "use uint8, int8 to int64, float32 or float64"),
+    (r"q?u?int\dx?\d?$|q_|qscheme|quint|qint|.*quantiz|per_(channel|tensor)_|fbgemm|fake_|fused_moving|int_repr|choose_qparams",
+     "tensors are not quantized: use float32"),
+    (r"sparse_|[cr]c?o[lw]_indices|[cr]row_indices|indices_copy|values_copy|smm|sspaddmm|saddmm|dsmm|h[sp]p?mm|.*_as_sparse_|jagged",
+     "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries"),
+    (r"cudnn_|miopen_|mkldnn_", "call the function without this prefix: there is one implementation"),
+    (r"(mps|xpu|mtia|cpu|hpu)$|Event$|Stream$|get_device_module|.*_ipu_|.*_xla_|is_vulkan", "all tensors are on the CPU, and "
+     "results are there when a function returns"),
+    (r"(.*Storage(Base)?|storage)$", "x.numpy() is the memory of a tensor, x.data_ptr() its address"),
+    (r"(HalfTensor|BFloat16Tensor)$", "use FloatTensor: tensors here are of 32 or 64 bits"),
+    (r"(batch_norm_(stats|elemt|gather|backward|update)|native_\w+|embedding_renorm_|slice_inverse|convolution$)",
+     "it is a part of PyTorch's functions of layers: use those of nn.functional"),
+    (r"(gru|lstm|rnn_tanh|rnn_relu)$", "use nn.GRU, nn.LSTM or nn.RNN, which hold the weights"),
+    (r"(eig|lstsq|matrix_rank|solve)$", "it was removed from PyTorch: use sg.linalg"),
+    (r"sym_|Sym(Int|Float|Bool)", "extents are Python's integers, or None in a graph: use Python's own functions"),
+    (r"(fx|export|package|library|overrides|classes|ops|monitor|Tag|DispatchKey)", "sg.graph_of(y) and plan.graph are graphs "
+     "that passes may change (sg.graph_pass); sg.onnx writes files"),
+    (r"(nested|masked)$", "use padded tensors and masks: nn.utils.rnn.pad_sequence, sg.where"),
+    (r"(multiprocessing|futures|Future|fork|wait)$", "use Python's multiprocessing, concurrent.futures; DataLoader has workers"),
+    (r"(set|get|is|clear)_autocast|autocast_", "there is one precision: sg.autocast changes nothing"),
+    (r"([A-Z]\w*Type|Script\w+|Graph\w+|AliasDb|CompilationUnit|Code|FunctionSchema|JITException|LiteScriptModule|FileCheck"
+     r"|parse_\w+|import_ir\w+|merge_type\w+|unify_type\w+)$", "it is part of TorchScript: sg.compile(f) compiles a function"),
+    (r"(as_strided_|resize_as_)$", "a tensor keeps its memory and shape: use as_strided, reshape or sg.empty"),
+)  # fmt: skip
+"""The same for many names at once: a pattern that names begin with, and what to write instead."""
 
 NN_REPLACED = {
     "Container": "it was replaced by Sequential and ModuleList in PyTorch, too",
@@ -47,6 +83,13 @@ OPTIM_REPLACED = {"swap_in_optimizer_params_and_state": "call opt.load_state_dic
 PIPES = "a Dataset or IterableDataset, and a DataLoader"
 DATA_REPLACED = dict.fromkeys(("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk"), f"write {PIPES}")
 """The same for `torch.utils.data`."""
+
+AUTOGRAD_REPLACED = {
+    **dict.fromkeys(("ProfilerActivity", "ProfilerConfig", "ProfilerEvent", "ProfilerState"), "use sg.profiler.profile"),
+    "SavedTensor": "node.saved_tensors has the values, autograd.graph.saved_tensors_hooks replaces them",
+    "NestedIOFunction": "write a Function of tensors",
+}
+"""The same for `torch.autograd`."""
 
 FUNC_REPLACED = {
     "debug_unwrap": "print(x) shows the value of a tensor under a transform",
@@ -164,6 +207,10 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     """The end of an error's text about a missing name, from the names that exist and those that have a replacement."""
     if name in replaced:
         return f"; {replaced[name]}"
+    if replaced is REPLACED:
+        for pattern, text in FAMILIES:
+            if re.match(pattern, name):
+                return f"; {text}"
     if name.startswith("__"):  # libraries look for many such names in all objects
         return ""
     import difflib  # takes a while, and only errors need it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,4 +35,25 @@ def set_rng_state(new_state: Any) -> None:
     generator.state = int(values[0]), int(values[1])
 
 
-__all__ = ["get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+@contextmanager
+def fork_rng(
+    devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices", device_type: str = "cpu"
+) -> Iterator[None]:
+    """Inside it, draws don't change the generator: its state is put back at the end.
+
+    Examples:
+        >>> before = sg.get_rng_state()
+        >>> with sg.random.fork_rng():
+        ...     _ = sg.rand(3)
+        >>> bool((sg.get_rng_state() == before).all())
+        True
+    """
+    state = generator.state
+    try:
+        yield
+    finally:
+        if enabled:
+            generator.state = state
+
+
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

@@ -39,6 +39,40 @@ selu, selu_ = functional.selu, functional.selu_
 threshold, threshold_ = functional.threshold, functional.threshold_
 
 
+def _renewing(name: str) -> Any:
+    """The function that changes its input to what another one gives."""
+
+    def function(input: Tensor, p: float, train: bool) -> Tensor:
+        changed: Tensor = input.copy_(globals().get(name, getattr(functional, name))(input, p, train))
+        return changed
+
+    function.__name__ = function.__qualname__ = f"{name}_"
+    function.__doc__ = f"`{name}(input, p, train)` in the memory of `input`."
+    return function
+
+
+alpha_dropout_, dropout_ = _renewing("alpha_dropout"), _renewing("dropout")
+feature_alpha_dropout_, feature_dropout_ = _renewing("feature_alpha_dropout"), _renewing("feature_dropout")
+
+INTERPOLATION, PADDING = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def grid_sampler(
+    input: TensorLike, grid: TensorLike, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """As `nn.functional.grid_sample`, with numbers for the modes."""
+    found: Tensor = functional.grid_sample(input, grid, INTERPOLATION[interpolation_mode], PADDING[padding_mode], align_corners)
+    return found
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
+def affine_grid_generator(theta: TensorLike, size: Sequence[int], align_corners: bool) -> Tensor:
+    """As `nn.functional.affine_grid`."""
+    return functional.affine_grid(theta, size, align_corners)
+
+
 # normalization, embeddings ----------------------------------------------------------------------------------------------
 
 
@@ -224,10 +258,11 @@ def gru_cell(
 
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
     "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d", "conv3d",
     "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-    "ctc_loss", "embedding", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell", "hardshrink",
+    "ctc_loss", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout",
+    "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru_cell", "hardshrink",
     "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "max_pool1d",
     "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
     "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_", "selu", "selu_",

@@ -476,3 +476,14 @@ def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
             known = ("give the placeholder known extents",) if extent is None else ()
             raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}", *known)
     return tuple([d if d is None or d.__class__ is int else int(d) for d in extents])
+
+
+# PyTorch's names for the types of arguments, `torch.types` --------------------------------------------------------------
+
+Number: TypeAlias = "int | float | bool"
+Device: TypeAlias = Any
+Storage: TypeAlias = Any
+_dtype = np.dtype
+_device = _layout = str
+_size: TypeAlias = "Sequence[int]"
+_int, _float, _bool, _complex = int, float, bool, complex

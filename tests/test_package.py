@@ -107,7 +107,7 @@ def test_no_function_has_the_name_of_a_module():
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
         *("accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft"),
-        *("func", "functional", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"),
+        *("func", "functional", "jit", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"),
         "version",
     }
 
@@ -155,6 +155,7 @@ ORDER = [
     "debug",
     "profiler",
     "distributed",
+    "jit",
     "testing",
     "version",
     "backends",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import profiler
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
-from ..missing import refusing
+from ..missing import AUTOGRAD_REPLACED, refusing
 from ..module_paths import enter_paths
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph
@@ -52,7 +53,7 @@ class set_multithreading_enabled:
         pass
 
 
-enter_paths(__name__, {"profiler": profiler})
+enter_paths(__name__, {"profiler": profiler, "variable": sys.modules[__name__]})
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
@@ -60,4 +61,4 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__, AUTOGRAD_REPLACED)

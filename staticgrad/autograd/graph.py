@@ -113,6 +113,29 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
 
 
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside it, values that operations save for their gradients may be changed in place: backward passes get the values from
+    before, of which operations keep copies.
+
+    Examples:
+        >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
+        >>> with sg.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     h = x * 1
+        ...     y = (h * h).sum()
+        ...     _ = h.detach().zero_()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Nothing: there are no streams."""
+
+
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside it, `saved_tensors_hooks` raises GradientError with this text."""
@@ -176,6 +199,7 @@ class _Pass:
 
 
 __all__ = [
-    "AccumulateGrad", "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "AccumulateGrad", "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""Tools around training: `utils.data`, `utils.checkpoint`, `utils.tensorboard`."""
+"""Tools around training: `utils.data`, `utils.checkpoint`, `utils.tensorboard`, `utils.benchmark`."""
 
-from . import checkpoint, data, tensorboard
+from . import benchmark, checkpoint, data, tensorboard
 
-__all__ = ["checkpoint", "data", "tensorboard"]
+__all__ = ["benchmark", "checkpoint", "data", "tensorboard"]

@@ -355,3 +355,13 @@ def test_many_steps_grow_nothing(kind):
         tracemalloc.stop()
         gc.enable()
     assert after - before < 5_000
+
+
+def test_saved_values_may_be_changed_where_it_is_allowed():
+    x = sg.tensor([1.0, 2.0], requires_grad=True)
+    with sg.autograd.graph.allow_mutation_on_saved_tensors():
+        h = x * 1
+        y = (h * h).sum()
+        h.detach().zero_()
+        y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
