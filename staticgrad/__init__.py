@@ -213,7 +213,8 @@ _MODULES = {
     ".compiler.execute.tiers": ("wait_for_kernels",),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".torch_layers": (
-        "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
+        "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",
+        "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
         "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d",
         "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
         "cosine_similarity", "ctc_loss", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_",

@@ -49,7 +49,7 @@ FAMILIES = (
     (r"(fx|export|package|library|overrides|classes|ops|monitor|Tag|DispatchKey)", "sg.graph_of(y) and plan.graph are graphs "
      "that passes may change (sg.graph_pass); sg.onnx writes files"),
     (r"(nested|masked)$", "use padded tensors and masks: nn.utils.rnn.pad_sequence, sg.where"),
-    (r"(multiprocessing|futures|Future|fork|wait)$", "use Python's multiprocessing, concurrent.futures; DataLoader has workers"),
+    (r"(multiprocessing|futures|Future|fork|wait)$", "use Python's own; DataLoader has worker processes"),
     (r"(set|get|is|clear)_autocast|autocast_", "there is one precision: sg.autocast changes nothing"),
     (r"([A-Z]\w*Type|Script\w+|Graph\w+|AliasDb|CompilationUnit|Code|FunctionSchema|JITException|LiteScriptModule|FileCheck"
      r"|parse_\w+|import_ir\w+|merge_type\w+|unify_type\w+)$", "it is part of TorchScript: sg.compile(f) compiles a function"),

@@ -21,8 +21,6 @@ from .creation import (
     empty_strided,
     eye,
     full,
-    linspace,
-    logspace,
     ones,
     scalar_tensor,
     tensor,
@@ -30,6 +28,7 @@ from .creation import (
 )
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .spaced import linspace, logspace
 from .tape import Record
 from .tape_graph import graph_of
 from .tensor import Tensor

@@ -303,66 +303,9 @@ def range_(
     return _made(values.astype(_dtype(options.get("dtype"))), options.get("requires_grad", False))
 
 
-@factory(Placement)
-def linspace(
-    start: float | AnyTensor,
-    end: float | AnyTensor | None = None,
-    steps: int | AnyTensor | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    stop: float | AnyTensor | None = None,
-    num: int = 50,
-    **options: Unpack[Placement],
-) -> AnyTensor:
-    """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too.
-
-    Examples:
-        >>> sg.linspace(0, 1, 5)
-        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
-    check_options("linspace", options, Placement)
-    values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
-    return _made(values.astype(_dtype(dtype)), requires_grad)
-
-
-@factory(Options)
-def logspace(
-    start: float | AnyTensor,
-    end: float | AnyTensor,
-    steps: int | AnyTensor,
-    base: float = 10.0,
-    **options: Unpack[Options],
-) -> AnyTensor:
-    """base**start to base**end, with evenly spaced exponents.
-
-    Examples:
-        >>> sg.logspace(0, 2, 3)
-        tensor([  1.,  10., 100.])
-    """
-    check_options("logspace", options, Options)
-    with np.errstate(all="ignore"):
-        dtype = _dtype(options.get("dtype"))
-        start, end = (int(v) if dtype.kind in "iu" and is_number(v) else v for v in map(_plain, (start, end)))
-        values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
-        return _made(values.astype(dtype), options.get("requires_grad", False))
-
-
 def _plain(value: Any) -> Any:
     """The number of a 0-d tensor; anything else as it is."""
     return value.item() if is_tensor(value) and not value.shape else value
-
-
-def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
-    start, stop, num = map(_plain, (start, stop, num))
-    for word, value in (("start", start), ("stop", stop)):
-        if not is_number(value) or np.ndim(value):
-            raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
-    if dtype.kind in "iu":
-        start, stop = int(start), int(stop)
-    (count,) = as_shape((num,))
-    values = np.linspace(start, stop, count)
-    return np.trunc(values) if dtype.kind in "iu" else values
 
 
 # like another tensor --------------------------------------------------------------------------------------------------

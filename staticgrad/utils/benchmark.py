@@ -99,8 +99,8 @@ class Timer:
     """
 
     def __init__(
-        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timeit.default_timer,
-        globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None,
+        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None,
         description: str | None = None, env: str | None = None, num_threads: int = 1, language: Any = "py",
     ):  # fmt: skip
         self.task = TaskSpec(stmt, setup, label, sub_label, description, env, num_threads)
@@ -144,7 +144,7 @@ class Timer:
         number, overhead = 1, min(timeit.repeat("pass", number=1, repeat=5))
         while True:
             taken = self._run(number)
-            if overhead / max(taken, 1e-12) <= 1e-4 and taken >= min_run_time / 1000 or taken > min_run_time:
+            if (overhead / max(taken, 1e-12) <= 1e-4 and taken >= min_run_time / 1000) or taken > min_run_time:
                 return number
             number *= 10
 
@@ -193,11 +193,12 @@ class Compare:
             columns = list(dict.fromkeys(r.task_spec.description or "" for r in rows))
             unit, seconds = select_unit(min(r.median for r in rows))
             table = [[label or "", *columns]]
-            for key in dict.fromkeys((r.task_spec.num_threads, r.task_spec.sub_label or r.task_spec.stmt) for r in rows):
+            keys = [(r.task_spec.num_threads, r.task_spec.sub_label or r.task_spec.stmt) for r in rows]
+            for key in dict.fromkeys(keys):
                 cells = []
                 for column in columns:
-                    same = [r.median for r in rows if (r.task_spec.num_threads, r.task_spec.sub_label or r.task_spec.stmt) == key
-                            and (r.task_spec.description or "") == column]  # fmt: skip
+                    of_key = [r for r, k in zip(rows, keys, strict=True) if k == key]
+                    same = [r.median for r in of_key if (r.task_spec.description or "") == column]
                     cells.append(f"{statistics.median(same) / seconds:.{self._digits}f}" if same else "")
                 table.append([f"{key[1]} ({key[0]} thread{'s' * (key[0] > 1)})", *cells])
             widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]

@@ -35,8 +35,6 @@ IN_MODES: dict[str, str] = {
     "argwhere": VALUES,
     "bincount": VALUES,
     "histogram": VALUES,
-    "linspace": CONSTANT,
-    "logspace": CONSTANT,
     "masked_select": VALUES,
     "narrow": CONSTANT,
     "index_put": VALUES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.oracle
 
 STEPS = 4
 SHAPES = ((3, 2), (2, 4), (4,), ())
-SWITCHES = ("foreach", "fused", "capturable")
 TOLERANCE = {"float32": 2e-5, "float64": 1e-6, "complex64": 2e-5, "complex128": 1e-6}
 """PyTorch keeps some numbers, such as a count of steps, in float32."""
 
@@ -109,10 +108,11 @@ def stepped(torch: Any, info: Any, named: dict[str, Any], dtype: str) -> str:
     mine = [sg.tensor(p.detach().numpy(), requires_grad=True) for p in theirs]
     expected = info.optim_cls([{"params": theirs[:1]}, {"params": theirs[1:], "lr": 0.02}] if info.supports_param_groups
                               else theirs, **named)  # fmt: skip
-    make: Callable[[], Any] = lambda: getattr(optim, info.name)(
-        [{"params": mine[:1]}, {"params": mine[1:], "lr": 0.02}] if info.supports_param_groups else mine,
-        **ours(torch, named),
-    )
+
+    def make() -> Any:
+        params = [{"params": mine[:1]}, {"params": mine[1:], "lr": 0.02}] if info.supports_param_groups else mine
+        return getattr(optim, info.name)(params, **ours(torch, named))
+
     opt = make()
     tolerances = {kind: COARSE.get(info.name, most) for kind, most in TOLERANCE.items()}
     for part in range(2):
@@ -201,7 +201,7 @@ def test_schedules_agree(torch: Any, name: str):
             opt = getattr(lib.optim, name)(params, lr=0.01)
             chain = [make(opt) for make in made]
             rates.append(one := [])
-            for step in range(25):
+            for _ in range(25):
                 for schedule in chain:
                     given = (1.0,) if type(schedule).__name__ == "ReduceLROnPlateau" else ()
                     with warnings.catch_warnings():
