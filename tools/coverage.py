@@ -237,7 +237,7 @@ NOT_RUN = frozenset({
 @contextmanager
 def recorded(calls: list[int]) -> Iterator[None]:
     """While open, ids of public functions that are called from outside of the package are appended to `calls`."""
-    spaces = [vars(F), *(vars(namespace(path)) for path in FUNCTIONS if namespace(path) is not None)]
+    spaces = public_spaces()
     before = [dict(space) for space in spaces]
     depth = 0
 
@@ -266,19 +266,33 @@ def recorded(calls: list[int]) -> Iterator[None]:
 
 
 def table() -> dict[int, list[Run]]:
-    """The rows of the op-case table by the ids of the functions that they call."""
+    """The rows of the op-case table by the id of the function that they say most about: a row of the function itself, or else
+    one that calls no other function, or else any that calls it. Each row has run before its calls are recorded, so that no
+    module that a call imports keeps what records."""
     from tests.ops.cases import CASES
     from tests.ops.test_cases import draw
 
-    found: dict[int, list[Run]] = {}
+    public = {id(value) for space in public_spaces() for value in space.values()}
+    itself: dict[int, list[Run]] = {}
+    alone: dict[int, list[Run]] = {}
+    among: dict[int, list[Run]] = {}
     for case in CASES:
-        arrays = draw(case, case.samples[0], case.dtypes[-1])
-        calls = [id(case.fn)]
+        run = Run(case.fn, draw(case, case.samples[0], case.dtypes[-1]))
+        if id(case.fn) in public:
+            itself.setdefault(id(case.fn), []).append(run)
+            continue
+        case.fn(*map(sg.tensor, run.arrays))
+        calls: list[int] = []
         with recorded(calls):
-            case.fn(*map(sg.tensor, arrays))
+            case.fn(*map(sg.tensor, run.arrays))
         for key in set(calls):
-            found.setdefault(key, []).append(Run(case.fn, arrays))
-    return found
+            (alone if len(set(calls)) == 1 else among).setdefault(key, []).append(run)
+    return {**among, **alone, **itself}
+
+
+def public_spaces() -> list[dict[str, Any]]:
+    """The contents of the namespaces of functions."""
+    return [vars(F), *(vars(namespace(path)) for path in FUNCTIONS if namespace(path) is not None)]
 
 
 # a run in every mode ----------------------------------------------------------------------------------------------------

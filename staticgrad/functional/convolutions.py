@@ -204,10 +204,13 @@ def _transposed_volumes(x: Any, weight: Any, stride: Any, pads: Pairs, extra: An
     if None in (c, depth, h, w, per, taps):
         raise ShapeError("conv_transpose3d: extents but the first have to be known", f"got {size_text(x.shape)}")
     flat = F.reshape(F.swapaxes(x, 1, 2), (-1 if n is None else n * depth, c, h, w))
-    weights = F.reshape(weight, (weight.shape[0], per * taps, *weight.shape[3:]))
+    weights = F.reshape(F.swapaxes(weight, 1, 2), (weight.shape[0], taps * per, *weight.shape[3:]))
     planes = _transposed_planes(flat, weights, stride[1:], pads[1:], extra[1:], groups, dilation[1:])
-    planes = F.reshape(planes, (-1 if n is None else n, depth, groups * per, taps, *planes.shape[2:]))
-    parts = F.permute(planes, (0, 2, 1, 3, 4, 5))  # (n, o, depth, taps, h, w)
+    count = -1 if n is None else n
+    if groups > 1:
+        planes = F.reshape(planes, (count, depth, groups, taps, per, *planes.shape[2:]))
+        planes = F.permute(planes, (0, 1, 3, 2, 4, 5, 6))
+    parts = F.reshape(planes, (count, depth, taps, groups * per, *planes.shape[-2:]))  # of one group a view of the planes
     before, after = pads[0]
     extent = (depth - 1) * stride[0] + dilation[0] * (taps - 1) + 1 + extra[0]
     if extent - before - after < 1:
@@ -215,8 +218,8 @@ def _transposed_volumes(x: Any, weight: Any, stride: Any, pads: Pairs, extra: An
             f"Given input size per channel: ({depth} x {h} x {w}). Calculated output size is too small along the first axis"
         )
     place = np.arange(depth)[:, None] * stride[0] + np.arange(taps) * dilation[0]
-    out = overlap_added(parts, 2, place, extent)
-    return F.getitem(out, (slice(None), slice(None), slice(before, extent - after)))
+    out = F.getitem(overlap_added(parts, 1, place, extent), (slice(None), slice(before, extent - after)))
+    return F.clone(F.swapaxes(out, 1, 2))  # row-major, as all results of convolutions
 
 
 def overlap_added(parts: Any, axis: int, place: np.ndarray, extent: int) -> Any:

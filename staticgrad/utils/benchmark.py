@@ -100,8 +100,9 @@ class Timer:
 
     def __init__(
         self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
-        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None,
-        description: str | None = None, env: str | None = None, num_threads: int = 1, language: Any = "py",
+        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None, label: str | None = None,
+        sub_label: str | None = None, description: str | None = None, env: str | None = None, num_threads: int = 1,
+        language: Any = "py",
     ):  # fmt: skip
         self.task = TaskSpec(stmt, setup, label, sub_label, description, env, num_threads)
         self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
