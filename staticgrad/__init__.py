@@ -56,7 +56,6 @@ from .eager import PublicTensor as Tensor
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
-from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -142,6 +141,7 @@ has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 default_generator = generator
 GradScaler = amp.GradScaler
+set_anomaly_enabled = autograd.set_detect_anomaly
 newaxis = None
 dtype = np.dtype
 finfo = np.finfo
@@ -432,20 +432,16 @@ __all__ += [
     "version",
     "channels_last_3d",
     "legacy_contiguous_format",
-    "memory_format",
-    "layout",
     "has_lapack",
     "has_spectral",
     "has_mkl",
     "has_openmp",
     "default_generator",
-    "GradScaler",
     "is_autocast_enabled",
     "is_autocast_cpu_enabled",
     "is_anomaly_check_nan_enabled",
     "is_distributed",
     "compiled_with_cxx11_abi",
-    "set_anomaly_enabled",
     "jit",
     *torch_names.__all__,
     *_MODULES[".torch_layers"],

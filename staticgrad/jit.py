@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from .errors import ArgumentError
 from .missing import refusing
@@ -120,7 +120,7 @@ def wait(future: Future) -> Any:
 
 
 __all__ = [
-    "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
+    "Attribute", "Future", "annotate", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
     "optimize_for_inference", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 

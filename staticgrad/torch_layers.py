@@ -43,7 +43,7 @@ def _renewing(name: str) -> Any:
     """The function that changes its input to what another one gives."""
 
     def function(input: Tensor, p: float, train: bool) -> Tensor:
-        changed: Tensor = input.copy_(globals().get(name, getattr(functional, name))(input, p, train))
+        changed: Tensor = input.copy_((globals().get(name) or getattr(functional, name))(input, p, train))
         return changed
 
     function.__name__ = function.__qualname__ = f"{name}_"

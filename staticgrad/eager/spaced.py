@@ -34,10 +34,10 @@ def linspace(
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_options("linspace", options, Placement)
-    stop, num = stop if end is None else end, num if steps is None else steps
-    if _computed(start, stop):
-        return F.astype(_spaced_between(start, stop, num, _dtype(dtype)), _dtype(dtype))
-    values = _spaced("linspace", start, stop, num, _dtype(dtype))
+    last, count = stop if end is None else end, num if steps is None else steps
+    if _computed(start, last):
+        return F.astype(_spaced_between(start, last, count, _dtype(dtype)), _dtype(dtype))
+    values = _spaced("linspace", start, last, count, _dtype(dtype))
     return _made(values.astype(_dtype(dtype)), requires_grad)
 
 
@@ -59,12 +59,16 @@ def logspace(
     with np.errstate(all="ignore"):
         dtype = _dtype(options.get("dtype"))
         if _computed(start, end):
-            whole = dtype.kind in "iu"
-            start, end = (F.trunc(v) if whole and is_tensor(v) and v.dtype.kind == "f" else v for v in (start, end))
-            return F.astype(F.pow(float(base), _spaced_between(start, end, steps, np.dtype(np.float64))), dtype)
+            first, last = (_whole(v) if dtype.kind in "iu" else v for v in (start, end))
+            return F.astype(F.pow(float(base), _spaced_between(first, last, steps, np.dtype(np.float64))), dtype)
         start, end = (int(v) if dtype.kind in "iu" and is_number(v) else v for v in map(_plain, (start, end)))
         values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
         return _made(values.astype(dtype), options.get("requires_grad", False))
+
+
+def _whole(value: Any) -> Any:
+    """An end without its fraction."""
+    return F.trunc(value) if is_tensor(value) and value.dtype.kind == "f" else value
 
 
 def _computed(start: Any, stop: Any) -> bool:
