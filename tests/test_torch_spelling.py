@@ -260,7 +260,8 @@ def test_refusals_say_why(row: int):
     [
         ("float16", "; use float32: tensors here are of 32 or 64 bits"),
         ("complex32", "; use complex64: tensors here have parts of 32 or 64 bits"),
-        ("lstm", "; PyTorch has it, this library does not yet"),
+        ("lstm", "; use nn.GRU, nn.LSTM or nn.RNN, which hold the weights"),
+        ("get_file_path", "; PyTorch has it, this library does not yet"),
         ("logsumexpp", "; the nearest name is 'logsumexp'"),
         ("nothing_like_it", ""),
     ],
