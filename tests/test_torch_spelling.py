@@ -258,8 +258,8 @@ def test_refusals_say_why(row: int):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("jit", "; sg.compile(step) compiles a function"),
-        ("lstm", "; PyTorch has it, this library does not yet"),
+        ("lstm", "; use nn.GRU, nn.LSTM or nn.RNN, which hold the weights"),
+        ("get_file_path", "; PyTorch has it, this library does not yet"),
         ("logsumexpp", "; the nearest name is 'logsumexp'"),
         ("nothing_like_it", ""),
     ],

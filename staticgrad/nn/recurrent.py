@@ -124,7 +124,7 @@ class RNNBase(Module):
         ShapeError.
         """
         x = input.data if isinstance(input, PackedSequence) else input
-        if x.dtype != (kind := next(self.parameters()).dtype):
+        if x.dtype != (kind := getattr(self, f"{WEIGHTS[0]}_l0").dtype):
             raise ArgumentError(
                 f"RNN input dtype {x.dtype} does not match weight dtype {kind}. "
                 f"Convert input: input.to({kind}), or convert model: model.to({x.dtype})"

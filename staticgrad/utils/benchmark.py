@@ -93,7 +93,7 @@ class Timer:
     num_threads: of products and kernels while it is measured.
 
     Examples:
-        >>> timer = utils.benchmark.Timer("x + 1", globals={"x": sg.ones(3)})
+        >>> timer = sg.utils.benchmark.Timer("x + 1", globals={"x": sg.ones(3)})
         >>> timer.timeit(10).number_per_run
         10
     """
@@ -164,7 +164,7 @@ class Compare:
     """A table of measurements: a row for each sub-label, a column for each description.
 
     Examples:
-        >>> table = utils.benchmark.Compare([utils.benchmark.Timer("1 + 1", description="sum").timeit(10)])
+        >>> table = sg.utils.benchmark.Compare([sg.utils.benchmark.Timer("1 + 1", description="sum").timeit(10)])
         >>> "sum" in str(table)
         True
     """

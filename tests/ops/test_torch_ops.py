@@ -13,8 +13,6 @@ pytestmark = pytest.mark.oracle
 
 MISSING = frozenset(
     [
-        "grid_sampler_2d",
-        "grid_sampler_3d",
         "hash_tensor",
         "max_pool2d_with_indices_backward",
         "native_batch_norm",
@@ -44,9 +42,6 @@ KNOWN: dict[str, str] = {
     "linalg.eig": "samples of losses that depend on phases are refused there",
     "linalg.norm": "the derivative of the nuclear norm at 0, where it is not unique",
     "linalg.svd": "of complex matrices, samples of losses that depend on phases are refused there",
-    "logaddexp": "of real numbers only",
-    "logcumsumexp": "of real numbers only",
-    "logsumexp": "of real numbers only",
     "nn.functional.batch_norm": "a tensor of one axis has no channels here",
     "nn.functional.ctc_loss": "the gradient by log-probabilities is the derivative; after log_softmax it is the same",
     "nn.functional.group_norm": "a negative eps is refused",
