@@ -606,7 +606,7 @@ class Tensor:
 
         Examples:
             >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-            (5, 2, 4)
+            torch.Size([5, 2, 4])
         """
 
     def bool(self, memory_format: Any = None) -> Tensor:
@@ -1064,7 +1064,7 @@ class Tensor:
 
         Examples:
             >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-            (2, 12)
+            torch.Size([2, 12])
         """
 
     @overload
@@ -1814,7 +1814,7 @@ class Tensor:
 
         Examples:
             >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-            (2, 4)
+            torch.Size([2, 4])
         """
 
     def matrix_exp(self) -> Tensor:
@@ -1967,7 +1967,7 @@ class Tensor:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     def movedim(self, source: Any, destination: Any) -> Tensor:
@@ -1975,7 +1975,7 @@ class Tensor:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     def msort(self) -> Tensor:
@@ -2253,7 +2253,7 @@ class Tensor:
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-            (4, 2, 3)
+            torch.Size([4, 2, 3])
         """
 
     def pin_memory(self, device: Any = None) -> Tensor:
@@ -2774,7 +2774,7 @@ class Tensor:
 
         Examples:
             >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-            (2, 3)
+            torch.Size([2, 3])
         """
 
     def squeeze_(self, *args: Any, **named: Any) -> Tensor:
@@ -3022,7 +3022,7 @@ class Tensor:
 
         Examples:
             >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-            (3, 2)
+            torch.Size([3, 2])
         """
 
     def transpose_(self, *args: Any, **named: Any) -> Tensor:
@@ -3196,7 +3196,7 @@ class Tensor:
 
         Examples:
             >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-            (1, 2, 3)
+            torch.Size([1, 2, 3])
         """
 
     def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
@@ -3713,7 +3713,7 @@ class Functions:
 
         Examples:
             >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-            (5, 2, 4)
+            torch.Size([5, 2, 4])
         """
 
     @staticmethod
@@ -4220,7 +4220,7 @@ class Functions:
 
         Examples:
             >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-            (2, 12)
+            torch.Size([2, 12])
         """
 
     @overload
@@ -4869,7 +4869,7 @@ class Functions:
 
         Examples:
             >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-            (2, 4)
+            torch.Size([2, 4])
         """
 
     @staticmethod
@@ -5026,7 +5026,7 @@ class Functions:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     @staticmethod
@@ -5035,7 +5035,7 @@ class Functions:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     @staticmethod
@@ -5307,7 +5307,7 @@ class Functions:
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-            (4, 2, 3)
+            torch.Size([4, 2, 3])
         """
 
     @staticmethod
@@ -5845,7 +5845,7 @@ class Functions:
 
         Examples:
             >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-            (2, 3)
+            torch.Size([2, 3])
         """
 
     @staticmethod
@@ -6098,7 +6098,7 @@ class Functions:
 
         Examples:
             >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-            (3, 2)
+            torch.Size([3, 2])
         """
 
     @staticmethod
@@ -6297,7 +6297,7 @@ class Functions:
 
         Examples:
             >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-            (1, 2, 3)
+            torch.Size([1, 2, 3])
         """
 
     @staticmethod
