@@ -96,6 +96,19 @@ class CompositeRecord(Record):
         """How many there are."""
         return max(self.saved.results, 1)
 
+    def name(self) -> str:
+        """See `Record.name`. The rules of an op have the name of the last operation in them."""
+        call = self.attrs["call"]
+        if self.named is not None or call.function is not _rules:
+            return super().name()
+        out = call(*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+        node = (out[0] if isinstance(out, tuple) else out).node
+        return str(node.op.grad_name(node))
+
+    def leads_to(self, position: int) -> bool:
+        """See `Record.leads_to`. Rules get more values than they read."""
+        return self.attrs["call"].function is not _rules or position == 0 or position in self.saved.positions
+
     def result(self, number: int) -> Record:
         """See `Record.result`."""
         if not self.saved.results:

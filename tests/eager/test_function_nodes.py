@@ -21,7 +21,7 @@ FIRST: dict[str, tuple[Walk, str]] = {
     "mse_loss": (lambda t, F, x, y: F.mse_loss(x, y), "MseLoss(Accumulate, Accumulate)"),
     "mse_loss of a target": (lambda t, F, x, y: F.mse_loss(x, y.detach()), "MseLoss(Accumulate, None)"),
     "nll_loss": (lambda t, F, x, y: F.nll_loss(x, t.tensor([0, 1, 2])), "NllLoss(Accumulate)"),
-    "layer_norm": (lambda t, F, x, y: F.layer_norm(x, (3,)), "NativeLayerNorm(Accumulate)"),
+    "layer_norm": (lambda t, F, x, y: F.layer_norm(x, (3,), y.sum(0), y.mean(0)), "NativeLayerNorm(Accumulate, Sum1, Mean1)"),
     "gelu": (lambda t, F, x, y: F.gelu(x * y), "Gelu(Mul)"),
     "stack": (lambda t, F, x, y: t.stack([x, y]), "Stack(Accumulate, Accumulate)"),
     "a row": (lambda t, F, x, y: x[0], "Select(Accumulate)"),
