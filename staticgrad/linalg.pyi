@@ -108,7 +108,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 
     Examples:
         >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-        (2, 4)
+        torch.Size([2, 4])
     """
 
 def matrix_exp(A: Any) -> Tensor:

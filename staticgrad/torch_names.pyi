@@ -338,7 +338,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 
     Examples:
         >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-        (5, 2, 4)
+        torch.Size([5, 2, 4])
     """
 
 def broadcast_like(x: Array, like: Array) -> Tensor:
@@ -732,7 +732,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     Examples:
         >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-        (2, 12)
+        torch.Size([2, 12])
     """
 
 @overload
@@ -1264,7 +1264,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
 
     Examples:
         >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-        (2, 4)
+        torch.Size([2, 4])
     """
 
 def matrix_exp(A: Any) -> Tensor:
@@ -1397,7 +1397,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
 
     Examples:
         >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-        (3, 4, 2)
+        torch.Size([3, 4, 2])
     """
 
 def msort(input: Any) -> Tensor:
@@ -1609,7 +1609,7 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
 
     Examples:
         >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-        (4, 2, 3)
+        torch.Size([4, 2, 3])
     """
 
 def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
@@ -2047,7 +2047,7 @@ def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
 
     Examples:
         >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-        (2, 3)
+        torch.Size([2, 3])
     """
 
 def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
@@ -2260,7 +2260,7 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
 
     Examples:
         >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-        (3, 2)
+        torch.Size([3, 2])
     """
 
 def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
@@ -2392,7 +2392,7 @@ def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
 
     Examples:
         >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-        (1, 2, 3)
+        torch.Size([1, 2, 3])
     """
 
 def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:

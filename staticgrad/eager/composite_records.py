@@ -10,9 +10,9 @@ import numpy as np
 
 from ..autodiff import messages
 from ..errors import GradientError
-from ..ir import Expand, Node, OpDef
+from ..ir import Expand, Graph, Node, OpDef
 from .backward_hooks import Cotangents
-from .op_calls import NEVER, Kinds
+from .op_calls import NEVER, Kinds, placeholders
 from .tape import FreedTensor, Memory, Record
 
 
@@ -60,6 +60,24 @@ class CompositeRecord(Record):
         """See `Record.free`."""
         super().free()
         self.kept, self.values = (), {}
+
+
+class RulesRecord(CompositeRecord):
+    """The call of an op's rules on the tape of a recorded backward pass."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        """See `Record.name`: that of the last operation of the rules."""
+        if self.named is not None:
+            return super().name()
+        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+        node = (out[0] if isinstance(out, tuple) else out).node
+        return str(node.op.grad_name(node))
+
+    def leads_to(self, position: int) -> bool:
+        """See `Record.leads_to`. Rules get more values than they read."""
+        return position == 0 or position in self.saved.positions
 
 
 class PartRecord(Record):

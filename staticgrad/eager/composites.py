@@ -23,7 +23,7 @@ from ..signals import module
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
-from .composite_records import CompositeRecord, PartRecord, Saved, refused
+from .composite_records import CompositeRecord, PartRecord, RulesRecord, Saved, refused
 from .execution import watch
 from .grad_mode import modes
 from .kernels import OFF, known, program_of, requests
@@ -68,8 +68,9 @@ saved: dict[Hashable, Saved] = {}
 """By key of a call."""
 
 
-def composite(function: Function) -> Function:
-    """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some."""
+def composite(function: Function, record_type: type[CompositeRecord] = CompositeRecord) -> Function:
+    """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some.
+    record_type: of the calls' records."""
     name = function.__name__
     op = OpDef(
         name.strip("_"), refused, refused, lambda i: refused, vjp_all=_cotangents, emit=Expand(_written),
@@ -131,7 +132,7 @@ def composite(function: Function) -> Function:
         places = saved[whole]
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
-        record = new(CompositeRecord)
+        record: CompositeRecord = new(record_type)
         record.op = op
         record.inputs = tuple(tensors)
         record.attrs = places.attrs
@@ -394,7 +395,7 @@ def _rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, 
     return found[0] if len(found) == 1 else tuple(found)
 
 
-rules = composite(_rules)
+rules = composite(_rules, RulesRecord)
 
 
 class Applied(NamedTuple):

@@ -38,6 +38,9 @@ class FunctionNode(Record):
     def node(self) -> Any:
         return self
 
+    def name(self) -> str:
+        return self.record.name()
+
     @property
     def metadata(self) -> dict[Any, Any]:
         return self.record.metadata
@@ -62,9 +65,9 @@ class FunctionNode(Record):
 
 def _read(record: Record, named: Named) -> Iterator[tuple[Record | None, Any]]:
     """The edges that lead out of a call, in the order of its operations."""
-    rules, (kept, name) = record.op.vjp_for, named.kept
+    kept, name = named.kept
     for i, tensor in enumerate(record.inputs):
-        if rules(i) is None:
+        if not record.leads_to(i):
             continue
         maker, leaf = edge(tensor, record.clock)
         if maker is not None and maker.clock > named.start and maker.op.name != kept:

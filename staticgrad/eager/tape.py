@@ -89,10 +89,11 @@ class Record(FormerNode):
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that made the operands: AccumulateGrad for a leaf, None where no gradient flows. Operands without a
         derivative, as indices, have no place."""
-        rules = self.op.vjp_for
-        return tuple([
-            next_node(*edge(tensor, self.clock)) for i, tensor in enumerate(self.inputs) if rules(i) is not None
-        ])  # fmt: skip
+        return tuple([next_node(*edge(tensor, self.clock)) for i, tensor in enumerate(self.inputs) if self.leads_to(i)])
+
+    def leads_to(self, position: int) -> bool:
+        """Whether a gradient can flow to an operand."""
+        return self.op.vjp_for(position) is not None
 
     def result(self, number: int) -> Record:
         """The record of one of the results of `node`."""

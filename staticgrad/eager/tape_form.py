@@ -82,7 +82,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         tokens.append(numbers[record])
     for record in records:
         op, clock, out, call = record.op, record.clock, record.out, None
-        if record.__class__ is CompositeRecord:
+        if isinstance(record, CompositeRecord):
             call = record.saved
         elif record.__class__ is PartRecord:
             if record.hooks or out.dtype not in FLOATS:

@@ -606,7 +606,7 @@ class Tensor:
 
         Examples:
             >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-            (5, 2, 4)
+            torch.Size([5, 2, 4])
         """
 
     def bool(self, memory_format: Any = None) -> Tensor:
@@ -1066,7 +1066,7 @@ class Tensor:
 
         Examples:
             >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-            (2, 12)
+            torch.Size([2, 12])
         """
 
     @overload
@@ -1816,7 +1816,7 @@ class Tensor:
 
         Examples:
             >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-            (2, 4)
+            torch.Size([2, 4])
         """
 
     def matrix_exp(self) -> Tensor:
@@ -1969,7 +1969,7 @@ class Tensor:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     def movedim(self, source: Any, destination: Any) -> Tensor:
@@ -1977,7 +1977,7 @@ class Tensor:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     def msort(self) -> Tensor:
@@ -2255,7 +2255,7 @@ class Tensor:
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-            (4, 2, 3)
+            torch.Size([4, 2, 3])
         """
 
     def pin_memory(self, device: Any = None) -> Tensor:
@@ -2776,7 +2776,7 @@ class Tensor:
 
         Examples:
             >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-            (2, 3)
+            torch.Size([2, 3])
         """
 
     def squeeze_(self, *args: Any, **named: Any) -> Tensor:
@@ -3024,7 +3024,7 @@ class Tensor:
 
         Examples:
             >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-            (3, 2)
+            torch.Size([3, 2])
         """
 
     def transpose_(self, *args: Any, **named: Any) -> Tensor:
@@ -3198,7 +3198,7 @@ class Tensor:
 
         Examples:
             >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-            (1, 2, 3)
+            torch.Size([1, 2, 3])
         """
 
     def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
@@ -3715,7 +3715,7 @@ class Functions:
 
         Examples:
             >>> sg.bmm(sg.ones(5, 2, 3), sg.ones(5, 3, 4)).shape
-            (5, 2, 4)
+            torch.Size([5, 2, 4])
         """
 
     @staticmethod
@@ -4222,7 +4222,7 @@ class Functions:
 
         Examples:
             >>> sg.flatten(sg.zeros(2, 3, 4), start_dim=1).shape
-            (2, 12)
+            torch.Size([2, 12])
         """
 
     @overload
@@ -4871,7 +4871,7 @@ class Functions:
 
         Examples:
             >>> sg.matmul(sg.ones(2, 3), sg.ones(3, 4)).shape
-            (2, 4)
+            torch.Size([2, 4])
         """
 
     @staticmethod
@@ -5028,7 +5028,7 @@ class Functions:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     @staticmethod
@@ -5037,7 +5037,7 @@ class Functions:
 
         Examples:
             >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
+            torch.Size([3, 4, 2])
         """
 
     @staticmethod
@@ -5309,7 +5309,7 @@ class Functions:
 
         Examples:
             >>> sg.permute(sg.zeros(2, 3, 4), (2, 0, 1)).shape
-            (4, 2, 3)
+            torch.Size([4, 2, 3])
         """
 
     @staticmethod
@@ -5847,7 +5847,7 @@ class Functions:
 
         Examples:
             >>> sg.squeeze(sg.zeros(2, 1, 3), 1).shape
-            (2, 3)
+            torch.Size([2, 3])
         """
 
     @staticmethod
@@ -6100,7 +6100,7 @@ class Functions:
 
         Examples:
             >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
-            (3, 2)
+            torch.Size([3, 2])
         """
 
     @staticmethod
@@ -6299,7 +6299,7 @@ class Functions:
 
         Examples:
             >>> sg.unsqueeze(sg.zeros(2, 3), 0).shape
-            (1, 2, 3)
+            torch.Size([1, 2, 3])
         """
 
     @staticmethod

@@ -164,7 +164,7 @@ def element(graph: ir.Graph, thing: Any) -> Node:
         if found is not None:
             return found
         raise GraphError(
-            f"Tensor {thing.name or 'of shape ' + str(thing.shape)} is not an element of this graph.",
+            f"Tensor {thing.name or 'of shape ' + str(tuple(thing.shape))} is not an element of this graph.",
             "an eager tensor has its value already, and enters a graph when it is used together with its tensors",
         )
     node = thing if isinstance(thing, Node) else getattr(thing, "node", None)

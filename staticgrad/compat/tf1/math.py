@@ -207,7 +207,7 @@ def add_n(inputs: Any) -> Any:
         if item.dtype != total.dtype:
             raise TypeError(f"AddN: all inputs must have the same dtype, got {total.dtype} and {item.dtype}")
         if has_rank(item) and has_rank(total) and not fits(item.shape, total.shape):
-            raise ValueError(f"AddN: all inputs must have the same shape, got {total.shape} and {item.shape}")
+            raise ValueError(f"AddN: all inputs must have the same shape, got {tuple(total.shape)} and {tuple(item.shape)}")
         total = F.add(total, item)
     return total
 
