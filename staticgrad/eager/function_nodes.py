@@ -14,6 +14,7 @@ from typing import Any
 from ..operators import frontends
 from ..operators.node_names import DERIVATIVES, NodeName
 from ..types import INEXACT
+from .pending import Pending
 from .tape import Named, Record, edge, function_node, next_node, tick
 from .tensor import PublicTensor, Tensor
 
@@ -100,7 +101,7 @@ def _class(name: str) -> type[FunctionNode]:
 
 def called(node: NodeName, start: int, args: tuple[Any, ...], named: Mapping[str, Any], out: Any) -> None:
     """Make what a function recorded since `start` one node, under PyTorch's name."""
-    if out.__class__ is PublicTensor:
+    if out.__class__ is PublicTensor or out.__class__ is Pending:
         record = out._record
         if record is None or record.clock <= start:
             return
@@ -125,7 +126,7 @@ def _makers(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple([
         id(x._record) if x._record is not None else id(x) if x._tracked else 0
         for x in given
-        if isinstance(x, Tensor) and x._data.dtype.kind in INEXACT
+        if isinstance(x, Tensor) and (x._data if x.__class__ is PublicTensor else x).dtype.kind in INEXACT
     ])  # fmt: skip
 
 

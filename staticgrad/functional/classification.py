@@ -82,11 +82,11 @@ class _Counted:
 
     def __init__(self, name: str, scores: Any, target: Any, axis: int, weight: Any, ignore_index: int):
         _check_indices(name, scores, target, axis)
-        every = _none_equal(target, ignore_index)
-        self.valid: Any = None if every else F.ne(target, ignore_index)
-        self.index = bounded(
-            target, scores, axis, negative=False, loss=name, ignored=None if every else ignore_index
-        )  # fmt: skip
+        self.valid: Any = None
+        if not _none_equal(target, ignore_index):
+            self.valid = F.ne(target, ignore_index)
+            target = F.where(self.valid, target, F.zeros_like(target))
+        self.index = bounded(target, scores, axis, negative=False, loss=name)
         self.factor: Any = None
         if weight is not None:
             self.factor = F.take(weight, self.index, 0)

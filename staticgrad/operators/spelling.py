@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
-from .dispatch import SPECIAL, frontends, numpy_twin, public
+from .dispatch import SPECIAL, frontends, numpy_twin, public, state
 from .node_names import NAMES
 
 SAME = (
@@ -84,7 +84,7 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
                 before = words[len(args) : words.index(star)]
                 args = (*args, *(named.pop(word) for word in before), named.pop(star))
         try:
-            if node is None or frontends.tracing:
+            if node is None or (frontends.tracing and (state.tracer is not None or state.deferral is None)):
                 return function(*args, **named)
             start = frontends.tick()
             out = function(*args, **named)

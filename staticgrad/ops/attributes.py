@@ -33,9 +33,6 @@ def integer(low: int, high: int = INT64) -> Attribute:
     return Attribute(f"an integer {ends}", lambda value, types: whole(value, low, high))
 
 
-index_value = Attribute("an integer of 64 bits", lambda value, types: whole(value), optional=True)
-
-
 def _ndim(types: Sequence[TensorType], operand: int) -> int:
     return types[operand].ndim if operand < len(types) else 0
 

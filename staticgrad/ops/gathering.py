@@ -74,22 +74,16 @@ def index_along(x: Array, axis: int) -> Tensor:
 # range checks ---------------------------------------------------------------------------------------------------
 
 
-def _bounded_eval(
-    index: np.ndarray, like: np.ndarray, axis: int, low: int, loss: str = "", ignored: int | None = None
-) -> np.ndarray:
+def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int, loss: str = "") -> np.ndarray:
     n = like.shape[axis]
     floor = -n if low < 0 else 0
-    if ignored is not None:
-        index = np.where(index == ignored, index.dtype.type(0), index)
     if index.size and (index.min() < floor or index.max() >= n):
         raise _out_of_range(int(index[(index < floor) | (index >= n)][0]), axis, n, loss)
     index = index.astype(np.int64, copy=False)
     return np.where(index < 0, index + n, index) if low < 0 else index
 
 
-def _bounded_infer(
-    index: TensorType, like: TensorType, axis: int, low: int, loss: str = "", ignored: int | None = None
-) -> TensorType:
+def _bounded_infer(index: TensorType, like: TensorType, axis: int, low: int, loss: str = "") -> TensorType:
     check_index(index)
     return index.with_dtype(int64)
 
@@ -114,11 +108,9 @@ def _bad_index(node: Node, index: int) -> IndexRangeError:
 
 
 def index_check(node: Node, low: int, extent: int) -> Call:
-    """The call that takes the integers of the first operand for positions in [low, extent); those that it ignores for 0."""
+    """The call that takes the integers of the first operand for positions in [low, extent)."""
     n, kernel = node.type.size, f"bounded_{SHORT[node.inputs[0].type.dtype]}"
-    ignored = node.attrs.get("ignored")
-    sizes = (extent, low, 0, 0, 0) if ignored is None else (extent, low, 0, 1, ignored)
-    return Routine("index_checks", kernel, n, sizes, n, name="bounded", chunked=False)
+    return Routine("index_checks", kernel, n, (extent, low, 0), n, name="bounded", chunked=False)
 
 
 def _bounded_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
@@ -130,7 +122,7 @@ bounded_op = define(
     OpDef(
         name="bounded",
         batch=checked,
-        attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text, "ignored": at.index_value},
+        attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
         infer=_bounded_infer,
         range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
         eval=_bounded_eval,
@@ -139,19 +131,16 @@ bounded_op = define(
         shape_only=(1,),
         promote=keep,
         doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end. "
-        "loss: the function whose targets they are, in PyTorch's words; ignored: a value that becomes 0, in range or not.",
+        "loss: the function whose targets they are, in PyTorch's words.",
     )
 )
 
 
-def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "", ignored: int | None = None) -> Tensor:
-    """Checked indices, of classes where a loss is named, with 0 for the value that is ignored. Raises IndexRangeError (in a
-    plan: before any state changes)."""
+def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "") -> Tensor:
+    """Checked indices, of classes where a loss is named. Raises IndexRangeError (in a plan: before any state changes)."""
     if getattr(index, "dtype", None) is not None and index.dtype.kind not in "iu":
         raise DTypeError(f"indices must be integers, got {index.dtype}")
-    role: dict[str, Any] = {"loss": loss} if loss else {}
-    if ignored is not None:
-        role["ignored"] = ignored
+    role = {"loss": loss} if loss else {}
     return apply(bounded_op, index, like, axis=axis, low=-1 if negative else 0, **role)
 
 

@@ -1076,7 +1076,7 @@ def test_output_is_repeated(capsys):
 
     for _ in range(3):
         step(X)
-    assert capsys.readouterr().out == "shape (3,)!\n" * 3
+    assert capsys.readouterr().out == "shape torch.Size([3])!\n" * 3
 
 
 def test_a_plain_step_is_traced_once():

@@ -1,8 +1,7 @@
 """Index checks: out[i] = index[i] as int64, counted from the end when negative; the first bad index is written to `status`.
 Checks of divisors: out[i] = divisor[i]; the first 0 is written to `status`.
 
-sizes = extent, lowest allowed index, id of the check, and for indices whether a value is ignored (its result is 0), and which;
-buffers = indices, result, status (code, index, extent, id).
+sizes = extent, lowest allowed index, id of the check; buffers = indices, result, status (code, index, extent, id).
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -12,12 +11,10 @@ from staticgrad.compiler.backend.dialect import *
 
 @inline
 def checked(indices, result, status, sizes, start, stop):
-    extent, low, ignores, ignored = sizes[0], sizes[1], sizes[3], sizes[4]
+    extent, low = sizes[0], sizes[1]
     for i in range(start, stop):
         k = i64(indices[i])
-        if ignores != 0 and k == ignored:
-            k = i64(0)
-        elif k < low or k >= extent:
+        if k < low or k >= extent:
             status[0], status[1], status[2], status[3] = 1, k, extent, sizes[2]
             return
         result[i] = k + extent if k < 0 else k

@@ -43,10 +43,7 @@ def _first(b: Scope, node: Node, x: Name, *others: Name) -> Name:
 
 @writer("bounded")
 def _bounded(b: Scope, node: Node, index: Name, like: Name) -> Name:
-    found = b.add("Cast", [index], to=CODES[np.dtype(np.int64)])
-    if (ignored := node.attrs.get("ignored")) is None:
-        return found
-    return b.add("Where", [b.add("Equal", [found, b.like(ignored, node)]), b.like(0, node), found])
+    return b.add("Cast", [index], to=CODES[np.dtype(np.int64)])
 
 
 @writer("cast")
