@@ -65,6 +65,9 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     with no_grad():
         for group, values in zip(optimizer.param_groups, groups, strict=True):
             group.update(hyper_of(values))
+            if not optimizer.counts(group) and not optimizer.saves_count:
+                for p in group["params"]:
+                    loaded[id(p)].pop(STEP, None)
             for p in group["params"]:
                 _restore_slots(optimizer, group, p, loaded[id(p)])
             _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
@@ -100,7 +103,8 @@ def _names(saved: Any) -> str:
 def _arrays(optimizer: Optimizer, group: ParamGroup, p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The saved slots in the dtypes they will have. Raises ShapeError.
 
-    A parameter with slots but no count has taken a step: PyTorch counts none where the presence of a slot tells as much.
+    A parameter with slots but no count has taken a step: PyTorch counts none where the presence of a slot tells as much. The
+    hyper-parameters that are loaded decide whether it is needed.
     """
     result = {}
     for name, value in slots.items():
@@ -114,7 +118,7 @@ def _arrays(optimizer: Optimizer, group: ParamGroup, p: Any, slots: Mapping[str,
                 f"{shape_text(first.shape)}"
             )
         result[name] = array.astype(first.dtype)
-    if result and STEP not in result and optimizer.counts(group):
+    if result and STEP not in result and (optimizer.counts(group) or not optimizer.saves_count):
         result[STEP] = np.ones((), get_default_dtype())
     return result
 

@@ -372,3 +372,27 @@ def test_arguments_are_those_of_torch(torch, name):
         return [(p.name, p.kind, p.default) for p in found if p.name not in ("self", "params")]
 
     assert arguments(getattr(optim, name)) == arguments(getattr(torch.optim, name))
+
+
+def test_a_state_without_counts_is_loaded_with_the_momentum_that_it_was_saved_with():
+    """SGD saves no count: where the momentum is there, the first step is over."""
+    w = sg.tensor([1.0, 2.0], requires_grad=True)
+    opt = optim.SGD([w], lr=0.1, momentum=0.8, dampening=0.3)
+
+    def step(opt, w):
+        w.grad = sg.tensor([1.0, -1.0])
+        opt.step()
+
+    step(opt, w)
+    other = sg.tensor(w.tolist(), requires_grad=True)
+    later = optim.SGD([other])
+    later.load_state_dict(opt.state_dict())
+    for _ in range(2):
+        step(opt, w)
+        step(later, other)
+    assert other.tolist() == w.tolist()
+    plain = optim.SGD([other], momentum=0.5)
+    step(plain, other)
+    last = optim.SGD([other])
+    last.load_state_dict(plain.state_dict())
+    assert list(last.state[other]) == ["momentum_buffer"]
