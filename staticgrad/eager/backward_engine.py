@@ -66,7 +66,7 @@ class BackwardEngine(Hooked):
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
         """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
-        self.derivatives = DerivativeNodes(self.cotangents, self.found)
+        self.derivatives = DerivativeNodes(self.cotangents, self.found) if create else None
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
         self.needed: dict[Record, list[Edge]] | None = None
@@ -90,7 +90,7 @@ class BackwardEngine(Hooked):
                 else:
                     self._go_on(found)
                 self._pass()
-                if self.recorded:
+                if self.derivatives is not None:
                     self.derivatives.leave()
                 for key, (leaf, g) in self.found.items():
                     if leaf._record is None and leaf._hooks:
@@ -227,7 +227,7 @@ class BackwardEngine(Hooked):
         if edges is None:
             return
         op = record.op
-        if self.recorded:
+        if self.derivatives is not None:
             self.derivatives.visit(record, edges)
         if after or op.vjp_all is not None:
             self._visit_all(record, g, edges, after)
