@@ -35,16 +35,6 @@ KINDS: dict[str, tuple[Callable[[str], disk.File], Callable[[str], bytes]]] = {
 }
 """By kind of code: functions of its text that give its file and the content of that."""
 
-FIRST = """\
-@kernel
-def kernel(buffers, sizes, start, stop):
-    x0 = f64_at(buffers, 0)
-    for i in range(start, stop):
-        x0[i] = x0[i] + f64(1)
-"""
-"""A kernel that costs little itself. Numba prepares much when it compiles the first one."""
-
-
 def serve(parent: int) -> None:
     """Answer jobs until the standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -55,7 +45,6 @@ def serve(parent: int) -> None:
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    kernel_cache.compiled(kernel_cache.header(FIRST) + FIRST)
     while True:
         job = json.loads(jobs.get())
         told, content, error = _done(job)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import importlib.util
 import json
 import linecache
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -67,10 +65,6 @@ def toolchain() -> str:
     """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
     digest = hashlib.sha256(object_code.cpu().encode())
     digest.update(source_key.digest(Path(__file__)))
-    numba = importlib.util.find_spec("numba")  # finds it without loading it
-    assert numba is not None
-    assert numba.origin is not None
-    digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
     return digest.hexdigest()
 
 
@@ -151,7 +145,7 @@ def _made(source: str, name: str) -> bytes:
     """Compile a source, and write it beside the machine code."""
     try:
         with _garbage_kept():
-            content = _packed(compiled(source, name))
+            content = _packed(llvm_code(source, name))
     except (CompileError, MemoryError):
         raise
     except Exception as error:
@@ -173,46 +167,34 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def compiled(source: str, name: str = "kernels") -> dict[str, Any]:
-    """The kernels of a source, compiled by Numba, by name."""
+def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
+    """The LLVM code of the kernels of a source, by name."""
+    from . import kernel_compiler
+
     module = ModuleType(name)
-    module.__file__ = f"<{name}.py>"
-    lines = source.splitlines(keepends=True)
-    linecache.cache[module.__file__] = len(source), None, lines, module.__file__  # tracebacks show it
-    sys.modules[name] = module  # Numba looks it up there
-    exec(compile(source, module.__file__, "exec"), vars(module))
-    return {k: v for k, v in vars(module).items() if type(v).__name__ == "Compiled"}
+    file = f"<{name}.py>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # where the compiler finds it
+    exec(compile(source, file, "exec"), vars(module))
+    kernels = [v for v in vars(module).values() if isinstance(v, kernel_compiler.Kernel)]
+    return {kernel.function.__name__: kernel_compiler.translated(kernel) for kernel in kernels}
 
 
-ENTRY = """\
-declare i32 @"{symbol}"(ptr, ptr, ptr, ptr, i64, i64)
-
-define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
-  %result = alloca ptr
-  %error = alloca ptr
-  call i32 @"{symbol}"(ptr %result, ptr %error, ptr %buffers, ptr %sizes, i64 %start, i64 %stop)
-  ret void
-}}
-"""
-"""A C function around a function with Numba's calling convention. Kernels raise nothing, so the error is ignored."""
-
-
-def _packed(kernels: dict[str, Any]) -> bytes:
-    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, its C function, and
-    the functions that it calls."""
-    from .elementary import rare  # imports Numba, which is there by now
+def _packed(codes: dict[str, str]) -> bytes:
+    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, and of the functions that
+    it calls."""
+    from .elementary import rare
 
     parts: list[tuple[str | int, ...]] = []
-    codes: list[bytes] = []
-    for kernel in kernels.values():
-        outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', kernel.library.get_llvm_str())}
-        if unknown := [name for name in outside if not (name in rare.CODE or object_code.known(name))]:
-            raise CompileError(f"the kernel {kernel.name} calls {', '.join(sorted(unknown))}, which is not there")
-        called = dict.fromkeys(rare.CODE[name] for name in sorted(outside) if name in rare.CODE)
-        all_of = kernel.library._get_compiled_object(), object_code.compiled(ENTRY.format(**kernel._asdict())), *called
-        parts.append((kernel.name, *map(len, all_of)))
-        codes += all_of
-    return b"\n".join([json.dumps(parts).encode(), b"".join(codes)])
+    contents: list[bytes] = []
+    for name, code in codes.items():
+        outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)}
+        if unknown := [symbol for symbol in outside if not (symbol in rare.CODE or object_code.known(symbol))]:
+            raise CompileError(f"the kernel {name} calls {', '.join(sorted(unknown))}, which is not there")
+        called = dict.fromkeys(rare.CODE[symbol] for symbol in sorted(outside) if symbol in rare.CODE)
+        all_of = object_code.compiled(code, object_code.KERNELS), *called
+        parts.append((name, *map(len, all_of)))
+        contents += all_of
+    return b"\n".join([json.dumps(parts).encode(), b"".join(contents)])
 
 
 def _unpacked(content: bytes) -> dict[str, Kernel]:

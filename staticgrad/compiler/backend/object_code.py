@@ -18,6 +18,9 @@ from ...signals import uninterrupted
 from . import blas_symbols, source_key
 from . import disk_cache as disk
 
+VARIANT = "staticgrad_lanes_"
+"""How the names of functions of vectors begin that are inlined last."""
+
 _engines: list[Any] = []
 """The owners of loaded code, which stays for the life of the process."""
 
@@ -30,13 +33,25 @@ class Made(NamedTuple):
     addresses: dict[str, int]
 
 
+class Level(NamedTuple):
+    """How much LLVM does for code. machine: the level of its code generator."""
+
+    machine: int
+    passes: int
+    across: bool
+    """Whether scalars side by side become vectors."""
+
+
+ROUTINES, KERNELS = Level(2, 2, True), Level(3, 3, False)
+
+
 @cache
-def _machine() -> Any:
+def _machine(level: int = 2) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="default", codemodel="jitdefault", jit=True)
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="default", codemodel="jitdefault", jit=True)
 
 
 @cache
@@ -46,15 +61,30 @@ def cpu() -> str:
     return f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}"
 
 
-def compiled(code: str) -> bytes:
+def compiled(code: str, level: Level = ROUTINES) -> bytes:
     """The object code of a text of LLVM code, optimized."""
-    machine = _machine()
+    machine = _machine(level.machine)
     module = llvm.parse_assembly(code)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    options = llvm.create_pipeline_tuning_options(speed_level=level.passes)
+    options.slp_vectorization = level.across
+    passes = llvm.create_pass_builder(machine, options)
     passes.getModulePassManager().run(module, passes)
+    _inline_variants(module, passes)
     return bytes(machine.emit_object(module))
+
+
+def _inline_variants(module: Any, passes: Any) -> None:
+    """Inline functions of vectors into the loops that call them, which are vectorized by now; see `elementary/rare.py`."""
+    variants = [function for function in module.functions if function.name.startswith(VARIANT)]
+    if variants:
+        for function in variants:
+            function.linkage = "linkonce_odr"  # gone once nothing calls it
+        inliner = llvm.create_new_module_pass_manager()
+        inliner.add_always_inliner_pass()
+        inliner.add_global_dead_code_eliminate_pass()
+        inliner.run(module, passes)
 
 
 def known(name: str) -> bool:

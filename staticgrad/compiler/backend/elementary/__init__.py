@@ -34,6 +34,6 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Callable: ...
 
 
-_defined = {function.__name__: function for write in WRITTEN for function in define(write)}
+_defined = {function.name: function for write in WRITTEN for function in define(write)}
 globals().update(_defined)
 FUNCTIONS = tuple(_defined)

@@ -1,11 +1,10 @@
 """The vocabulary of the elementary functions: arithmetic on a `Real` writes LLVM instructions.
 
-A function such as `exp` is plain Python over `Real`. It runs once per format, while Numba compiles the first kernel
-that calls it, and leaves a straight line of instructions: no type inference of its own, constants rounded to the format
-at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorizes.
+A function such as `exp` is plain Python over `Real`. It runs where a kernel calls it, and leaves a straight line of
+instructions: constants rounded to the format at hand, one text for float32 and float64. Nothing here branches, so a loop around
+it vectorizes.
 
-The instructions carry no fast-math flag. Error-compensated arithmetic needs the order of operations as written; LLVM
-reads the flags of each instruction, so a caller compiled with `reassoc` cannot reorder inlined code.
+The instructions carry no fast-math flag: error-compensated arithmetic needs the order of operations as written.
 
 `fma` is one instruction wherever the CPU has it (x86-64 since 2013, every arm64). Elsewhere LLVM calls the C library's:
 right, and slow.
@@ -19,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
+
+from ..kernel_types import Builtin, Float, Value, float32, float64
 
 SINGLE, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
 INF, NAN = float("inf"), float("nan")
@@ -288,78 +287,14 @@ def narrow(x: Real) -> Real:
     return Real(x.builder, x.builder.fptrunc(x.value, SINGLE))
 
 
-# fastmath=False must be said: a function compiled on behalf of a fast-math caller inherits the caller's flags.
-OPTIONS: Any = {
-    "fastmath": False,
-    "error_model": "numpy",
-    "forceinline": True,
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-}
-
-
-def define(write: Callable[..., Real]) -> list[Callable]:
+def define(write: Callable[..., Real]) -> list[Builtin]:
     """The float32 and the float64 function of a text over Real, for compiled code."""
-    one = (_unary, _binary, _ternary)[len(inspect.signature(write).parameters) - 1]
-    return [one(write, types.float32), one(write, types.float64)]
+    return [_builtin(write, number) for number in (float32, float64)]
 
 
-def _unary(write: Callable[..., Real], number: types.Float) -> Callable:
-    def function(x):
-        raise TypeError(f"{function.__name__} runs in compiled code only")
+def _builtin(write: Callable[..., Real], number: Float) -> Builtin:
+    def written(builder: ir.IRBuilder, *operands: Any) -> Value:
+        return Value(number, write(*(Real(builder, x) for x in operands)).value)
 
-    def typed(typing_context, x):
-        return number(number), _lowering(write)
-
-    native: Any = intrinsic(typed)
-
-    @overload(function, jit_options=OPTIONS)
-    def implementation(x):
-        return lambda x: native(x)
-
-    return _named(function, write, number)
-
-
-def _binary(write: Callable[..., Real], number: types.Float) -> Callable:
-    def function(x, y):
-        raise TypeError(f"{function.__name__} runs in compiled code only")
-
-    def typed(typing_context, x, y):
-        return number(number, number), _lowering(write)
-
-    native: Any = intrinsic(typed)
-
-    @overload(function, jit_options=OPTIONS)
-    def implementation(x, y):
-        return lambda x, y: native(x, y)
-
-    return _named(function, write, number)
-
-
-def _ternary(write: Callable[..., Real], number: types.Float) -> Callable:
-    def function(x, y, z):
-        raise TypeError(f"{function.__name__} runs in compiled code only")
-
-    def typed(typing_context, x, y, z):
-        return number(number, number, number), _lowering(write)
-
-    native: Any = intrinsic(typed)
-
-    @overload(function, jit_options=OPTIONS)
-    def implementation(x, y, z):
-        return lambda x, y, z: native(x, y, z)
-
-    return _named(function, write, number)
-
-
-def _lowering(write: Callable[..., Real]) -> Callable:
-    def lower(context, builder, signature, arguments):
-        return write(*(Real(builder, a) for a in arguments)).value
-
-    return lower
-
-
-def _named(function: Callable, write: Callable[..., Real], number: types.Float) -> Callable:
-    function.__name__ = function.__qualname__ = f"{write.__name__}_f{number.bitwidth}"
-    function.__doc__ = write.__doc__
-    return function
+    operands = (number,) * len(inspect.signature(write).parameters)
+    return Builtin(f"{write.__name__}_{number}", operands, written)

@@ -17,13 +17,11 @@ import llvmlite.binding as binding
 from llvmlite import ir
 
 from .. import object_code
+from ..object_code import VARIANT
 from .primitives import Real
 
 LANES = (2, 4, 8, 16)
 """Widths of vectors, in elements."""
-
-VARIANT = "staticgrad_lanes_"
-"""How the names of functions of vectors begin."""
 
 ALIGNED = 8
 """Bytes at whose multiples arrays on the stack begin."""

@@ -11,12 +11,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from ..dialect import Pointer
-from ..llvm import I32, I64, spread
+from ..kernel_types import Builtin, Float, Pointer, Value, builtin, float32, float64, int64
+from ..llvm import I32, I64, Int, function, spread, steps
 
 __all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
 
@@ -37,7 +34,7 @@ class Vectors:
         return ir.Constant(self.type, [0.0] * self.lanes)
 
     def call(self, name: str, kind: ir.FunctionType, operands: list[ir.Value]) -> ir.Value:
-        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), operands)
+        return self.builder.call(function(self.builder, name, kind), operands)
 
     def broadcast(self, x: ir.Value) -> ir.Value:
         return spread(self.builder, x, self.lanes)
@@ -77,7 +74,8 @@ class Vectors:
 
 def _variables(builder: ir.IRBuilder, v: Vectors, count: int) -> list[ir.Value]:
     """Vector variables, 0 at first; LLVM keeps them in registers."""
-    places = [cgutils.alloca_once(builder, v.type) for _ in range(count)]
+    with builder.goto_entry_block():
+        places = [builder.alloca(v.type) for _ in range(count)]
     for place in places:
         builder.store(v.zero(), place)
     return places
@@ -89,11 +87,13 @@ def _smaller(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
 
 def _dot_rows(builder: ir.IRBuilder, v: Vectors, out: Any, x: Any, w: Any, n: Any, columns: Any, stride: Any) -> None:
     b = builder
-    with cgutils.for_range_slice(b, I64(0), n, I64(v.lanes), intp=I64) as (first, _):
+    with steps(0, Int(b, n), v.lanes) as at:
+        first = at.value
         totals = _variables(b, v, v.lanes)
         last = b.sub(n, I64(1))
         rows = [b.gep(x, [b.mul(_smaller(b, b.add(first, I64(r)), last), stride)]) for r in range(v.lanes)]
-        with cgutils.for_range_slice(b, I64(0), columns, I64(v.lanes), intp=I64) as (j, _):
+        with steps(0, Int(b, columns), v.lanes) as column:
+            j = column.value
             mask = v.within(b.sub(columns, j))
             weights = v.load(b.gep(w, [j]), mask)
             for row, total in zip(rows, totals, strict=True):
@@ -107,13 +107,13 @@ GROUP = 4
 
 def _add_rows(builder: ir.IRBuilder, v: Vectors, out: Any, x: Any, w: Any, n: Any, columns: Any, stride: Any) -> None:
     b = builder
-    with cgutils.for_range_slice(b, I64(0), columns, I64(v.lanes * GROUP), intp=I64) as (j, _):
-        places = [b.add(j, I64(v.lanes * g)) for g in range(GROUP)]
+    with steps(0, Int(b, columns), v.lanes * GROUP) as column:
+        places = [b.add(column.value, I64(v.lanes * g)) for g in range(GROUP)]
         masks = [v.within(b.sub(columns, place)) for place in places]
         totals = _variables(b, v, GROUP)
-        with cgutils.for_range(b, n, intp=I64) as loop:
-            row = b.gep(x, [b.mul(loop.index, stride)])
-            weight = v.broadcast(b.load(b.gep(w, [loop.index])))
+        with steps(0, Int(b, n), 1) as line:
+            row = b.gep(x, [b.mul(line.value, stride)])
+            weight = v.broadcast(b.load(b.gep(w, [line.value])))
             for place, mask, total in zip(places, masks, totals, strict=True):
                 b.store(v.fma(v.load(b.gep(row, [place]), mask), weight, b.load(total)), total)
         for place, mask, total in zip(places, masks, totals, strict=True):
@@ -121,29 +121,20 @@ def _add_rows(builder: ir.IRBuilder, v: Vectors, out: Any, x: Any, w: Any, n: An
             v.store(b.fadd(v.load(to, mask), b.load(total)), to, mask)
 
 
-def _routine(write: Any, element: Any, llvm_element: ir.Type) -> Any:
+def _routine(write: Any, element: Float) -> Builtin:
     """`f(out, out_at, x, x_at, w, w_at, n, columns, stride)` on pointers and places in them, in elements."""
 
-    @intrinsic
-    def routine(typingctx, out, out_at, x, x_at, w, w_at, n, columns, stride):
-        if not all(isinstance(p, Pointer) and p.dtype == element for p in (out, x, w)):
-            return None
-
-        def codegen(context, builder, sig, args):
-            out, out_at, x, x_at, w, w_at, n, columns, stride = args
-            at = [builder.gep(p, [place]) for p, place in ((out, out_at), (x, x_at), (w, w_at))]
-            write(builder, Vectors(builder, llvm_element), *at, n, columns, stride)
-            return context.get_dummy_value()
-
-        i = types.int64
-        return types.void(out, i, x, i, w, i, i, i, i), codegen
+    @builtin(Pointer, int64, Pointer, int64, Pointer, int64, int64, int64, int64)
+    def routine(
+        builder: ir.IRBuilder, out: Value, out_at: Any, x: Value, x_at: Any, w: Value, w_at: Any, n: Any, columns: Any, stride: Any
+    ) -> None:
+        at = [builder.gep(p.llvm, [place]) for p, place in ((out, out_at), (x, x_at), (w, w_at))]
+        write(builder, Vectors(builder, element.llvm), *at, n, columns, stride)
 
     return routine
 
 
-dot_rows_f32 = _routine(_dot_rows, types.float32, ir.FloatType())
-dot_rows_f64 = _routine(_dot_rows, types.float64, ir.DoubleType())
+dot_rows_f32, dot_rows_f64 = _routine(_dot_rows, float32), _routine(_dot_rows, float64)
 """out[l] = sum over j of x[l * stride + j] * w[j], for l < n and j < columns."""
-add_rows_f32 = _routine(_add_rows, types.float32, ir.FloatType())
-add_rows_f64 = _routine(_add_rows, types.float64, ir.DoubleType())
+add_rows_f32, add_rows_f64 = _routine(_add_rows, float32), _routine(_add_rows, float64)
 """out[j] += sum over l < n of x[l * stride + j] * w[l], for j < columns."""

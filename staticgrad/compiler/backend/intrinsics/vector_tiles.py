@@ -12,24 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from ..kernel_types import Pointer, Value, builtin, float64, int64
 from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, spread
 
 SIXTEEN = 16
 
 
-@intrinsic
-def at(typingctx, pointer, i):
+@builtin(Pointer, int64)
+def at(builder, pointer, i):
     """The address of an element of a buffer."""
-    if not isinstance(pointer, types.CPointer):
-        return None
-
-    def codegen(context, builder, sig, args):
-        return builder.ptrtoint(builder.gep(args[0], [args[1]]), I64)
-
-    return types.int64(pointer, types.int64), codegen
+    return Value(int64, builder.ptrtoint(builder.gep(pointer.llvm, [i]), I64))
 
 
 def _load(builder: Any, address: Any, llvm: Any, align: int) -> Any:
@@ -43,7 +36,7 @@ def _store(builder: Any, value: Any, address: Any, align: int) -> None:
     instruction.align = align
 
 
-def _apart(context: Any, builder: Any, like: Any, name: str, lanes: int, write: Callable[..., None], args: Any) -> Any:
+def _apart(builder: Any, like: Any, name: str, lanes: int, write: Callable[..., None], args: Any) -> Any:
     """Call a tile as a function of its own: in it, registers are left for the places of the rows, whatever surrounds the call.
     `write(builder, *args)` writes it, by the name and the lanes."""
 
@@ -51,7 +44,6 @@ def _apart(context: Any, builder: Any, like: Any, name: str, lanes: int, write: 
         write(inner, *(operand.value for operand in operands))
 
     call(builder, f"{name}_{_element(like)[1]}_{lanes}", written, args)
-    return context.get_dummy_value()
 
 
 def _rows(builder: Any, element: Any, size: int, x: Any, bases: Any) -> list[Any]:
@@ -109,15 +101,13 @@ def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
 
 def _element(like: Any) -> tuple[Any, int]:
     """The LLVM type and the bytes of a pointer's elements."""
-    return (ir.FloatType(), 4) if like.dtype == types.float32 else (ir.DoubleType(), 8)
+    return like.type.dtype.llvm, like.type.size
 
 
-@intrinsic(prefer_literal=True)
-def add_rows(typingctx, like, x, bases, offsets, count, v, out, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int)
+def add_rows(builder, like, x, bases, offsets, count, v, out, lanes):
     """Add a tile's rows to those at `out`."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
 
     def write(builder, x, bases, offsets, count, v, out):
         vector = ir.VectorType(llvm, n)
@@ -127,58 +117,40 @@ def add_rows(typingctx, like, x, bases, offsets, count, v, out, lanes):
         for row, place in zip(_sums(builder, size, n, rows, offsets, count, v, start), places, strict=True):
             _store(builder, row, place, size)
 
-    def codegen(context, builder, sig, args):
-        return _apart(context, builder, like, "add_rows", n, write, args[1:7])
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, lanes), codegen
+    _apart(builder, like, "add_rows", n, write, (x, bases, offsets, count, v, out))
 
 
-@intrinsic(prefer_literal=True)
-def put_columns(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int64, int)
+def put_columns(builder, like, x, bases, offsets, count, v, out, pitch, lanes):
     """Write a tile transposed: lane l of the rows goes to the EIGHT elements at `out`, l * `pitch` elements on."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
 
     def write(builder, x, bases, offsets, count, v, out, pitch):
         rows = _sums(builder, size, n, _rows(builder, llvm, size, x, bases), offsets, count, v, _zeros(llvm, n))
         for lane, row in enumerate(_transposed(builder, rows, n)):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(lane * size))), size)
 
-    def codegen(context, builder, sig, args):
-        return _apart(context, builder, like, "put_columns", n, write, args[1:8])
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, i, lanes), codegen
+    _apart(builder, like, "put_columns", n, write, (x, bases, offsets, count, v, out, pitch))
 
 
-@intrinsic(prefer_literal=True)
-def put_rows(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int64, int)
+def put_rows(builder, like, x, bases, offsets, count, v, out, pitch, lanes):
     """Write a tile's rows at `out`, `pitch` elements apart."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
 
     def write(builder, x, bases, offsets, count, v, out, pitch):
         rows = _rows(builder, llvm, size, x, bases)
         for b, row in enumerate(_sums(builder, size, n, rows, offsets, count, v, _zeros(llvm, n))):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
 
-    def codegen(context, builder, sig, args):
-        return _apart(context, builder, like, "put_rows", n, write, args[1:8])
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, i, lanes), codegen
+    _apart(builder, like, "put_rows", n, write, (x, bases, offsets, count, v, out, pitch))
 
 
-@intrinsic(prefer_literal=True)
-def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out, pitch, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int64, int64, int64, int)
+def put_runs(builder, like, x, row_pitch, last, offsets, runs, number, v, out, pitch, lanes):
     """Write at `out`, `pitch` elements apart, the rows of a tile whose rows read `row_pitch` elements apart, rows after the
     `last` one again what that one reads. The steps are in runs: a table of the first step of each and of how many."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
 
     def write(builder, x, row_pitch, last, offsets, runs, number, v, out, pitch):
         rows = []
@@ -189,20 +161,14 @@ def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out,
         for b, row in enumerate(_in_runs(builder, size, n, rows, offsets, runs, number, v, _zeros(llvm, n))):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
 
-    def codegen(context, builder, sig, args):
-        return _apart(context, builder, like, "put_runs", n, write, args[1:10])
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, i, i, i, lanes), codegen
+    _apart(builder, like, "put_runs", n, write, (x, row_pitch, last, offsets, runs, number, v, out, pitch))
 
 
-@intrinsic(prefer_literal=True)
-def add_runs(typingctx, like, x, x_step, images, bases, offsets, runs, number, v, v_step, out, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int)
+def add_runs(builder, like, x, x_step, images, bases, offsets, runs, number, v, v_step, out, lanes):
     """Add to the rows at `out` those of a tile whose steps are the same runs of each image; x and v of the next image are
     `x_step` and `v_step` elements on."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
 
     def write(builder, x, x_step, images, bases, offsets, runs, number, v, v_step, out):
         vector = ir.VectorType(llvm, n)
@@ -219,70 +185,51 @@ def add_runs(typingctx, like, x, x_step, images, bases, offsets, runs, number, v
         for row, place in zip(folded(builder, images, start, image), places, strict=True):
             _store(builder, row, place, size)
 
-    def codegen(context, builder, sig, args):
-        return _apart(context, builder, like, "add_runs", n, write, args[1:11])
-
-    i = types.int64
-    return types.void(like, *[i] * 10, lanes), codegen
+    _apart(builder, like, "add_runs", n, write, (x, x_step, images, bases, offsets, runs, number, v, v_step, out))
 
 
-@intrinsic
-def transpose_block(typingctx, like, source, pitch, out, out_pitch):
+@builtin(Pointer, int64, int64, int64, int64)
+def transpose_block(builder, like, source, pitch, out, out_pitch):
     """EIGHT rows of EIGHT elements, `pitch` elements apart, written as columns."""
     llvm, size = _element(like)
-
-    def codegen(context, builder, sig, args):
-        vector = ir.VectorType(llvm, EIGHT)
-        _, source, pitch, out, out_pitch = args
-        rows = [_load(builder, builder.add(source, builder.mul(pitch, I64(b * size))), vector, size) for b in range(EIGHT)]
-        for b, row in enumerate(_transposed_block(builder, rows)):
-            _store(builder, row, builder.add(out, builder.mul(out_pitch, I64(b * size))), size)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, i), codegen
+    vector = ir.VectorType(llvm, EIGHT)
+    rows = [_load(builder, builder.add(source, builder.mul(pitch, I64(b * size))), vector, size) for b in range(EIGHT)]
+    for b, row in enumerate(_transposed_block(builder, rows)):
+        _store(builder, row, builder.add(out, builder.mul(out_pitch, I64(b * size))), size)
 
 
-@intrinsic
-def top_of(typingctx, like, address, vectors):
+@builtin(Pointer, int64, int64)
+def top_of(builder, like, address, vectors):
     """The largest of `vectors` times SIXTEEN elements, -inf for none; a NaN among numbers may go unnoticed."""
     llvm, size = _element(like)
-
-    def codegen(context, builder, sig, args):
-        vector = ir.VectorType(llvm, SIXTEEN)
-        entry = builder.block
-        test, body, done = (builder.append_basic_block(name) for name in ("top.test", "top.body", "top.done"))
-        builder.branch(test)
-        builder.position_at_end(test)
-        i, best = builder.phi(I64), builder.phi(vector)
-        i.add_incoming(I64(0), entry)
-        best.add_incoming(ir.Constant(vector, [float("-inf")] * SIXTEEN), entry)
-        builder.cbranch(builder.icmp_signed("<", i, args[2]), body, done)
-        builder.position_at_end(body)
-        x = _load(builder, builder.add(args[1], builder.mul(i, I64(SIXTEEN * size))), vector, size)
-        best.add_incoming(builder.select(builder.fcmp_ordered(">", x, best), x, best), body)
-        i.add_incoming(builder.add(i, I64(1)), body)
-        builder.branch(test)
-        builder.position_at_end(done)
-        folded, width = best, SIXTEEN
-        while width > 1:
-            width //= 2
-            other = _shuffle(builder, folded, folded, list(range(width, 2 * width)))
-            own = _shuffle(builder, folded, folded, list(range(width)))
-            folded = builder.select(builder.fcmp_ordered(">", other, own), other, own)
-        return builder.extract_element(folded, I32(0))
-
-    return like.dtype(like, types.int64, types.int64), codegen
+    vector = ir.VectorType(llvm, SIXTEEN)
+    entry = builder.block
+    test, body, done = (builder.append_basic_block(name) for name in ("top.test", "top.body", "top.done"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    i, best = builder.phi(I64), builder.phi(vector)
+    i.add_incoming(I64(0), entry)
+    best.add_incoming(ir.Constant(vector, [float("-inf")] * SIXTEEN), entry)
+    builder.cbranch(builder.icmp_signed("<", i, vectors), body, done)
+    builder.position_at_end(body)
+    x = _load(builder, builder.add(address, builder.mul(i, I64(SIXTEEN * size))), vector, size)
+    best.add_incoming(builder.select(builder.fcmp_ordered(">", x, best), x, best), body)
+    i.add_incoming(builder.add(i, I64(1)), body)
+    builder.branch(test)
+    builder.position_at_end(done)
+    folded, width = best, SIXTEEN
+    while width > 1:
+        width //= 2
+        other = _shuffle(builder, folded, folded, list(range(width, 2 * width)))
+        own = _shuffle(builder, folded, folded, list(range(width)))
+        folded = builder.select(builder.fcmp_ordered(">", other, own), other, own)
+    return Value(like.type.dtype, builder.extract_element(folded, I32(0)))
 
 
-@intrinsic
-def as_float(typingctx, bits):
+@builtin(int64)
+def as_float(builder, bits):
     """The float64 whose bits an integer has: how a real number reaches a kernel among its sizes."""
-
-    def codegen(context, builder, sig, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
+    return Value(float64, builder.bitcast(bits, float64.llvm))
 
 
 def _wins(builder: Any, a: Any, b: Any) -> Any:
@@ -305,42 +252,26 @@ def _squares(builder: Any, upper: Any, lower: Any, llvm: Any, size: int, lanes: 
     return above, below, down, builder.select(down, most_below, most_above)
 
 
-@intrinsic(prefer_literal=True)
-def squares_max(typingctx, like, upper, lower, out, lanes):
+@builtin(Pointer, int64, int64, int64, int)
+def squares_max(builder, like, upper, lower, out, lanes):
     """The largest of each of `lanes` squares in two rows; the first one of equals, or a NaN."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
-
-    def codegen(context, builder, sig, args):
-        _store(builder, _squares(builder, args[1], args[2], llvm, size, n)[3], args[3], size)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, lanes), codegen
+    n, (llvm, size) = lanes, _element(like)
+    _store(builder, _squares(builder, upper, lower, llvm, size, n)[3], out, size)
 
 
-@intrinsic(prefer_literal=True)
-def squares_put(typingctx, like, upper, lower, g, out_upper, out_lower, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int)
+def squares_put(builder, like, upper, lower, g, out_upper, out_lower, lanes):
     """g of each square where `squares_max` found its element, 0 at its other three."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
-
-    def codegen(context, builder, sig, args):
-        vector = ir.VectorType(llvm, n)
-        above, below, down, _ = _squares(builder, args[1], args[2], llvm, size, n)
-        value, zero = _load(builder, args[3], vector, size), ir.Constant(vector, [0.0] * n)
-        rows = (
-            (above, builder.select(down, zero, value), args[4]), (below, builder.select(down, value, zero), args[5])
-        )  # fmt: skip
-        for right, part, address in rows:
-            left, other = builder.select(right, zero, part), builder.select(right, part, zero)
-            _store(builder, _shuffle(builder, left, other, [k // 2 + k % 2 * n for k in range(2 * n)]), address, size)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, lanes), codegen
+    n, (llvm, size) = lanes, _element(like)
+    vector = ir.VectorType(llvm, n)
+    above, below, down, _ = _squares(builder, upper, lower, llvm, size, n)
+    value, zero = _load(builder, g, vector, size), ir.Constant(vector, [0.0] * n)
+    rows = (
+        (above, builder.select(down, zero, value), out_upper), (below, builder.select(down, value, zero), out_lower)
+    )  # fmt: skip
+    for right, part, address in rows:
+        left, other = builder.select(right, zero, part), builder.select(right, part, zero)
+        _store(builder, _shuffle(builder, left, other, [k // 2 + k % 2 * n for k in range(2 * n)]), address, size)
 
 
 def _window(builder: Any, x: Any, tall: Any, wide: Any, down: Any, right: Any, vector: Any, size: int) -> tuple[Any, Any]:
@@ -364,55 +295,37 @@ def _window(builder: Any, x: Any, tall: Any, wide: Any, down: Any, right: Any, v
     return most, best
 
 
-@intrinsic(prefer_literal=True)
-def window_max(typingctx, like, x, tall, wide, down, right, out, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int)
+def window_max(builder, like, x, tall, wide, down, right, out, lanes):
     """The largest elements of a window of `tall` x `wide` taps, `down` and `right` bytes apart, for `lanes` channels that lie
     side by side; the first one of equals, or a NaN."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
-
-    def codegen(context, builder, sig, args):
-        _, x, tall, wide, down, right, out, _ = args
-        most, _ = _window(builder, x, tall, wide, down, right, ir.VectorType(llvm, n), size)
-        _store(builder, most, out, size)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, lanes), codegen
+    n, (llvm, size) = lanes, _element(like)
+    most, _ = _window(builder, x, tall, wide, down, right, ir.VectorType(llvm, n), size)
+    _store(builder, most, out, size)
 
 
-@intrinsic(prefer_literal=True)
-def window_put(typingctx, like, x, tall, wide, down, right, g, out, below, beside, adds, lanes):
+@builtin(Pointer, int64, int64, int64, int64, int64, int64, int64, int64, int64, int, int)
+def window_put(builder, like, x, tall, wide, down, right, g, out, below, beside, adds, lanes):
     """g where `window_max` found its element and 0 at the other taps, which are `below` and `beside` bytes apart from `out` on;
     or, where `adds` is 1, g added to the element there."""
-    if not isinstance(lanes, types.IntegerLiteral) or not isinstance(adds, types.IntegerLiteral):
-        return None
-    n, (llvm, size) = lanes.literal_value, _element(like)
+    n, (llvm, size) = lanes, _element(like)
+    vector = ir.VectorType(llvm, n)
+    _, best = _window(builder, x, tall, wide, down, right, vector, size)
+    value, zero = _load(builder, g, vector, size), ir.Constant(vector, [0.0] * n)
 
-    def codegen(context, builder, sig, args):
-        _, x, tall, wide, down, right, g, out, below, beside, _, _ = args
-        vector = ir.VectorType(llvm, n)
-        _, best = _window(builder, x, tall, wide, down, right, vector, size)
-        value, zero = _load(builder, g, vector, size), ir.Constant(vector, [0.0] * n)
+    def row(i, taps):
+        begin = builder.add(out, builder.mul(i, below))
 
-        def row(i, taps):
-            begin = builder.add(out, builder.mul(i, below))
+        def tap(j, taps):
+            place = builder.add(begin, builder.mul(j, beside))
+            here = builder.icmp_signed("==", best, spread(builder, taps[0], n))
+            if adds:
+                old = _load(builder, place, vector, size)
+                _store(builder, builder.select(here, builder.fadd(old, value), old), place, size)
+            else:
+                _store(builder, builder.select(here, value, zero), place, size)
+            return [builder.add(taps[0], I32(1))]
 
-            def tap(j, taps):
-                place = builder.add(begin, builder.mul(j, beside))
-                here = builder.icmp_signed("==", best, spread(builder, taps[0], n))
-                if adds.literal_value:
-                    old = _load(builder, place, vector, size)
-                    _store(builder, builder.select(here, builder.fadd(old, value), old), place, size)
-                else:
-                    _store(builder, builder.select(here, value, zero), place, size)
-                return [builder.add(taps[0], I32(1))]
+        return folded(builder, wide, taps, tap)
 
-            return folded(builder, wide, taps, tap)
-
-        folded(builder, tall, [I32(0)], row)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, i, i, i, adds, lanes), codegen
+    folded(builder, tall, [I32(0)], row)

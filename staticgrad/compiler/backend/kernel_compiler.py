@@ -1,0 +1,551 @@
+"""From the source of a kernel to LLVM code.
+
+A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, in a subset of Python: loops over ranges, `while`,
+`if`, assignments, arithmetic, conditional expressions, and calls. A function written in Python becomes part of its caller, with
+what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
+
+Variables have one type each, that of the first value. A name may be used for a value of another type afterwards, as long as no
+loop and no branch joins the two. Everything else raises CompileError.
+
+Numba accepts the same sources. This takes a tenth of its time, because types follow from the operands as the text is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from ...errors import CompileError
+from . import arithmetic
+from .kernel_types import (
+    BUFFERS,
+    I64,
+    OF_NUMPY,
+    SIZES,
+    Builtin,
+    Operand,
+    Pointer,
+    Refused,
+    Scopes,
+    Type,
+    Value,
+    boolean,
+    cast,
+    common,
+    int64,
+    truth,
+    type_of,
+    value,
+)
+
+FUNCTIONS: dict[Any, Callable[..., Operand]] = {
+    abs: arithmetic.magnitude,
+    math.sqrt: lambda builder, x: arithmetic.real(builder, "llvm.sqrt", x),
+    np.sqrt: lambda builder, x: arithmetic.real(builder, "llvm.sqrt", x),
+    np.floor: lambda builder, x: arithmetic.real(builder, "llvm.floor", x),
+    np.ceil: lambda builder, x: arithmetic.real(builder, "llvm.ceil", x),
+    np.rint: lambda builder, x: arithmetic.real(builder, "llvm.rint", x),
+    math.copysign: lambda builder, x, y: arithmetic.real(builder, "llvm.copysign", x, y),
+    np.fmod: arithmetic.remainder,
+}
+"""Functions of Python and NumPy that kernels may call."""
+
+
+class Kernel(NamedTuple):
+    """A function under `@kernel`."""
+
+    function: FunctionType
+
+
+def kernel(function: Any) -> Kernel:
+    """Mark a function as a kernel."""
+    return Kernel(function)
+
+
+def inline(function: Any) -> Any:
+    """Mark a function that kernels call."""
+    return function
+
+
+merged = inline
+
+
+def translated(kernel: Kernel) -> str:
+    """The LLVM code of a kernel. Raises CompileError, with file and line, for what the language does not have."""
+    module = ir.Module(kernel.function.__name__)
+    types = BUFFERS, SIZES, int64, int64
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [t.llvm for t in types]), kernel.function.__name__)
+    function.attributes.add("nounwind")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    operands = [Value(kind, given) for kind, given in zip(types, function.args, strict=True)]
+    _Call(builder, Scopes(module), kernel.function, operands).run()
+    builder.ret_void()
+    return str(module)
+
+
+class _Definition(NamedTuple):
+    """A function's source. parameters: their names; assigned: all names that are assigned to; once: those that have one value."""
+
+    node: ast.FunctionDef
+    parameters: list[str]
+    assigned: frozenset[str]
+    once: frozenset[str]
+
+
+@cache
+def _parsed(text: str) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def _text(file: str) -> str:
+    return Path(file).read_text()
+
+
+@cache
+def _definition(function: FunctionType) -> _Definition:
+    file = function.__code__.co_filename
+    known: Any = linecache.cache.get(file)  # where the text of a kernel is, which is no file
+    node = _parsed(_text(file) if known is None or file[:1] != "<" else "".join(known[2]))[function.__name__]
+    stores, loads = _names(node.body, ast.Store), _names(node.body, ast.Load)
+    parameters = [a.arg for a in node.args.args]
+    once = frozenset(_once(node.body, stores, loads) - {*parameters})
+    return _Definition(node, parameters, frozenset(stores), once)
+
+
+def _names(body: Sequence[ast.AST], kind: type[ast.expr_context]) -> dict[str, int]:
+    """How often names are read or assigned to."""
+    counts: dict[str, int] = {}
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and (isinstance(node.ctx, kind)):
+                counts[node.id] = counts.get(node.id, 0) + 1
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                counts[node.target.id] = counts.get(node.target.id, 0) + 1
+    return counts
+
+
+def _once(body: Sequence[ast.stmt], stores: dict[str, int], loads: dict[str, int]) -> set[str]:
+    """Names that are assigned to once, and read only where that assignment has been executed: in its block."""
+    here = set()
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            here |= {n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    here = {name for name in here if stores[name] == 1}
+    inside = _names(body, ast.Load) if here else {}
+    found = {name for name in here if inside.get(name, 0) == loads.get(name, 0)}
+    for statement in body:
+        for block in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
+            found |= _once(block, stores, loads)
+    for statement in body:
+        if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            if stores[name] == 1 and _names(statement.body, ast.Load).get(name, 0) == loads.get(name, 0):
+                found.add(name)
+    return found
+
+
+class _Slot(NamedTuple):
+    """The memory of a variable; LLVM's first pass puts it into a register."""
+
+    type: Type
+    place: Any
+
+
+class _Call:
+    """A function that is written into its caller."""
+
+    def __init__(self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand]):
+        self.builder, self.scopes = builder, scopes
+        self.file, self.scope = function.__code__.co_filename, function.__globals__
+        self.definition = _definition(function)
+        self.names: dict[str, Operand] = {}
+        """Slots, and what is known of names that have one value."""
+        self.slots: dict[tuple[str, Type], _Slot] = {}
+        self.loops: list[tuple[Any, Any]] = []
+        """The blocks that `continue` and `break` jump to."""
+        self.end: Any = None
+        """The block after the call, where a function returns early."""
+        self.results: list[_Slot] | _Slot | None = None
+        self.result: Operand = None
+        if len(operands) != len(self.definition.parameters):
+            raise Refused(f"call of {function.__name__} with {len(operands)} operands")
+        for name, operand in zip(self.definition.parameters, operands, strict=True):
+            if name in self.definition.assigned:
+                self.put(name, operand)
+            else:
+                self.names[name] = operand
+
+    def run(self) -> Operand:
+        """Write the body. Returns the result."""
+        body = self.definition.node.body
+        *first, last = body
+        early = any(isinstance(node, ast.Return) for statement in first for node in ast.walk(statement))
+        early = early or (not isinstance(last, ast.Return) and any(isinstance(node, ast.Return) for node in ast.walk(last)))
+        if not early:
+            self.block(body)
+            return self.result
+        self.end = self.builder.append_basic_block("end")
+        self.block(body)
+        self.go(self.end)
+        self.builder.position_at_end(self.end)
+        if isinstance(self.results, list):
+            return tuple(self.loaded(slot) for slot in self.results)
+        return None if self.results is None else self.loaded(self.results)
+
+    # statements -----------------------------------------------------------------------------------------------------------
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        for node in body:
+            if self.builder.block.is_terminated:
+                return  # nothing reaches the rest
+            method = getattr(self, f"do_{type(node).__name__}", None)
+            try:
+                if method is None:
+                    raise Refused(type(node).__name__)
+                method(node)
+            except Refused as refused:
+                line = f"{self.file}:{node.lineno}   {ast.unparse(node).splitlines()[0]}"
+                raise CompileError(f"the language of kernels has no {refused}", line) from None
+
+    def do_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.value(node.value)
+
+    def do_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def do_Assign(self, node: ast.Assign) -> None:
+        [target] = node.targets
+        self.assign(target, self.value(node.value))
+
+    def do_AugAssign(self, node: ast.AugAssign) -> None:
+        kind, by = type(node.op), self.value(node.value)
+        if isinstance(node.target, ast.Name):
+            self.put(node.target.id, arithmetic.binary(self.builder, kind, self.name(node.target.id), by))
+        elif isinstance(node.target, ast.Subscript):
+            pointer, place = self.element(node.target)
+            self.store(pointer, place, arithmetic.binary(self.builder, kind, self.load(pointer, place), by))
+        else:
+            raise Refused("assignment to this")
+
+    def assign(self, target: ast.expr, given: Operand) -> None:
+        if isinstance(target, ast.Tuple):
+            if not isinstance(given, tuple) or len(given) != len(target.elts):
+                raise Refused("assignment of this to several names")
+            for to, one in zip(target.elts, given, strict=True):
+                self.assign(to, one)
+        elif isinstance(target, ast.Subscript):
+            self.store(*self.element(target), given)
+        elif isinstance(target, ast.Name):
+            self.put(target.id, given)
+        else:
+            raise Refused("assignment to this")
+
+    def put(self, name: str, given: Operand) -> None:
+        if name in self.definition.once:
+            self.names[name] = given
+            return
+        slot = self.names.get(name)
+        kind = type_of(given)
+        if not isinstance(slot, _Slot) or (slot.type is not kind and not _holds(slot.type, kind)):
+            if (name, kind) not in self.slots:
+                self.slots[name, kind] = self.slot(kind, name)
+            slot = self.names[name] = self.slots[name, kind]
+        self.builder.store(cast(self.builder, given, slot.type).llvm, slot.place)
+
+    def slot(self, kind: Type, name: str = "") -> _Slot:
+        with self.builder.goto_entry_block():
+            return _Slot(kind, self.builder.alloca(kind.llvm, name=name))
+
+    def loaded(self, slot: _Slot) -> Value:
+        return Value(slot.type, self.builder.load(slot.place))
+
+    def do_Return(self, node: ast.Return) -> None:
+        given = None if node.value is None else self.value(node.value)
+        if self.end is None:
+            self.result = given
+            return
+        if isinstance(given, tuple):
+            if self.results is None:
+                self.results = [self.slot(type_of(one)) for one in given]
+            assert isinstance(self.results, list)
+            for slot, one in zip(self.results, given, strict=True):
+                self.builder.store(cast(self.builder, one, slot.type).llvm, slot.place)
+        elif given is not None:
+            if self.results is None:
+                self.results = self.slot(type_of(given))
+            assert isinstance(self.results, _Slot)
+            if common(self.results.type, type_of(given)) is not self.results.type:
+                raise Refused(f"results of type {self.results.type} and {type_of(given)}")
+            self.builder.store(cast(self.builder, given, self.results.type).llvm, self.results.place)
+        self.builder.branch(self.end)
+
+    def do_If(self, node: ast.If) -> None:
+        test = self.value(node.test)
+        if type(test) in (bool, int):
+            self.block(node.body if test else node.orelse)
+            return
+        then, after = (self.builder.append_basic_block(name) for name in ("then", "after"))
+        orelse = self.builder.append_basic_block("else") if node.orelse else after
+        self.builder.cbranch(truth(self.builder, test), then, orelse)
+        before, reached = dict(self.names), not node.orelse
+        ends = []
+        for block, body in ((then, node.body), (orelse, node.orelse)):
+            if not body:
+                ends.append(before)
+                continue
+            self.names = dict(before)
+            self.builder.position_at_end(block)
+            self.block(body)
+            if not self.builder.block.is_terminated:
+                reached = True
+                self.builder.branch(after)
+                ends.append(self.names)
+        self.builder.position_at_end(after)
+        self.names = _joined(ends) if ends else before
+        if not reached:
+            self.builder.unreachable()
+
+    def do_While(self, node: ast.While) -> None:
+        head, body, after = (self.builder.append_basic_block(name) for name in ("head", "body", "after"))
+        self.builder.branch(head)
+        self.builder.position_at_end(head)
+        self.branch(node.test, body, after)
+        self.loop(node, body, head, after)
+
+    def do_For(self, node: ast.For) -> None:
+        call = node.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            raise Refused("loop over anything but a range")
+        if not isinstance(node.target, ast.Name):
+            raise Refused("loop with several variables")
+        bounds = [self.value(bound) for bound in call.args]
+        step = bounds[2] if len(bounds) == 3 else 1
+        first, stop = (cast(self.builder, b, int64).llvm for b in ((0, *bounds) if len(bounds) == 1 else bounds[:2]))
+        by = cast(self.builder, step, int64).llvm
+        name = node.target.id
+        head, body, again, after = (self.builder.append_basic_block(f"{name}.{part}") for part in ("head", "body", "again", "after"))
+        before = self.builder.block
+        self.builder.branch(head)
+        self.builder.position_at_end(head)
+        counter = self.builder.phi(I64, name=name)
+        counter.add_incoming(first, before)
+        down = type(step) is int and step < 0
+        self.builder.cbranch(self.builder.icmp_signed(">" if down else "<", counter, stop), body, after)
+        self.builder.position_at_end(again)
+        counter.add_incoming(self.builder.add(counter, by, flags=("nsw",)), again)
+        self.builder.branch(head)
+        self.loop(node, body, again, after, {name: Value(int64, counter)})
+
+    def loop(self, node: ast.While | ast.For, body: Any, again: Any, after: Any, variables: Any = MappingProxyType({})) -> None:
+        if node.orelse:
+            raise Refused("loop with an else")
+        before = dict(self.names)
+        self.builder.position_at_end(body)
+        for name, given in variables.items():
+            self.put(name, given)
+        self.loops.append((again, after))
+        self.block(node.body)
+        self.loops.pop()
+        self.go(again)
+        self.builder.position_at_end(after)
+        changed = [name for name, slot in before.items() if self.names.get(name) is not slot]
+        if changed:
+            raise Refused(f"variable of several types: {', '.join(changed)}")
+
+    def do_Continue(self, node: ast.Continue) -> None:
+        self.builder.branch(self.loops[-1][0])
+
+    def do_Break(self, node: ast.Break) -> None:
+        self.builder.branch(self.loops[-1][1])
+
+    def go(self, block: Any) -> None:
+        if not self.builder.block.is_terminated:
+            self.builder.branch(block)
+
+    # values ---------------------------------------------------------------------------------------------------------------
+
+    def value(self, node: ast.expr) -> Operand:
+        method = getattr(self, f"of_{type(node).__name__}", None)
+        if method is None:
+            raise Refused(type(node).__name__)
+        return method(node)
+
+    def of_Constant(self, node: ast.Constant) -> Operand:
+        return node.value
+
+    def of_Name(self, node: ast.Name) -> Operand:
+        return self.name(node.id)
+
+    def name(self, name: str) -> Operand:
+        if name in self.names:
+            found = self.names[name]
+            return self.loaded(found) if isinstance(found, _Slot) else found
+        if name in self.definition.assigned:
+            raise Refused(f"value of {name} here")
+        if name in self.scope:
+            return self.scope[name]
+        raise Refused(f"name {name}")
+
+    def of_Attribute(self, node: ast.Attribute) -> Operand:
+        owner = self.value(node.value)
+        if not isinstance(owner, ModuleType):
+            raise Refused("attribute")
+        return getattr(owner, node.attr)
+
+    def of_Tuple(self, node: ast.Tuple) -> Operand:
+        return tuple(self.value(element) for element in node.elts)
+
+    def of_Subscript(self, node: ast.Subscript) -> Operand:
+        return self.load(*self.element(node))
+
+    def element(self, node: ast.Subscript) -> tuple[Value, Any]:
+        """The pointer, and the address of its element."""
+        pointer, index = self.value(node.value), self.value(node.slice)
+        if not isinstance(pointer, Value) or not isinstance(pointer.type, Pointer):
+            raise Refused("element of this")
+        return pointer, self.builder.gep(pointer.llvm, [cast(self.builder, index, int64).llvm], inbounds=True)
+
+    def load(self, pointer: Value, place: Any) -> Value:
+        assert isinstance(pointer.type, Pointer)
+        read = self.builder.load(place)
+        if pointer.type.scope >= 0:
+            self.scopes.tag(read, pointer.type.scope)
+        return Value(pointer.type.dtype, read)
+
+    def store(self, pointer: Value, place: Any, given: Operand) -> None:
+        assert isinstance(pointer.type, Pointer)
+        written = self.builder.store(cast(self.builder, given, pointer.type.dtype).llvm, place)
+        if pointer.type.scope >= 0:
+            self.scopes.tag(written, pointer.type.scope)
+
+    def of_BinOp(self, node: ast.BinOp) -> Operand:
+        return arithmetic.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))
+
+    def of_UnaryOp(self, node: ast.UnaryOp) -> Operand:
+        x = self.value(node.operand)
+        if isinstance(node.op, ast.USub):
+            return arithmetic.negated(self.builder, x)
+        if isinstance(node.op, ast.Not):
+            return arithmetic.opposite(self.builder, x)
+        raise Refused(type(node.op).__name__)
+
+    def of_Compare(self, node: ast.Compare) -> Operand:
+        if len(node.ops) > 1:
+            raise Refused("chain of comparisons")
+        return arithmetic.compared(self.builder, type(node.ops[0]), self.value(node.left), self.value(node.comparators[0]))
+
+    def of_BoolOp(self, node: ast.BoolOp) -> Operand:
+        yes, no, after = (self.builder.append_basic_block() for _ in range(3))
+        self.branch(node, yes, no)
+        for block in (yes, no):
+            self.builder.position_at_end(block)
+            self.builder.branch(after)
+        self.builder.position_at_end(after)
+        result = self.builder.phi(boolean.llvm)
+        result.add_incoming(boolean.llvm(1), yes)
+        result.add_incoming(boolean.llvm(0), no)
+        return Value(boolean, result)
+
+    def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
+        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
+        if isinstance(test, ast.BoolOp):
+            for part in test.values[:-1]:
+                more = self.builder.append_basic_block()
+                self.branch(part, *((more, no) if isinstance(test.op, ast.And) else (yes, more)))
+                self.builder.position_at_end(more)
+            self.branch(test.values[-1], yes, no)
+        else:
+            self.builder.cbranch(truth(self.builder, self.value(test)), yes, no)
+
+    def of_IfExp(self, node: ast.IfExp) -> Operand:
+        test = self.value(node.test)
+        if type(test) in (bool, int):
+            return self.value(node.body if test else node.orelse)
+        blocks = [self.builder.append_basic_block() for _ in range(2)]
+        after = self.builder.append_basic_block()
+        self.builder.cbranch(truth(self.builder, test), *blocks)
+        ways = []
+        for block, part in zip(blocks, (node.body, node.orelse), strict=True):
+            self.builder.position_at_end(block)
+            ways.append((self.value(part), self.builder.block))
+        sides = [given if isinstance(given, tuple) else (given,) for given, _ in ways]
+        kinds = [common(type_of(a), type_of(b)) for a, b in zip(*sides, strict=True)]
+        ends = []
+        for (_, block), side in zip(ways, sides, strict=True):
+            self.builder.position_at_end(block)
+            ends.append([cast(self.builder, one, kind).llvm for one, kind in zip(side, kinds, strict=True)])
+            self.builder.branch(after)
+        self.builder.position_at_end(after)
+        results = []
+        for i, kind in enumerate(kinds):
+            phi = self.builder.phi(kind.llvm)
+            for (_, block), end in zip(ways, ends, strict=True):
+                phi.add_incoming(end[i], block)
+            results.append(Value(kind, phi))
+        return tuple(results) if isinstance(ways[0][0], tuple) else results[0]
+
+    def of_Call(self, node: ast.Call) -> Operand:
+        called = self.value(node.func)
+        if node.keywords:
+            raise Refused("keywords in calls")
+        operands = [self.value(operand) for operand in node.args]
+        if isinstance(called, Builtin):
+            return self.built(called, operands)
+        if isinstance(called, FunctionType):
+            return _Call(self.builder, self.scopes, called, operands).run()
+        if isinstance(called, type) and called in OF_NUMPY and len(operands) == 1:
+            return cast(self.builder, operands[0], OF_NUMPY[called])
+        found = FUNCTIONS.get(called)
+        if found is None:
+            raise Refused(f"function {getattr(called, '__name__', called)}")
+        return found(self.builder, *operands)
+
+    def built(self, called: Builtin, operands: Sequence[Operand]) -> Operand:
+        if len(operands) != len(called.operands):
+            raise Refused(f"call of {called.name} with {len(operands)} operands")
+        given = []
+        for kind, operand in zip(called.operands, operands, strict=True):
+            if kind is int:
+                if type(operand) is not int:
+                    raise Refused(f"call of {called.name} with a number that is not known here")
+                given.append(operand)
+            elif kind in (None, Pointer):
+                if kind is Pointer and not isinstance(type_of(operand), Pointer):
+                    raise Refused(f"call of {called.name} with anything but a pointer")
+                given.append(value(operand))
+            else:
+                given.append(cast(self.builder, operand, kind).llvm)
+        return called.write(self.builder, *given)
+
+
+def _holds(slot: Type, kind: Type) -> bool:
+    """Whether a variable of this type can get such a value without loss: the type that both have in common is its own."""
+    try:
+        return common(slot, kind) is slot
+    except Refused:
+        return False
+
+
+def _joined(ends: Sequence[dict[str, Operand]]) -> dict[str, Operand]:
+    """The names that have the same memory on all ways that assign to them."""
+    found = dict(ends[0])
+    for end in ends[1:]:
+        for name, known in end.items():
+            if found.setdefault(name, known) is not known:
+                found[name] = _AMBIGUOUS
+    return {name: known for name, known in found.items() if known is not _AMBIGUOUS}
+
+
+_AMBIGUOUS = object()
+"""A variable whose type depends on the way that was taken."""

@@ -1,0 +1,219 @@
+"""Types and values of kernels, and the functions that write LLVM code for them.
+
+A value is a `Value`, or a number of Python's where it is known while the kernel is compiled. Arithmetic has Numba's types: of
+integers in 64 bits, of an integer and a float in float64, of two floats in the wider one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from .abi import MAX_BUFFERS
+
+I1, I64 = ir.IntType(1), ir.IntType(64)
+
+
+class Type:
+    """A type of values. Types are compared by identity."""
+
+    def __init__(self, name: str, llvm: Any):
+        self.name, self.llvm = name, llvm
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Boolean(Type):
+    """A truth value."""
+
+
+class Integer(Type):
+    """An integer of so many bits."""
+
+    def __init__(self, bits: int, signed: bool = True):
+        super().__init__(f"{'i' if signed else 'u'}{bits}", ir.IntType(bits))
+        self.bits, self.signed = bits, signed
+
+
+class Float(Type):
+    """A float of so many bits."""
+
+    def __init__(self, bits: int):
+        super().__init__(f"f{bits}", ir.FloatType() if bits == 32 else ir.DoubleType())
+        self.bits = bits
+
+
+class Pointer(Type):
+    """The address of elements. scope: the number of the kernel's buffer, -1 for the kernel's other arguments."""
+
+    def __init__(self, dtype: Type, scope: int = -1):
+        super().__init__(f"pointer to {dtype}", dtype.llvm.as_pointer())
+        self.dtype, self.scope = dtype, scope
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        assert isinstance(self.dtype, (Integer, Float))
+        return self.dtype.bits // 8
+
+
+boolean = Boolean("bool", I1)
+int8, int16, int32, int64 = Integer(8), Integer(16), Integer(32), Integer(64)
+uint8, uint16, uint32, uint64 = (Integer(bits, signed=False) for bits in (8, 16, 32, 64))
+float32, float64 = Float(32), Float(64)
+address = Type("address", ir.IntType(8).as_pointer())
+BUFFERS, SIZES = Pointer(address), Pointer(int64)
+
+OF_NUMPY: dict[Any, Type] = {
+    np.bool_: boolean, np.int8: int8, np.int16: int16, np.int32: int32, np.int64: int64, np.uint8: uint8,
+    np.uint16: uint16, np.uint32: uint32, np.uint64: uint64, np.float32: float32, np.float64: float64,
+}  # fmt: skip
+
+
+class Value:
+    """A value that the kernel computes."""
+
+    __slots__ = ("llvm", "type")
+
+    def __init__(self, type: Type, llvm: Any):
+        self.type, self.llvm = type, llvm
+
+
+Operand = Any
+"""A Value, a number of Python's, a tuple of operands, or what a name stands for."""
+
+
+class Refused(Exception):
+    """What the language of kernels does not have."""
+
+
+class Builtin(NamedTuple):
+    """A function that writes LLVM code: `write(builder, *operands)`, operands of these types.
+
+    Of other kinds of operands, None stands for a Value of any type, `Pointer` for a pointer, as a Value too, and `int` for a number
+    that is known while the kernel is compiled.
+    """
+
+    name: str
+    operands: tuple[Any, ...]
+    write: Callable[..., Operand]
+
+
+def builtin(*operands: Any) -> Callable[[Callable[..., Any]], Builtin]:
+    """Make a builtin of a function that writes LLVM code."""
+
+    def made(write: Callable[..., Any]) -> Builtin:
+        return Builtin(write.__name__, operands, write)
+
+    return made
+
+
+def value(x: Operand) -> Value:
+    """An operand as a Value."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, (bool, np.bool_)):
+        return Value(boolean, I1(int(x)))
+    if isinstance(x, int):
+        return Value(int64, I64(x))
+    if isinstance(x, float) and not isinstance(x, np.floating):
+        return Value(float64, ir.Constant(float64.llvm, x))
+    kind = OF_NUMPY.get(type(x))
+    if kind is None:
+        raise Refused(f"value {x!r}")
+    return Value(kind, ir.Constant(kind.llvm, float(x) if isinstance(kind, Float) else int(x)))
+
+
+def type_of(x: Operand) -> Type:
+    return value(x).type
+
+
+def common(a: Type, b: Type) -> Type:
+    """The type in which values of both are represented."""
+    if a is b:
+        return a
+    numbers = [t for t in (a, b) if not isinstance(t, Boolean)]
+    if len(numbers) == 1:
+        return numbers[0]
+    if any(isinstance(t, Float) for t in numbers):
+        return float64
+    x, y = numbers
+    if not (isinstance(x, Integer) and isinstance(y, Integer)):
+        raise Refused(f"value that is {a} or {b}")
+    wide, narrow = (x, y) if x.bits >= y.bits else (y, x)
+    if wide.signed or wide.signed == narrow.signed:
+        return wide if wide.bits > narrow.bits or wide.signed == narrow.signed else int64
+    if wide.bits == 64:
+        raise Refused(f"value that is {a} or {b}")
+    return int64
+
+
+def cast(builder: ir.IRBuilder, x: Operand, to: Type) -> Value:
+    """A value in another type, as NumPy casts it."""
+    if isinstance(x, (bool, int, float)) and isinstance(to, Float) and not isinstance(x, np.generic):
+        number = float(np.float32(x)) if to is float32 else float(x)
+        return Value(to, ir.Constant(to.llvm, number))
+    if isinstance(x, (bool, int)) and isinstance(to, Integer):
+        wrapped = x & ((1 << to.bits) - 1)
+        return Value(to, ir.Constant(to.llvm, wrapped - (1 << to.bits) if to.signed and wrapped >> (to.bits - 1) else wrapped))
+    v = value(x)
+    return v if v.type is to else Value(to, _cast(builder, v, to))
+
+
+def _cast(builder: ir.IRBuilder, v: Value, to: Type) -> Any:
+    of = v.type
+    if isinstance(to, Boolean):
+        return truth(builder, v)
+    if isinstance(of, Boolean) and isinstance(to, Integer):
+        return builder.zext(v.llvm, to.llvm)
+    if isinstance(of, Boolean) and isinstance(to, Float):
+        return builder.uitofp(v.llvm, to.llvm)
+    if isinstance(of, Integer) and isinstance(to, Integer):
+        if of.bits == to.bits:
+            return v.llvm
+        if of.bits > to.bits:
+            return builder.trunc(v.llvm, to.llvm)
+        return builder.sext(v.llvm, to.llvm) if of.signed else builder.zext(v.llvm, to.llvm)
+    if isinstance(of, Integer) and isinstance(to, Float):
+        return builder.sitofp(v.llvm, to.llvm) if of.signed else builder.uitofp(v.llvm, to.llvm)
+    if isinstance(of, Float) and isinstance(to, Integer):
+        return builder.fptosi(v.llvm, to.llvm) if to.signed else builder.fptoui(v.llvm, to.llvm)
+    if isinstance(of, Float) and isinstance(to, Float):
+        return builder.fpext(v.llvm, to.llvm) if of.bits < to.bits else builder.fptrunc(v.llvm, to.llvm)
+    raise Refused(f"conversion from {of} to {to}")
+
+
+def truth(builder: ir.IRBuilder, x: Operand) -> Any:
+    """Whether a value is not 0, as a bit."""
+    v = value(x)
+    if isinstance(v.type, Boolean):
+        return v.llvm
+    if isinstance(v.type, Float):
+        return builder.fcmp_unordered("!=", v.llvm, v.type.llvm(0.0))
+    return builder.icmp_unsigned("!=", v.llvm, v.type.llvm(0))
+
+
+class Scopes:
+    """The no-alias metadata of one module's loads and stores, by the number of the buffer.
+
+    Pointers of different numbers never overlap where one is written. Without these facts LLVM gives up vectorizing a loop over
+    more than a handful of arrays. Source: LLVM Language Reference, "noalias and alias.scope Metadata".
+    """
+
+    def __init__(self, module: ir.Module):
+        self.module = module
+        domain = module.add_metadata(["staticgrad"])
+        self.scopes = [module.add_metadata([f"buffer {i}", domain]) for i in range(MAX_BUFFERS)]
+        self.of: dict[int, tuple[Any, Any]] = {}
+
+    def tag(self, instruction: Any, scope: int) -> None:
+        found = self.of.get(scope)
+        if found is None:
+            others = [s for i, s in enumerate(self.scopes) if i != scope]
+            found = self.of[scope] = self.module.add_metadata([self.scopes[scope]]), self.module.add_metadata(others)
+        instruction.set_metadata("alias.scope", found[0])
+        instruction.set_metadata("noalias", found[1])
