@@ -13,6 +13,7 @@ Numba accepts the same sources. This takes a tenth of its time, because types fo
 from __future__ import annotations
 
 import ast
+import builtins
 import linecache
 import math
 from collections.abc import Callable, Sequence
@@ -395,6 +396,8 @@ class _Call:
             raise Refused(f"value of {name} here")
         if name in self.scope:
             return self.scope[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
         raise Refused(f"name {name}")
 
     def of_Attribute(self, node: ast.Attribute) -> Operand:
