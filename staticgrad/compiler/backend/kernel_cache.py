@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import importlib.util
 import json
 import linecache
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +36,9 @@ from staticgrad.compiler.backend.elementary import *
 from staticgrad.compiler.backend.dialect import *
 
 """
+
+COMPILER = "STATICGRAD_KERNELS"
+"""The environment variable that chooses the compiler of kernels: "direct", or "numba"."""
 
 SPECIAL = {
     "row_products": ("dot_rows_", "add_rows_"),
@@ -65,7 +70,20 @@ def toolchain() -> str:
     """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
     digest = hashlib.sha256(object_code.cpu().encode())
     digest.update(source_key.digest(Path(__file__)))
+    if by_numba():
+        numba = importlib.util.find_spec("numba")  # finds it without loading it
+        assert numba is not None
+        assert numba.origin is not None
+        digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
     return digest.hexdigest()
+
+
+def by_numba() -> bool:
+    """Whether Numba compiles the kernels. Raises CompileError for an unknown setting."""
+    chosen = os.environ.get(COMPILER, "direct")
+    if chosen not in ("direct", "numba"):
+        raise CompileError(f"{COMPILER}={chosen}: it is direct or numba")
+    return chosen == "numba"
 
 
 def load(body: str) -> dict[str, Kernel]:
@@ -169,14 +187,18 @@ def _garbage_kept() -> Iterator[None]:
 
 def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
     """The LLVM code of the kernels of a source, by name."""
-    from . import kernel_compiler
+    from .kernel_compiler import Kernel as Source
 
+    if by_numba():
+        from .numba_compiler import translated
+    else:
+        from .kernel_compiler import translated
     module = ModuleType(name)
     file = f"<{name}.py>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # where the compiler finds it
     exec(compile(source, file, "exec"), vars(module))
-    kernels = [v for v in vars(module).values() if isinstance(v, kernel_compiler.Kernel)]
-    return {kernel.function.__name__: kernel_compiler.translated(kernel) for kernel in kernels}
+    kernels = [v for v in vars(module).values() if isinstance(v, Source)]
+    return {kernel.function.__name__: translated(kernel) for kernel in kernels}
 
 
 def _packed(codes: dict[str, str]) -> bytes:

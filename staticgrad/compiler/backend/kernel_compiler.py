@@ -77,7 +77,10 @@ def inline(function: Any) -> Any:
     return function
 
 
-merged = inline
+def merged(function: Any) -> Any:
+    """As `inline`, for a function that needs numbers and functions to be known which it gets from its caller."""
+    function.merged = True
+    return function
 
 
 def translated(kernel: Kernel) -> str:
