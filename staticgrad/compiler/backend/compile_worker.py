@@ -45,6 +45,7 @@ def serve(parent: int) -> None:
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    kernel_cache.prepare()
     while True:
         job = json.loads(jobs.get())
         told, content, error = _done(job)

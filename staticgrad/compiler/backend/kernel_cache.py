@@ -179,6 +179,12 @@ def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
     return {kernel.function.__name__: kernel_compiler.translated(kernel) for kernel in kernels}
 
 
+def prepare() -> None:
+    """Import what compiles kernels, before there is one: a kernel without a line prepares LLVM, too."""
+    body = "@kernel\ndef kernel(buffers, sizes, start, stop):\n    pass\n"
+    _packed(llvm_code(header(body) + body))
+
+
 def _packed(codes: dict[str, str]) -> bytes:
     """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, and of the functions that
     it calls."""
