@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[Callable[[str], disk.File], Callable[[str], bytes]]] = {
 }
 """By kind of code: functions of its text that give its file and the content of that."""
 
+
 def serve(parent: int) -> None:
     """Answer jobs until the standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...locks import rlock
+from ..backend import code_generation, object_code
 from ..backend import disk_cache as disk
-from ..backend import object_code
 from ..backend.compile_pool import pool
 from ..backend.machine_code import tiers
 from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
@@ -39,7 +39,7 @@ def _addresses() -> dict[str, int]:
 def _compiled() -> bytes:
     from ..backend.runtime_compiler import translated
 
-    return object_code.compiled(translated(ENTRIES))
+    return code_generation.compiled(translated(ENTRIES))
 
 
 def address(name: str) -> int:
@@ -65,9 +65,7 @@ _begin()
 
 if TYPE_CHECKING:
 
-    def step(
-        patches: int, count: int, objects: int, table: int, first: int, last: int, status: int, hold: int
-    ) -> int:
+    def step(patches: int, count: int, objects: int, table: int, first: int, last: int, status: int, hold: int) -> int:
         """Bind arrays and run instructions; see `runtime/instruction_loop.py`."""
 
     def steps(*words: int) -> int:
@@ -82,4 +80,5 @@ def __getattr__(name: str) -> Callable[..., int]:
     """The functions that Python calls, on first use."""
     if name not in ("step", "steps", "hold_calls"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, _function(name))
+    function = globals()[name] = _function(name)
+    return function
