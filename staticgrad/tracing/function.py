@@ -565,7 +565,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         return self.plan.source(number)
 
     def export(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and Numba
+        """Write the plan of the latest call, with the present values of variables, as a package that runs on NumPy and llvmlite
         alone; see `Plan.export`. Its results are the tensors that the function returns, in their order, each once.
 
         Raises TraceError for a function that runs in segments, and the errors of `Plan.export`.

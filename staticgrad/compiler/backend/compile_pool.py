@@ -70,7 +70,11 @@ class Job:
         self.pool: Pool | None = None
 
     def __lt__(self, other: Job) -> bool:
-        return len(self.text) > len(other.text)  # what takes longest comes first
+        return self._long() > other._long()  # what takes longest comes first
+
+    def _long(self) -> tuple[bool, int]:
+        """The text of a kernel is its source. That of other code is a name, and such code is long."""
+        return self.kind != "kernels", len(self.text)
 
 
 class Worker:

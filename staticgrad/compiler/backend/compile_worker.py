@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[Callable[[str], disk.File], Callable[[str], bytes]]] = {
 }
 """By kind of code: functions of its text that give its file and the content of that."""
 
+
 def serve(parent: int) -> None:
     """Answer jobs until the standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -45,6 +46,7 @@ def serve(parent: int) -> None:
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    kernel_cache.prepare()
     while True:
         job = json.loads(jobs.get())
         told, content, error = _done(job)

@@ -14,7 +14,6 @@ import numpy as np
 from llvmlite import ir
 
 from . import kernel_types as types
-from .kernel_compiler import inline, kernel, merged
 from .kernel_types import Builtin, Float, Integer, Operand, Pointer, Type, Value, builtin, cast, common
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64

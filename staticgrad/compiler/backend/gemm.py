@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from . import code_generation, kernel_cache, object_code
 from . import disk_cache as disk
-from . import kernel_cache, object_code
 
 
 @cache
@@ -36,4 +36,4 @@ def kernel(kind: str) -> int:
 def _compiled(kind: str) -> bytes:
     from .gemm_products import module
 
-    return object_code.compiled(module(kind))
+    return code_generation.compiled(module(kind))

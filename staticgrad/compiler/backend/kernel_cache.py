@@ -18,14 +18,14 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ... import logs
 from ...errors import CompileError
 from ...locks import rlock, unforked
 from ...signals import uninterrupted
+from . import code_generation, object_code, source_key
 from . import disk_cache as disk
-from . import object_code, source_key
 
 HEADER = """\
 import math
@@ -201,6 +201,12 @@ def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
     return {kernel.function.__name__: translated(kernel) for kernel in kernels}
 
 
+def prepare() -> None:
+    """Import what compiles kernels, before there is one: a kernel without a line prepares LLVM, too."""
+    body = "@kernel\ndef kernel(buffers, sizes, start, stop):\n    pass\n"
+    _packed(llvm_code(header(body) + body))
+
+
 def _packed(codes: dict[str, str]) -> bytes:
     """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, and of the functions that
     it calls."""
@@ -213,7 +219,7 @@ def _packed(codes: dict[str, str]) -> bytes:
         if unknown := [symbol for symbol in outside if not (symbol in rare.CODE or object_code.known(symbol))]:
             raise CompileError(f"the kernel {name} calls {', '.join(sorted(unknown))}, which is not there")
         called = dict.fromkeys(rare.CODE[symbol] for symbol in sorted(outside) if symbol in rare.CODE)
-        all_of = object_code.compiled(code, object_code.KERNELS), *called
+        all_of = code_generation.compiled(code, code_generation.KERNELS), *called
         parts.append((name, *map(len, all_of)))
         contents += all_of
     return b"\n".join([json.dumps(parts).encode(), b"".join(contents)])

@@ -5,7 +5,7 @@ A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, 
 what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
 
 Variables have one type each, that of the first value. A name may be used for a value of another type afterwards, as long as no
-loop and no branch joins the two. Everything else raises CompileError.
+loop and no branch joins the two. Everything else raises LanguageError.
 
 Numba accepts the same sources. This takes a tenth of its time, because types follow from the operands as the text is read.
 """
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from ...errors import CompileError
 from . import arithmetic
 from .kernel_types import (
     BUFFERS,
@@ -33,6 +32,7 @@ from .kernel_types import (
     OF_NUMPY,
     SIZES,
     Builtin,
+    LanguageError,
     Operand,
     Pointer,
     Refused,
@@ -64,7 +64,7 @@ FUNCTIONS: dict[Any, Callable[..., Operand]] = {
 class Kernel(NamedTuple):
     """A function under `@kernel`."""
 
-    function: FunctionType
+    function: Any
 
 
 def kernel(function: Any) -> Kernel:
@@ -84,7 +84,7 @@ def merged(function: Any) -> Any:
 
 
 def translated(kernel: Kernel) -> str:
-    """The LLVM code of a kernel. Raises CompileError, with file and line, for what the language does not have."""
+    """The LLVM code of a kernel. Raises LanguageError, with file and line, for what the language does not have."""
     module = ir.Module(kernel.function.__name__)
     types = BUFFERS, SIZES, int64, int64
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [t.llvm for t in types]), kernel.function.__name__)
@@ -218,8 +218,8 @@ class _Call:
                     raise Refused(type(node).__name__)
                 method(node)
             except Refused as refused:
-                line = f"{self.file}:{node.lineno}   {ast.unparse(node).splitlines()[0]}"
-                raise CompileError(f"the language of kernels has no {refused}", line) from None
+                line = f"{Path(self.file).name}:{node.lineno}   {ast.unparse(node).splitlines()[0]}"
+                raise LanguageError(f"the language of kernels has no {refused}\n  {line}") from None
 
     def do_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):  # a docstring
@@ -338,7 +338,9 @@ class _Call:
         first, stop = (cast(self.builder, b, int64).llvm for b in ((0, *bounds) if len(bounds) == 1 else bounds[:2]))
         by = cast(self.builder, step, int64).llvm
         name = node.target.id
-        head, body, again, after = (self.builder.append_basic_block(f"{name}.{part}") for part in ("head", "body", "again", "after"))
+        head, body, again, after = (
+            self.builder.append_basic_block(f"{name}.{part}") for part in ("head", "body", "again", "after")
+        )
         before = self.builder.block
         self.builder.branch(head)
         self.builder.position_at_end(head)
@@ -520,7 +522,7 @@ class _Call:
     def built(self, called: Builtin, operands: Sequence[Operand]) -> Operand:
         if len(operands) != len(called.operands):
             raise Refused(f"call of {called.name} with {len(operands)} operands")
-        given = []
+        given: list[Any] = []
         for kind, operand in zip(called.operands, operands, strict=True):
             if kind is int:
                 if type(operand) is not int:

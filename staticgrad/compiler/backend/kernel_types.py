@@ -88,7 +88,11 @@ Operand = Any
 
 
 class Refused(Exception):
-    """What the language of kernels does not have."""
+    """What the language of kernels does not have, in a statement that is not known here."""
+
+
+class LanguageError(Exception):
+    """What the language of kernels does not have, with file and line."""
 
 
 class Builtin(NamedTuple):

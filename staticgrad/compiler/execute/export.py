@@ -1,4 +1,4 @@
-"""`plan.export(folder)`: a plan as a Python package that runs without this one, on NumPy and Numba.
+"""`plan.export(folder)`: a plan as a Python package that runs without this one, on NumPy and llvmlite.
 
 The package holds the generated kernels as they are, the kernels of this package that the plan calls, the language that both are
 written in, the program as a table, and the values of its variables.
@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 LANGUAGE = Path(kernel_cache.__file__).parent
-SHARED = ("dialect.py", "llvm.py", *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))))
+SHARED = (
+    "arithmetic.py", "code_generation.py", "dialect.py", "kernel_compiler.py", "kernel_types.py", "llvm.py",
+    *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))),
+)  # fmt: skip
 """The modules of the kernels' language, by their paths in `backend/`."""
 MOVING = -1
 """The region of a place that moves with the iterations of a loop."""
 ABI = '"""Facts about the memory that kernels are called with."""\n\nMAX_BUFFERS = {}\n"""The most buffers of a kernel."""\n'
 PACKAGE = '''\
-"""A compiled step, exported by staticgrad {version}. It needs NumPy and Numba.
+"""A compiled step, exported by staticgrad {version}. It needs NumPy and llvmlite.
 
     import {name}
     trained = {name}.load()
@@ -285,7 +288,8 @@ def _write_language(to: Path, texts: Sequence[str]) -> None:
     if needed:
         (to / "intrinsics" / "__init__.py").write_text('"""Instructions that few kernels need."""\n', encoding="utf-8")
     (to / "abi.py").write_text(ABI.format(MAX_BUFFERS), encoding="utf-8")
-    shutil.copy(Path(__file__).with_name("exported_machine_code.py"), to / "object_code.py")
+    loading = Path(__file__).with_name("exported_machine_code.py").read_text(encoding="utf-8")
+    (to / "object_code.py").write_text(loading.replace("from ..backend.", "from ."), encoding="utf-8")
 
 
 def _listed(table: dict[str, Any]) -> str:
@@ -308,7 +312,7 @@ def _readme(plan: Plan, table: dict[str, Any], package: str) -> str:
     return f"""\
 # A compiled step
 
-Exported by staticgrad, and independent of it: `pip install numpy numba` is all it needs.
+Exported by staticgrad, and independent of it: `pip install numpy llvmlite` is all it needs.
 
 ```python
 import {package}

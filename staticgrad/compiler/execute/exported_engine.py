@@ -1,4 +1,4 @@
-"""Runs an exported step. This file is part of the package that `plan.export` writes: it needs NumPy and Numba, nothing else.
+"""Runs an exported step. This file is part of the package that `plan.export` writes: it needs NumPy and llvmlite, nothing else.
 
 `plan.json` is the program: memory regions, and instructions that call kernels on places in them. `weights.safetensors` has the
 values of variables and constants. Kernels are compiled when the step is first loaded. Matrix products are NumPy's.
@@ -164,7 +164,7 @@ class Step:
         return checked
 
     def _function(self, file: str, name: str) -> Any:
-        """A kernel, compiled by Numba when its file is first used."""
+        """A kernel, compiled when its file is first used."""
         if (file, name) not in self._functions:
             code = importlib.import_module(".language.object_code", __package__)
             for kernel, address in code.load_kernels(__package__, Path(__file__).parent / "kernels" / f"{file}.py").items():

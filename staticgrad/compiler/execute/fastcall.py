@@ -117,7 +117,7 @@ class _Method(ctypes.Structure):
 def _method() -> _Method:
     from ..runtime import loader  # makes the runtime
 
-    return _Method(b"fast_call", loader.address["call"], METH_FASTCALL, None)
+    return _Method(b"fast_call", loader.address("call"), METH_FASTCALL, None)
 
 
 def fast_call(

@@ -23,7 +23,7 @@ from ..lower.control_flow import free_stacks, lacks
 from ..lower.instruction_builder import Builder
 from ..lower.instructions import Buffer, Instruction
 from ..lower.memory import Memory
-from ..runtime import loader, threads
+from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
 from . import bound_arrays
 from .fastcall import Block, Spec, address, block, fast_call
@@ -118,6 +118,8 @@ class Plan:
         self.drawn = 0
         """The position of the generator after numbers were last taken."""
         self.parallel = any(instruction.chunks > 1 for instruction in self.instructions)
+        if self.parallel:
+            thread_pool.ensure(b.stream.threads)
         brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.instructions) < TRIED_WORK
         self.status[t.SHARES // 8] = self.parallel and brief
         self.blas = any(instruction.large_gemm for instruction in self.instructions)

@@ -125,7 +125,7 @@ class Instruction:
             return [0, 0, 0, HOST, 0, 0, 0, 0]
         pointers, sizes = self.pointers.ctypes.data, self.size_array.ctypes.data
         if self.control:
-            return [0, pointers, sizes, self.control, 0, 0, 0, loader.address["control"]]
+            return [0, pointers, sizes, self.control, 0, 0, 0, loader.address("control")]
         return [self.address, pointers, sizes, self.start, self.stop, self.chunks, int(self.check), self.pool]
 
 

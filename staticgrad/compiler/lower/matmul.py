@@ -125,7 +125,7 @@ def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
     instructions[-1] = Instruction(
         "gemm", f"{last.name}, {new.name}", last.node, buffers,
         [count + 1, chunks, most, *last.sizes[FIRST:], *new.sizes[FIRST:]], code, 0, chunks, chunks,
-        thread_pool.ensure(stream.threads), nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
+        thread_pool.address, nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
         large_gemm=last.large_gemm or new.large_gemm,
     )  # fmt: skip
     return True

@@ -51,7 +51,7 @@ class InstructionStream:
         for buffer, _ in instruction.buffers:
             buffer.root.last = at
         if instruction.chunks > 1:
-            instruction.pool = thread_pool.ensure(self.threads)
+            instruction.pool = thread_pool.address
         self.instructions.append(instruction)
         return instruction
 

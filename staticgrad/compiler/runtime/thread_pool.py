@@ -31,11 +31,10 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-def ensure(threads: int) -> int:
-    """The address of the pool, with workers for this many threads. Raises CompileError when one can't be started."""
+def ensure(threads: int) -> None:
+    """Start the workers for this many threads. Raises CompileError when one can't be started."""
     if len(_workers) < threads - 1:
         uninterrupted(lambda: _start(threads))
-    return address
 
 
 def _start(threads: int) -> None:
@@ -44,7 +43,7 @@ def _start(threads: int) -> None:
             library = ctypes.CDLL(None)
             if not _words[CALLS // 8]:
                 _prepare(library)
-            entry = ctypes.c_void_p(loader.address["worker"])
+            entry = ctypes.c_void_p(loader.address("worker"))
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are for Python's threads
             try:
                 while len(_workers) < threads - 1:

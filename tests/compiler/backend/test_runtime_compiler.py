@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend import object_code
+from staticgrad.compiler.backend import code_generation, object_code
 from staticgrad.compiler.backend.runtime_builtins import Builtin, copy_bytes, exchange, peek, peek_byte, poke, resize
 from staticgrad.compiler.backend.runtime_compiler import translated
 from staticgrad.errors import CompileError
@@ -19,7 +19,7 @@ NUMBERS = (-9, -4, -1, 0, 1, 2, 3, 8)
 
 
 def native(function: Callable[..., int]) -> Callable[..., int]:
-    code = object_code.compiled(translated({"tried": function}))
+    code = code_generation.compiled(translated({"tried": function}))
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * function.__code__.co_argcount)
     return kind(object_code.loaded([code], ["tried"])["tried"])
 

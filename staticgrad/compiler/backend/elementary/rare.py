@@ -16,8 +16,8 @@ from typing import Any
 import llvmlite.binding as binding
 from llvmlite import ir
 
-from .. import object_code
-from ..object_code import VARIANT
+from .. import code_generation, object_code
+from ..code_generation import VARIANT
 from .primitives import Real
 
 LANES = (2, 4, 8, 16)
@@ -126,7 +126,7 @@ def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real])
         builder = ir.IRBuilder(exact.append_basic_block())
         builder.ret(write(Real(builder, exact.args[0])).value)
         _loop(each, exact, limit)
-        return object_code.compiled(str(module))
+        return code_generation.compiled(str(module))
 
     made_by = [*sorted(Path(__file__).parent.glob("*.py")), Path(object_code.__file__)]
     made = object_code.made_or_kept(symbol, made_by, make, [f"{symbol}_exact", f"{symbol}_each"])

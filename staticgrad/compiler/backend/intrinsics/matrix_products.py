@@ -18,7 +18,9 @@ from .vector_tiles import _element
 def product(builder, like, ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc):
     """C = op(A) op(B), or C += where `adds` is not 0, for (m, k) and (k, n)."""
     llvm, size = _element(like)
-    ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc = (Int(builder, arg) for arg in (ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc))
+    ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc = (
+        Int(builder, arg) for arg in (ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc)
+    )
     one, turned = Int(builder, I64(1)), ta.differs(0)
     p = Product(
         ta, tb, a, turned.choose(one, lda) * size, turned.choose(lda, one) * size, b, ldb * size, c, ldc * size, c,

@@ -126,7 +126,16 @@ def _routine(write: Any, element: Float) -> Builtin:
 
     @builtin(Pointer, int64, Pointer, int64, Pointer, int64, int64, int64, int64)
     def routine(
-        builder: ir.IRBuilder, out: Value, out_at: Any, x: Value, x_at: Any, w: Value, w_at: Any, n: Any, columns: Any, stride: Any
+        builder: ir.IRBuilder,
+        out: Value,
+        out_at: Any,
+        x: Value,
+        x_at: Any,
+        w: Value,
+        w_at: Any,
+        n: Any,
+        columns: Any,
+        stride: Any,
     ) -> None:
         at = [builder.gep(p.llvm, [place]) for p, place in ((out, out_at), (x, x_at), (w, w_at))]
         write(builder, Vectors(builder, element.llvm), *at, n, columns, stride)
