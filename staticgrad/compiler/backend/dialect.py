@@ -14,6 +14,9 @@ import numpy as np
 from llvmlite import ir
 
 from . import kernel_types as types
+from .kernel_compiler import inline as inline
+from .kernel_compiler import kernel as kernel
+from .kernel_compiler import merged as merged
 from .kernel_types import Builtin, Float, Integer, Operand, Pointer, Type, Value, builtin, cast, common
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64

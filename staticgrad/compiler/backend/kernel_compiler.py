@@ -175,6 +175,8 @@ class _Call:
         self.names: dict[str, Operand] = {}
         """Slots, and what is known of names that have one value."""
         self.slots: dict[tuple[str, Type], _Slot] = {}
+        self.read: set[_Slot] = set()
+        """The slots that the innermost loop has read."""
         self.loops: list[tuple[Any, Any]] = []
         """The blocks that `continue` and `break` jump to."""
         self.end: Any = None
@@ -360,14 +362,18 @@ class _Call:
         self.builder.position_at_end(body)
         for name, given in variables.items():
             self.put(name, given)
+        outside, self.read = self.read, set()
         self.loops.append((again, after))
         self.block(node.body)
         self.loops.pop()
         self.go(again)
         self.builder.position_at_end(after)
-        changed = [name for name, slot in before.items() if self.names.get(name) is not slot]
-        if changed:
-            raise Refused(f"variable of several types: {', '.join(changed)}")
+        for name, slot in before.items():
+            if self.names.get(name) is not slot:
+                if slot in self.read:  # in the next iteration it would be of the other type
+                    raise Refused(f"variable of several types: {name}")
+                self.names.pop(name, None)  # its type depends on whether there was an iteration
+        self.read |= outside
 
     def do_Continue(self, node: ast.Continue) -> None:
         self.builder.branch(self.loops[-1][0])
@@ -396,7 +402,10 @@ class _Call:
     def name(self, name: str) -> Operand:
         if name in self.names:
             found = self.names[name]
-            return self.loaded(found) if isinstance(found, _Slot) else found
+            if not isinstance(found, _Slot):
+                return found
+            self.read.add(found)
+            return self.loaded(found)
         if name in self.definition.assigned:
             raise Refused(f"value of {name} here")
         if name in self.scope:

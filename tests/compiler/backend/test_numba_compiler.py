@@ -44,23 +44,17 @@ def numba(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     kernel_cache.toolchain.cache_clear()
 
 
-def values(program: Callable[..., Any], x: sg.Tensor) -> list[np.ndarray]:
-    """What kernels compute for it, and its gradient."""
-
-    def step(x: sg.Tensor) -> Any:
-        y = program(x)
-        return (y, sg.grad((y * y).sum(), [x])[0]) if y.dtype.kind == "f" else (y,)
-
-    compiled = sg.compile(step, wait=True)
-    found = [y.numpy() for y in compiled(x.detach().requires_grad_(x.is_floating_point()))]
+def value(program: Callable[..., Any], x: sg.Tensor) -> np.ndarray:
+    """What kernels compute for it."""
+    compiled = sg.compile(program, wait=True)
+    found = compiled(x).numpy()
     assert compiled.plan.kernels
     return found
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["f32", "f64"])
-def test_both_compute_the_same(numba: None, monkeypatch: pytest.MonkeyPatch, dtype: type):
-    x = sg.tensor(X.astype(dtype))
-    by_numba = {name: values(program, x) for name, program in PROGRAMS.items()}
+def test_both_compute_the_same(numba: None, monkeypatch: pytest.MonkeyPatch):
+    x = sg.tensor(X.astype(np.float32))
+    by_numba = {name: value(program, x) for name, program in PROGRAMS.items()}
     compiled = len(kernel_cache._loaded)
     assert compiled > len(PROGRAMS)
     monkeypatch.setenv(kernel_cache.COMPILER, "direct")
@@ -77,7 +71,7 @@ def test_both_compute_the_same(numba: None, monkeypatch: pytest.MonkeyPatch, dty
 
 def test_integers(numba: None):
     x = sg.tensor(COUNTS)
-    (found,) = values(lambda x: x // 3 + x % -4 + abs(x) ** 2, x)
+    found = value(lambda x: x // 3 + x % -4 + abs(x) ** 2, x)
     np.testing.assert_array_equal(found, COUNTS // 3 + COUNTS % -4 + abs(COUNTS) ** 2)
 
 
