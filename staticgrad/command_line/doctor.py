@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 NEEDED = ("numpy", "numba", "llvmlite", "networkx", "scipy", "threadpoolctl", "opt_einsum", "safetensors")
 OPTIONAL = {"matplotlib": "pictures (sg.draw to .svg, .png and .pdf)", "torch": "comparisons with PyTorch"}
 VARIABLES = (
-    "STATICGRAD_CACHE_DIR", "STATICGRAD_CACHE_LIMIT", "STATICGRAD_EAGER", "STATICGRAD_FASTCALL", "STATICGRAD_TIERS",
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+    "STATICGRAD_CACHE_DIR", "STATICGRAD_CACHE_LIMIT", "STATICGRAD_EAGER", "STATICGRAD_FASTCALL", "STATICGRAD_KERNELS",
+    "STATICGRAD_TIERS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
 )  # fmt: skip
 
 
@@ -112,10 +112,11 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         yield Finding(f"other processes want the CPUs (load {machine['load']})", "measure when the machine is idle")
     remedies = {
         "STATICGRAD_FASTCALL": "unset it: calls take some microseconds more with 0",
+        "STATICGRAD_KERNELS": "unset it: kernels take about six times as long to compile with numba",
         "STATICGRAD_TIERS": "unset it: with 0 the first run waits until all kernels are compiled",
         "STATICGRAD_EAGER": "unset it: with numpy, large eager operations don't use kernels",
     }
-    slow = {"STATICGRAD_FASTCALL": "0", "STATICGRAD_TIERS": "0", "STATICGRAD_EAGER": "numpy"}
+    slow = {"STATICGRAD_FASTCALL": "0", "STATICGRAD_KERNELS": "numba", "STATICGRAD_TIERS": "0", "STATICGRAD_EAGER": "numpy"}
     for name, value in known["environment"].items():
         if slow.get(name) == value:
             yield Finding(f"{name}={value}", remedies[name])

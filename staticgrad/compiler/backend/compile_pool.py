@@ -41,8 +41,8 @@ LIMIT = 300.0
 """Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
 GRACE = 0.5
 """Seconds in which the status of a process arrives after the end of what it writes."""
-ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
-"""The variables on which the place of the kernel cache depends."""
+ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "STATICGRAD_KERNELS")
+"""The variables on which the place of the kernel cache depends, and the compiler."""
 
 START = """\
 import json, sys, types

@@ -66,15 +66,16 @@ class Kernel(NamedTuple):
 
 
 @cache
-def toolchain() -> str:
-    """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
+def toolchain(numba: bool) -> str:
+    """The tools that make machine code, as a hash; `source_key.py` adds the modules. numba: see `by_numba`."""
     digest = hashlib.sha256(object_code.cpu().encode())
     digest.update(source_key.digest(Path(__file__)))
-    if by_numba():
-        numba = importlib.util.find_spec("numba")  # finds it without loading it
-        assert numba is not None
-        assert numba.origin is not None
-        digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
+    if numba:
+        found = importlib.util.find_spec("numba")  # finds it without loading it
+        assert found is not None
+        assert found.origin is not None
+        digest.update(Path(found.origin).with_name("_version.py").read_bytes())
+        digest.update(source_key.digest(Path(__file__).with_name("numba_compiler.py")))
     return digest.hexdigest()
 
 
@@ -109,7 +110,7 @@ def without_comments(source: str) -> str:
 
 def key_of(source: str) -> str:
     """Everything that the machine code of a source depends on, as a hash."""
-    digest = hashlib.sha256((toolchain() + without_comments(source)).encode())
+    digest = hashlib.sha256((toolchain(by_numba()) + without_comments(source)).encode())
     digest.update(source_key.digest_of_imports(source))
     return digest.hexdigest()
 

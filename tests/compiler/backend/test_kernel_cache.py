@@ -76,7 +76,7 @@ def test_code_does(cache: Path):
 def test_the_toolchain_does(cache: Path, monkeypatch: pytest.MonkeyPatch):
     source = kernel_cache.header(body()) + body()
     before = kernel_cache.key_of(source)
-    monkeypatch.setattr(kernel_cache, "toolchain", lambda: "another CPU")
+    monkeypatch.setattr(kernel_cache, "toolchain", lambda numba: "another CPU")
     assert kernel_cache.key_of(source) != before
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,13 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.fixture
-def numba(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def numba(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Kernels are compiled by Numba, in this process."""
     monkeypatch.setenv(kernel_cache.COMPILER, "numba")
     monkeypatch.setenv(machine_code.TIERS, "0")
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "_loaded", {})
     monkeypatch.setattr(machine_code, "_codes", {})
-    kernel_cache.toolchain.cache_clear()
-    yield
-    kernel_cache.toolchain.cache_clear()
 
 
 def value(program: Callable[..., Any], x: sg.Tensor) -> np.ndarray:
@@ -57,7 +54,6 @@ def test_both_compute_the_same(numba: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(kernel_cache.COMPILER, "direct")
     monkeypatch.setattr(kernel_cache, "_loaded", {})
     monkeypatch.setattr(machine_code, "_codes", {})
-    kernel_cache.toolchain.cache_clear()
     for name, program in PROGRAMS.items():
         expected, bound = by_numba[name], 50 * np.finfo(np.float32).eps
         np.testing.assert_allclose(value(program, x), expected, rtol=bound, atol=bound * abs(expected).max(), err_msg=name)
@@ -73,7 +69,6 @@ def test_integers(numba: None):
 def test_files_of_the_two_are_apart(numba: None, monkeypatch: pytest.MonkeyPatch):
     text = kernel_cache.library_source("strided_moves", "clear")
     by_numba = kernel_cache.file(text)
-    kernel_cache.toolchain.cache_clear()
     monkeypatch.delenv(kernel_cache.COMPILER)
     assert kernel_cache.file(text).name != by_numba.name
 
