@@ -1,4 +1,5 @@
-"""Python's operators on values of kernels, with NumPy's results: integer division rounds down, and gives 0 for a divisor of 0."""
+"""Python's operators on values of kernels, with NumPy's results: integer division rounds down, and gives 0 for a divisor of
+0."""
 
 from __future__ import annotations
 

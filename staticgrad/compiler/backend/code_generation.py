@@ -45,6 +45,11 @@ def machine(level: int = 2) -> Any:
 
 def compiled(code: str, level: Level = ROUTINES) -> bytes:
     """The object code of a text of LLVM code, optimized."""
+    return bytes(machine(level.machine).emit_object(optimized(code, level)))
+
+
+def optimized(code: str, level: Level = ROUTINES) -> Any:
+    """The module of a text of LLVM code, optimized."""
     target = machine(level.machine)
     module = llvm.parse_assembly(code)
     module.triple, module.data_layout = target.triple, str(target.target_data)
@@ -54,7 +59,7 @@ def compiled(code: str, level: Level = ROUTINES) -> bytes:
     passes = llvm.create_pass_builder(target, options)
     passes.getModulePassManager().run(module, passes)
     _inline_variants(module, passes)
-    return bytes(target.emit_object(module))
+    return module
 
 
 def _inline_variants(module: Any, passes: Any) -> None:

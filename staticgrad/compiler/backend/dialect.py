@@ -2,8 +2,8 @@
 
 A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64
 arguments, and `[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed
-pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it). Functions under `@inline` and
-`@merged` become part of the kernels that call them.
+pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it). Functions under `@inline`
+become part of the kernels that call them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from . import kernel_types as types
-from .kernel_compiler import inline as inline
-from .kernel_compiler import kernel as kernel
-from .kernel_compiler import merged as merged
+from .kernel_compiler import inline, kernel  # noqa: F401 - names of kernels
 from .kernel_types import Builtin, Float, Integer, Operand, Pointer, Type, Value, builtin, cast, common
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64

@@ -209,8 +209,8 @@ def prepare() -> None:
 
 
 def _packed(codes: dict[str, str]) -> bytes:
-    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, and of the functions that
-    it calls."""
+    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code and of the functions
+    that it calls."""
     from .elementary import rare
 
     parts: list[tuple[str | int, ...]] = []
@@ -264,7 +264,7 @@ def library_kernels(name: str) -> list[str]:
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """The code that the kernels of a file share, and the text of each kernel."""
-    parts = re.split(r"(?m)^(?=@(?:kernel|inline|merged)\n)", _text(name))
+    parts = re.split(r"(?m)^(?=@(?:kernel|inline)\n)", _text(name))
     kernels = [part for part in parts if part.startswith("@kernel")]
     common = "".join(part for part in parts if part not in kernels)
     return common, {re.findall(r"def (\w+)", kernel)[0]: kernel for kernel in kernels}

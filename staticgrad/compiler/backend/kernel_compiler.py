@@ -1,23 +1,21 @@
 """From the source of a kernel to LLVM code.
 
-A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, in a subset of Python: loops over ranges, `while`,
-`if`, assignments, arithmetic, conditional expressions, and calls. A function written in Python becomes part of its caller, with
-what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
+A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, in a subset of Python: loops over ranges,
+`while`, `if`, assignments, arithmetic, conditional expressions, and calls. A function written in Python becomes part of its
+caller, with what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
 
 Variables have one type each, that of the first value. A name may be used for a value of another type afterwards, as long as no
 loop and no branch joins the two. Everything else raises LanguageError.
 
-Numba accepts the same sources. This takes a tenth of its time, because types follow from the operands as the text is read.
+Types follow from the operands as the text is read, so this takes a small part of the time of LLVM.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import linecache
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple
@@ -26,6 +24,7 @@ import numpy as np
 from llvmlite import ir
 
 from . import arithmetic
+from .kernel_definitions import definition_of
 from .kernel_types import (
     BUFFERS,
     I64,
@@ -77,12 +76,6 @@ def inline(function: Any) -> Any:
     return function
 
 
-def merged(function: Any) -> Any:
-    """As `inline`, for a function that needs numbers and functions to be known which it gets from its caller."""
-    function.merged = True
-    return function
-
-
 def translated(kernel: Kernel) -> str:
     """The LLVM code of a kernel. Raises LanguageError, with file and line, for what the language does not have."""
     module = ir.Module(kernel.function.__name__)
@@ -94,68 +87,6 @@ def translated(kernel: Kernel) -> str:
     _Call(builder, Scopes(module), kernel.function, operands).run()
     builder.ret_void()
     return str(module)
-
-
-class _Definition(NamedTuple):
-    """A function's source. parameters: their names; assigned: all names that are assigned to; once: those that have one value."""
-
-    node: ast.FunctionDef
-    parameters: list[str]
-    assigned: frozenset[str]
-    once: frozenset[str]
-
-
-@cache
-def _parsed(text: str) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
-
-
-@cache
-def _text(file: str) -> str:
-    return Path(file).read_text()
-
-
-@cache
-def _definition(function: FunctionType) -> _Definition:
-    file = function.__code__.co_filename
-    known: Any = linecache.cache.get(file)  # where the text of a kernel is, which is no file
-    node = _parsed(_text(file) if known is None or file[:1] != "<" else "".join(known[2]))[function.__name__]
-    stores, loads = _names(node.body, ast.Store), _names(node.body, ast.Load)
-    parameters = [a.arg for a in node.args.args]
-    once = frozenset(_once(node.body, stores, loads) - {*parameters})
-    return _Definition(node, parameters, frozenset(stores), once)
-
-
-def _names(body: Sequence[ast.AST], kind: type[ast.expr_context]) -> dict[str, int]:
-    """How often names are read or assigned to."""
-    counts: dict[str, int] = {}
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and (isinstance(node.ctx, kind)):
-                counts[node.id] = counts.get(node.id, 0) + 1
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                counts[node.target.id] = counts.get(node.target.id, 0) + 1
-    return counts
-
-
-def _once(body: Sequence[ast.stmt], stores: dict[str, int], loads: dict[str, int]) -> set[str]:
-    """Names that are assigned to once, and read only where that assignment has been executed: in its block."""
-    here = set()
-    for statement in body:
-        if isinstance(statement, ast.Assign):
-            here |= {n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    here = {name for name in here if stores[name] == 1}
-    inside = _names(body, ast.Load) if here else {}
-    found = {name for name in here if inside.get(name, 0) == loads.get(name, 0)}
-    for statement in body:
-        for block in (getattr(statement, "body", ()), getattr(statement, "orelse", ())):
-            found |= _once(block, stores, loads)
-    for statement in body:
-        if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name):
-            name = statement.target.id
-            if stores[name] == 1 and _names(statement.body, ast.Load).get(name, 0) == loads.get(name, 0):
-                found.add(name)
-    return found
 
 
 class _Slot(NamedTuple):
@@ -171,7 +102,10 @@ class _Call:
     def __init__(self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand]):
         self.builder, self.scopes = builder, scopes
         self.file, self.scope = function.__code__.co_filename, function.__globals__
-        self.definition = _definition(function)
+        if function.__closure__:
+            around = (cell.cell_contents for cell in function.__closure__)
+            self.scope = {**self.scope, **dict(zip(function.__code__.co_freevars, around, strict=True))}
+        self.definition = definition_of(function)
         self.names: dict[str, Operand] = {}
         """Slots, and what is known of names that have one value."""
         self.slots: dict[tuple[str, Type], _Slot] = {}

@@ -7,7 +7,7 @@ integers in 64 bits, of an integer and a float in float64, of two floats in the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -95,25 +95,24 @@ class LanguageError(Exception):
     """What the language of kernels does not have, with file and line."""
 
 
-class Builtin(NamedTuple):
-    """A function that writes LLVM code: `write(builder, *operands)`, operands of these types.
+class Builtin:
+    """A function of kernels that writes LLVM code: `write(builder, *operands)`, with operands of these types.
 
-    Of other kinds of operands, None stands for a Value of any type, `Pointer` for a pointer, as a Value too, and `int` for a number
-    that is known while the kernel is compiled.
+    Of other kinds of operands, None stands for a Value of any type, `Pointer` for a pointer, as a Value too, and `int` for a
+    number that is known while the kernel is compiled.
     """
 
-    name: str
-    operands: tuple[Any, ...]
-    write: Callable[..., Operand]
+    def __init__(self, name: str, operands: tuple[Any, ...], write: Callable[..., Operand], doc: str | None = None):
+        self.name, self.operands, self.write = name, operands, write
+        self.__doc__ = write.__doc__ if doc is None else doc
+
+    def __call__(self, *operands: Any) -> Any:
+        raise TypeError(f"{self.name} runs in compiled code only")
 
 
 def builtin(*operands: Any) -> Callable[[Callable[..., Any]], Builtin]:
     """Make a builtin of a function that writes LLVM code."""
-
-    def made(write: Callable[..., Any]) -> Builtin:
-        return Builtin(write.__name__, operands, write)
-
-    return made
+    return lambda write: Builtin(write.__name__, operands, write)
 
 
 def value(x: Operand) -> Value:

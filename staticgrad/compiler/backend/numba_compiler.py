@@ -156,9 +156,10 @@ def _known(value: Any) -> Any:
 
 @cache
 def _function(function: FunctionType) -> Any:
-    """A function that kernels call. One that is `merged` gets numbers and functions that are known where it is called."""
-    how: dict[str, Any] = {"inline": "always"} if getattr(function, "merged", False) else {"forceinline": True}
-    return njit(error_model="numpy", **how)(_callable(function))
+    """A function that kernels call. Those of a kernel's own text get numbers and functions that are known where they are
+    called, so they are inlined before Numba infers types."""
+    own = function.__code__.co_filename.startswith("<")
+    return njit(error_model="numpy", **({"inline": "always"} if own else {"forceinline": True}))(_callable(function))
 
 
 @cache

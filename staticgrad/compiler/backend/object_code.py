@@ -40,7 +40,7 @@ def known(name: str) -> bool:
 
 
 def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
-    """The addresses of functions of object code that is linked together, and with BLAS. Each call has a namespace of its own."""
+    """The addresses of functions of object code that is linked together and with BLAS. Each call has a namespace of its own."""
     blas_symbols.bind()
     return code_generation.loaded(parts, names)
 

@@ -77,7 +77,7 @@ def keys_seen(flags, numbers, kind, start, rows, row, step, keys, unseen):
     return begin, end
 
 
-@merged
+@inline
 def hide(p, start, rows, row, width, kind, flags, numbers, first, m_row, step, scale, unseen):
     """Apply the mask to scores: where it is numbers, the scores are scaled, too."""
     for i in range(rows):
@@ -97,7 +97,7 @@ def hide(p, start, rows, row, width, kind, flags, numbers, first, m_row, step, s
                 p[line + j] = p[line + j] * scale + numbers[m]
 
 
-@merged
+@inline
 def weigh(p, start, rows, row, first, seen, causal, scale, zero, one, unseen, exp, plus):
     """Scores of the queries from `first` on become weights. The block sees `seen` keys; a query without keys has weights 0."""
     for i in range(rows):
@@ -123,7 +123,7 @@ def weigh(p, start, rows, row, first, seen, causal, scale, zero, one, unseen, ex
             p[line + j] = zero
 
 
-@merged
+@inline
 def drop(p, start, rows, row, width, element, keys, seed, draw, rate, kept, dropped, uniform):
     """Multiply each weight by `kept` or, with the probability `rate`, by `dropped`."""
     for i in range(rows):

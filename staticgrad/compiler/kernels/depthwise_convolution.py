@@ -25,7 +25,7 @@ from staticgrad.compiler.backend.intrinsics.row_spans import add_dots, put_span,
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 
-@merged
+@inline
 def copied(x, source, y, target, count):
     """Copy a row. The last vector of one that does not end with a vector begins so much earlier."""
     if count >= 16:
@@ -43,7 +43,7 @@ def copied(x, source, y, target, count):
             y[target + j] = x[source + j]
 
 
-@merged
+@inline
 def split(x, source, y, even, odd, count):
     """A row's elements at even places, and the others; the last vector as in `copied`."""
     done = 0
@@ -59,7 +59,7 @@ def split(x, source, y, even, odd, count):
         y[odd + j // 2] = x[source + j]
 
 
-@merged
+@inline
 def framed(x, first, frame, to, sizes):
     """Copy a plane into its frame, whose border stays zero."""
     height, width, top, left = sizes[4], sizes[5], sizes[6], sizes[7]
@@ -77,7 +77,7 @@ def framed(x, first, frame, to, sizes):
                 frame[target + (left + j) % right * tall * wide + (left + j) // right] = x[source + j]
 
 
-@merged
+@inline
 def stored(y, to, rows, columns, down, right, sums, first, wide):
     """The sums of a phase, without those beyond its columns."""
     for i in range(rows):
@@ -89,7 +89,7 @@ def stored(y, to, rows, columns, down, right, sums, first, wide):
                 y[target + j * right] = sums[source + j]
 
 
-@merged
+@inline
 def gather(x, w, y, scratch, sizes, start, stop, lanes):
     span, chunks, groups, held, plane, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[12], sizes[11]
     area, channels = sizes[4] * sizes[5], sizes[13]
@@ -120,7 +120,7 @@ def gather_T_N(buffers, sizes, start, stop):
     gather(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
 
 
-@merged
+@inline
 def weights(g, x, w, scratch, sizes, start, stop, lanes):
     span, chunks, groups, held, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[11]
     area, images, channels, rows, columns = sizes[4] * sizes[5], sizes[13], sizes[14], sizes[15], sizes[16]

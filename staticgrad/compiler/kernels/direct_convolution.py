@@ -55,7 +55,7 @@ DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
 PIXELS = 32  # whose sums stay in it, too
 
 
-@merged
+@inline
 def framed(x, first, frame, to, sizes):
     """Copy a group's planes of an image into the frame, whose border stays zero."""
     channels, height, width = sizes[3], sizes[4], sizes[5]
@@ -67,7 +67,7 @@ def framed(x, first, frame, to, sizes):
                 frame[target + j] = x[source + j]
 
 
-@merged
+@inline
 def packed(w, scratch, to, sizes, first, block, lanes):
     """The weights of a block of channels as rows of lanes, by phase and tap. `first`: where its group's begin."""
     channels, lane_step, phases = sizes[11], sizes[13], sizes[15]
@@ -95,7 +95,7 @@ def packed(w, scratch, to, sizes, first, block, lanes):
         to += count * lanes
 
 
-@merged
+@inline
 def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, last_axis, lanes):
     """As `gathered_tiles` for many taps: a part of them at a time, whose weights stay in the L1 cache, for a part of the
     pixels, whose sums do."""
@@ -133,7 +133,7 @@ def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, last_axis
                     y[to + lane * plane + sizes[places + p + b]] = scratch[first + b * lanes + lane]
 
 
-@merged
+@inline
 def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, last_axis, lanes):
     """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
     plane = sizes[12]
@@ -165,7 +165,7 @@ def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, last_ax
                 y[to + lane * plane + sizes[places + p + b]] = scratch[spare + lane * 8 + b]
 
 
-@merged
+@inline
 def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
     span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
@@ -217,7 +217,7 @@ def gather_deep_T_N(buffers, sizes, start, stop):
     gather(x, w, y, scratch, sizes, start, stop, gathered_sums, N)
 
 
-@merged
+@inline
 def gathered_images(y, to, image_step, scratch, sums, sizes, phase, images, some, last_axis, lanes):
     """Move the sums of one phase, by image and pixel, to their places in the result."""
     plane, pixels, many, consecutive = sizes[12], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
@@ -234,7 +234,7 @@ def gathered_images(y, to, image_step, scratch, sums, sizes, phase, images, some
                 y[place + lane * step] = scratch[rows + p * lanes + lane]
 
 
-@merged
+@inline
 def gather_images(x, w, y, scratch, sizes, start, stop, lanes):
     span, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
     channels, plane, phases, images = sizes[11], sizes[12], sizes[15], sizes[18]
@@ -277,7 +277,7 @@ def gather_images_T_N(buffers, sizes, start, stop):
     gather_images(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
 
 
-@merged
+@inline
 def columns_of(g, first, some, plane, scratch, to, lanes):
     """Up to `lanes` planes of the cotangent as rows of lanes, one row per pixel."""
     whole = plane // 8 * 8
@@ -289,7 +289,7 @@ def columns_of(g, first, some, plane, scratch, to, lanes):
             scratch[to + p * lanes + lane] = g[first + lane * plane + p]
 
 
-@merged
+@inline
 def pixel_rows(g, first, some, channels, plane, scratch, to, lanes):
     """As `columns_of` where channels are the last axis."""
     for p in range(plane):
@@ -297,7 +297,7 @@ def pixel_rows(g, first, some, channels, plane, scratch, to, lanes):
             scratch[to + p * lanes + lane] = g[first + p * channels + lane]
 
 
-@merged
+@inline
 def weights(g, x, scratch, sizes, start, stop, lanes):
     images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, plane = sizes[11], sizes[12]
@@ -343,7 +343,7 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
                     out += padded * lanes
 
 
-@merged
+@inline
 def weights_inside(g, x, scratch, sizes, start, stop, lanes):
     images, chunks, groups, area = sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4] * sizes[5]
     channels, plane, taps, count, held = sizes[11], sizes[12], sizes[13], sizes[14], sizes[25]
@@ -390,7 +390,7 @@ def weights_inside(g, x, scratch, sizes, start, stop, lanes):
                     out += count * lanes
 
 
-@merged
+@inline
 def weight_sum(w, scratch, sizes, lanes):
     """Join the chunks' sums, and lay them out as weights: by group, channel and tap."""
     chunks, groups, channels, count = sizes[1], sizes[2], sizes[11], sizes[14]
@@ -408,7 +408,7 @@ def weight_sum(w, scratch, sizes, lanes):
                 w[to + place * step] = total
 
 
-@merged
+@inline
 def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
     span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, plane, taps, count, pixels = sizes[11], sizes[12], sizes[13], sizes[14], sizes[15]

@@ -34,7 +34,7 @@ def linear(factors, terms, result, sizes, start, stop):
                 result[i + j] = factors[i + j] * result[i - inner + j] + terms[i + j]
 
 
-@merged
+@inline
 def reached(value, best, sign):
     """Whether a value is no worse than the best one before it."""
     return value != value or (best == best and (value >= best if sign > 0 else value <= best))

@@ -22,13 +22,13 @@ from staticgrad.compiler.backend.dialect import *
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at, squares_max, squares_put, window_max, window_put
 
 
-@merged
+@inline
 def above(a, b):
     """Whether a wins over b."""
     return a > b or (a != a and b == b)
 
 
-@merged
+@inline
 def winner(x, plane, sizes, i, j):
     """Where in its plane the window of result (i, j) is largest."""
     height, width = sizes[2], sizes[3]
@@ -50,7 +50,7 @@ def winner(x, plane, sizes, i, j):
     return best
 
 
-@merged
+@inline
 def by_two(sizes):
     """Windows of 2 x 2 side by side, the most common pooling, in vectors."""
     square = sizes[6] == 2 and sizes[7] == 2 and sizes[8] == 2 and sizes[9] == 2
@@ -58,7 +58,7 @@ def by_two(sizes):
     return square and inside and sizes[10] == 0 and sizes[11] == 0 and sizes[12] == 1 and sizes[13] == 1
 
 
-@merged
+@inline
 def most_max(x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     two = by_two(sizes)
@@ -82,7 +82,7 @@ def most_max(x, y, sizes, start, stop):
                         y[to + j] = x[plane + winner(x, plane, sizes, i, j)]
 
 
-@merged
+@inline
 def most_take(h, x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):
@@ -93,7 +93,7 @@ def most_take(h, x, y, sizes, start, stop):
                     y[(n * tall + i) * wide + j] = h[plane + winner(x, plane, sizes, i, j)]
 
 
-@merged
+@inline
 def most_put(g, x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     two = by_two(sizes)
@@ -120,7 +120,7 @@ def most_put(g, x, y, sizes, start, stop):
                         y[plane + winner(x, plane, sizes, i, j)] += g[source + j]
 
 
-@merged
+@inline
 def inside(sizes, i, j, tap):
     """Which pixel of the operand a tap of the window of result (i, j) is, -1 outside."""
     row = i * sizes[8] - sizes[10] + tap // sizes[7] * sizes[12]
@@ -129,7 +129,7 @@ def inside(sizes, i, j, tap):
     return row * sizes[3] + column if within else -1
 
 
-@merged
+@inline
 def winners(x, image, pixel, step, sizes, i, j, most, best, to):
     """The largest element of each channel in the window of result (i, j), and its tap."""
     none = True
@@ -150,7 +150,7 @@ def winners(x, image, pixel, step, sizes, i, j, most, best, to):
             none = False
 
 
-@merged
+@inline
 def begin_of(i, stride, padding, dilation):
     """The first tap of window i inside."""
     first = i * stride - padding
@@ -159,7 +159,7 @@ def begin_of(i, stride, padding, dilation):
     return first
 
 
-@merged
+@inline
 def taps_in(first, i, stride, padding, dilation, kernel, extent):
     """The taps of window i from `first` on that are inside."""
     count = min(i * stride - padding + (kernel - 1) * dilation + 1, extent) - first
@@ -168,7 +168,7 @@ def taps_in(first, i, stride, padding, dilation, kernel, extent):
     return count
 
 
-@merged
+@inline
 def max_of(like, x, step, tall, wide, down, right, y, channels, size):
     """The largest elements of a window for all channels, which are `step` bytes apart."""
     k = 0
@@ -183,7 +183,7 @@ def max_of(like, x, step, tall, wide, down, right, y, channels, size):
         k += 1
 
 
-@merged
+@inline
 def put_of(like, x, step, tall, wide, down, right, g, apart, y, below, beside, channels, size, adds):
     """g of a window at its largest elements, for all channels, which are `step` bytes apart, in g `apart`."""
     k = 0
@@ -198,7 +198,7 @@ def put_of(like, x, step, tall, wide, down, right, g, apart, y, below, beside, c
         k += 1
 
 
-@merged
+@inline
 def most_max_last(x, y, sizes, start, stop):
     images, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, pixel, size = sizes[14], sizes[15], at(x, 1) - at(x, 0)
@@ -220,7 +220,7 @@ def most_max_last(x, y, sizes, start, stop):
                     max_of(x, source, step, rows, columns, down, right, to, channels, size)
 
 
-@merged
+@inline
 def most_put_last(g, x, y, sizes, start, stop):
     images, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, pixel, size = sizes[14], sizes[17], at(x, 1) - at(x, 0)
@@ -252,7 +252,7 @@ def most_put_last(g, x, y, sizes, start, stop):
                     put_of(x, source, step, rows, columns, down, right, more, lanes, to, below, beside, channels, size, 0)
 
 
-@merged
+@inline
 def most_take_last(h, x, y, most, best, sizes, start, stop, h_step, x_step):
     images, chunks, tall, wide, channels = sizes[0], sizes[1], sizes[4], sizes[5], sizes[14]
     for c in range(start, stop):
@@ -271,7 +271,7 @@ def most_take_last(h, x, y, most, best, sizes, start, stop, h_step, x_step):
                                 y[to + k] = value if best[c * channels + k] == number else y[to + k]
 
 
-@merged
+@inline
 def mean_take(x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):
@@ -289,7 +289,7 @@ def mean_take(x, y, sizes, start, stop):
                     y[to + j] = total / (sizes[row + 2] * sizes[column + 2])
 
 
-@merged
+@inline
 def mean_put(g, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):

@@ -1,29 +1,26 @@
-"""Elementary functions, as kernels see them: in a loop compiled with the fast-math flags that kernels have."""
+"""Elementary functions, as kernels see them: in a loop."""
 
 from __future__ import annotations
 
 import ctypes
-import inspect
 import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from llvmlite import binding
-from numba import cfunc, njit, types
 
 import staticgrad as sg
-from staticgrad.compiler.backend import dialect, elementary
+from staticgrad.compiler.backend import code_generation, dialect, elementary, kernel_compiler, object_code
 from staticgrad.compiler.backend.elementary import rare, trigonometric
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import F
 from tests.ops.elementwise_cases import ELEMENTWISE, Elementwise
 
-FAST = {"reassoc", "contract", "arcp", "nsz", "afn"}
-NUMBA_TYPES = {np.float32: types.float32, np.float64: types.float64}
 DTYPES = [np.float32, np.float64]
 WIDE = np.longdouble
 INF, NAN = float("inf"), float("nan")
@@ -35,42 +32,54 @@ needs_vectors = pytest.mark.skipif(
 )
 
 
-def compiled(function: Callable, dtype: type, arity: int):
-    """A kernel `out[i] = function(x[i], ...)`."""
-    number = NUMBA_TYPES[dtype]
-    pointer = types.CPointer(number)
+class Native(NamedTuple):
+    """A kernel `out[i] = function(x[i], ...)`: its code as LLVM optimized it, and its address."""
 
-    def one(x, out, n):
-        for i in range(n):
+    code: Any
+    address: int
+
+
+def compiled(function: Callable, dtype: type, arity: int) -> Native:
+    pointer = getattr(dialect, f"f{8 * np.dtype(dtype).itemsize}_at")
+
+    def one(buffers, sizes, start, stop):
+        x, out = pointer(buffers, 0), pointer(buffers, 1)
+        for i in range(start, stop):
             out[i] = function(x[i])
 
-    def two(x, y, out, n):
-        for i in range(n):
+    def two(buffers, sizes, start, stop):
+        x, y, out = pointer(buffers, 0), pointer(buffers, 1), pointer(buffers, 2)
+        for i in range(start, stop):
             out[i] = function(x[i], y[i])
 
-    def three(x, y, z, out, n):
-        for i in range(n):
+    def three(buffers, sizes, start, stop):
+        x, y, z, out = pointer(buffers, 0), pointer(buffers, 1), pointer(buffers, 2), pointer(buffers, 3)
+        for i in range(start, stop):
             out[i] = function(x[i], y[i], z[i])
 
-    signature = types.void(*[pointer] * (arity + 1), types.int64)
-    return cfunc(signature, error_model="numpy", fastmath=FAST, _nrt=False)((one, two, three)[arity - 1])
+    return native((one, two, three)[arity - 1])
 
 
-def inlined(function: Callable) -> Callable:
-    """`function` as part of a kernel's own code."""
-    return njit(error_model="numpy", fastmath=FAST, forceinline=True)(function)
+def native(function: Callable) -> Native:
+    text = kernel_compiler.translated(kernel_compiler.kernel(function))
+    parts = [code_generation.compiled(text, code_generation.KERNELS)]
+    parts += dict.fromkeys(code for name, code in rare.CODE.items() if name in text)
+    name = function.__name__
+    return Native(code_generation.optimized(text, code_generation.KERNELS), object_code.loaded(parts, [name])[name])
 
 
 @cache
-def kernel_of(name: str, dtype: type):
+def kernel_of(name: str, dtype: type) -> Native:
     function = getattr(elementary, f"{name}_f{8 * np.dtype(dtype).itemsize}")
-    return compiled(function, dtype, len(inspect.signature(function).parameters))
+    return compiled(function, dtype, len(function.operands))
 
 
-def call(kernel, *arrays: np.ndarray) -> np.ndarray:
+def call(kernel: Native, *arrays: np.ndarray) -> np.ndarray:
     out = np.empty_like(arrays[0])
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arrays) + 1), ctypes.c_int64)(kernel.address)
-    native(*(np.ascontiguousarray(a).ctypes.data for a in arrays), out.ctypes.data, out.size)
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(kernel.address)
+    operands = [*map(np.ascontiguousarray, arrays), out]
+    buffers = np.array([a.ctypes.data for a in operands], np.int64)
+    entry(buffers.ctypes.data, None, 0, out.size)
     return out
 
 
@@ -397,14 +406,13 @@ def test_loop_vectorizes(name: str) -> None:
     dtype, element = (np.float32, "float") if bits == "32" else (np.float64, "double")
     if base in ("sin", "cos", "tan", "pow"):
         element = "double"  # float32 goes through float64
-    code = kernel_of(base, dtype).inspect_llvm()
+    code = str(kernel_of(base, dtype).code)
     operation = base if base in ("maximum", "minimum", "copysign") else "fma"
     assert re.search(rf"<\d+ x {element}> @llvm\.{operation}\.v\d+f", code)
     calls = set(re.findall(r"\bcall\b[^@\n]*@([\w.]+)", code))
-    calls = {c for c in calls if not c.startswith("llvm.") and not re.search("one|two|three", c)}  # the C entry calls it
+    calls = {c for c in calls if not c.startswith("llvm.")}
     own = f"staticgrad_{name}"
-    lanes = {f"{rare.VARIANT}{own}_{n}" for n in rare.LANES}
-    assert calls - lanes == ({own, f"{own}_exact", f"{own}_each"} if base in ("sin", "cos", "tan") else set())
+    assert calls == ({own, f"{own}_exact", f"{own}_each"} if base in ("sin", "cos", "tan") else set())
 
 
 @needs_vectors
@@ -419,8 +427,8 @@ def test_a_loop_with_rare_arguments_leaves_only_for_them(dtype: type) -> None:
         for i in range(start, stop):
             y[i] = wave(x[i])
 
-    code = dialect.kernel(waves).library.get_llvm_str()
-    assert f"@{rare.VARIANT}" not in code
+    code = str(native(waves).code)
+    assert f"@{code_generation.VARIANT}" not in code
     loop = code[code.index("vector.body:") : code.index("middle.block:")]
     calls = set(re.findall(r"\bcall\b[^@\n]*@([\w.]+)", loop))
     assert {c for c in calls if not c.startswith("llvm.")} == {f"staticgrad_sin_f{bits}_each"}
@@ -429,7 +437,8 @@ def test_a_loop_with_rare_arguments_leaves_only_for_them(dtype: type) -> None:
 
 def packed(kernel) -> bool:
     """Whether the machine code multiplies and adds whole vectors of float32."""
-    return re.search(r"vfn?m(add|sub)\d+ps\s.*%[yz]mm|\bfml[as]\s+v\d+\.4s", kernel._library.get_asm_str()) is not None
+    text = code_generation.machine(3).emit_assembly(kernel.code)
+    return re.search(r"vfn?m(add|sub)\d+ps\s.*%[yz]mm|\bfml[as]\s+v\d+\.4s", text) is not None
 
 
 @needs_vectors
@@ -439,7 +448,7 @@ def test_machine_code_is_packed() -> None:
 
 @needs_long_double
 def test_fused_into_a_larger_expression() -> None:
-    """Inlined between a caller's fast-math operations, whose flags stop at the inlined instructions."""
+    """Between a kernel's own operations, whose flags stop at the instructions of the function."""
     tanh, log1p, power = elementary.tanh_f64, elementary.log1p_f64, elementary.pow_f64
 
     def fused(x, y):
@@ -451,7 +460,7 @@ def test_fused_into_a_larger_expression() -> None:
     # x * 100.0 is rounded before pow multiplies its error.
     exact = (np.tanh(u * 3 + WIDE(1e-9)) - np.log1p(u) * WIDE(1e-3)) * np.power(v, (x * 100.0).astype(WIDE))
     # near x = 0 the difference cancels what x * 3.0 + 1e-9 rounded
-    got = call(compiled(inlined(fused), np.float64, 2), x, y)
+    got = call(compiled(fused, np.float64, 2), x, y)
     clear = np.abs(x) > 1e-3
     assert ulps(got, exact)[clear].max() <= 6
 
@@ -464,21 +473,22 @@ def test_arguments_are_converted() -> None:
         return exp(0.5) + power(x, 2)
 
     x = np.linspace(0, 2, 50, dtype=np.float32)
-    np.testing.assert_allclose(call(compiled(inlined(mixed), np.float32, 1), x), math.exp(0.5) + x * x, rtol=1e-6)
+    np.testing.assert_allclose(call(compiled(mixed, np.float32, 1), x), math.exp(0.5) + x * x, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_maximum_reduces_a_row(dtype: type) -> None:
     maximum, minimum = (getattr(elementary, f"{n}_f{8 * np.dtype(dtype).itemsize}") for n in ("maximum", "minimum"))
-    pointer = types.CPointer(NUMBA_TYPES[dtype])
+    pointer = getattr(dialect, f"f{8 * np.dtype(dtype).itemsize}_at")
 
-    def extremes(x, out, n):
-        low = high = x[0]
-        for i in range(n):
+    def extremes(buffers, sizes, start, stop):
+        x, out = pointer(buffers, 0), pointer(buffers, 1)
+        low, high = x[0], x[0]
+        for i in range(start, stop):
             low, high = minimum(low, x[i]), maximum(high, x[i])
         out[0], out[1] = low, high
 
-    kernel = cfunc(types.void(pointer, pointer, types.int64), error_model="numpy", fastmath=FAST, _nrt=False)(extremes)
+    kernel = native(extremes)
     x = np.random.default_rng(0).normal(size=1001).astype(dtype)
     assert call(kernel, x)[:2].tolist() == [x.min(), x.max()]
     x[500] = NAN

@@ -297,4 +297,4 @@ def _builtin(write: Callable[..., Real], number: Float) -> Builtin:
         return Value(number, write(*(Real(builder, x) for x in operands)).value)
 
     operands = (number,) * len(inspect.signature(write).parameters)
-    return Builtin(f"{write.__name__}_{number}", operands, written)
+    return Builtin(f"{write.__name__}_{number}", operands, written, write.__doc__)
