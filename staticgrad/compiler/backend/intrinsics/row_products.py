@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from ..kernel_types import Builtin, Float, Pointer, Value, builtin, float32, float64, int64
-from ..llvm import I32, I64, Int, function, spread, steps
+from ..llvm import BYTES, I32, I64, Int, function, spread, steps
 
 __all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
-
-BYTES = 64 if llvm.get_host_cpu_features().get("avx512f") else 32
 
 
 class Vectors:
