@@ -53,7 +53,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--python", nargs="+", type=interpreter_of, default=[], metavar="BACKEND=PATH", help="interpreters of backends"
     )
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each entry; the first has an empty cache")
+    parser.add_argument("--rounds", type=int, default=2, help="processes of each entry; the first has an empty cache")
     parser.add_argument("--seconds", type=float, default=0.5, help="of timed steps in each process")
     parser.add_argument("--json", metavar="FILE", help="write all results to this file")
     return parser.parse_args(arguments)
@@ -75,7 +75,7 @@ def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: in
 def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
     chosen = list(CASES) if options.case is None else list(dict.fromkeys(name for found in options.case for name in found))
     with tempfile.TemporaryDirectory() as folder:
-        launcher = launch.Launcher(Path(folder), dict(options.python), options.seconds)
+        launcher = launch.Launcher(Path(folder), dict(options.python))
         installed = [name for name in options.backend if launcher.installed(name)]
         skipped = [f"{name} is skipped: it is not installed." for name in options.backend if name not in installed]
         print(*skipped, sep="\n", file=sys.stderr)
@@ -91,7 +91,9 @@ def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
             file = launcher.arrays(CASES["digits"])
             results["overhead"] = launcher.module("overhead", str(file), str(3 * options.rounds))
         for name in chosen:
-            results["entries"] += launch.measure_case(launcher, CASES[name], installed, options.rounds, progress)
+            results["entries"] += launch.measure_case(
+                launcher, CASES[name], installed, options.rounds, options.seconds, progress
+            )
             if options.json:
                 Path(options.json).write_text(json.dumps(results, indent=1))
     return results

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
         found: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
         for _ in range(options.rounds):
             with tempfile.TemporaryDirectory() as folder:
-                launcher = Launcher(Path(folder), {}, 0)
+                launcher = Launcher(Path(folder), {})
                 for mode, rows in found.items():
                     cold, warm = (measure(launcher, case, mode) for _ in range(2))
                     rows.append(cold | {"warm": warm["first loss"], "CPU warm": warm["CPU first"]})

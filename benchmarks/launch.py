@@ -1,4 +1,5 @@
-"""Fresh processes: each case, backend, variant and setting of malloc, in turns, so that noise affects all equally."""
+"""Fresh processes, one for each case, backend, variant and setting of malloc, which take turns, so that noise affects all
+equally."""
 
 from __future__ import annotations
 
@@ -6,10 +7,14 @@ import compileall
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +26,17 @@ from .timing import load
 ROOT = Path(__file__).parent.parent
 LIMIT = 600
 """Seconds after which a process is given up."""
+TURNS = 8
+"""Turns of each process: what disturbs the machine for a while meets all of them."""
+REST = 0.3
+"""Seconds before the first turn: threads of a BLAS spin for 0.1 s and more before they sleep."""
 
 
 class Launcher:
     """Starts the processes. folder: for arrays and caches, empty at first; pythons: interpreters by backend."""
 
-    def __init__(self, folder: Path, pythons: Mapping[str, str], seconds: float):
-        self.folder, self.pythons, self.seconds = folder, pythons, seconds
+    def __init__(self, folder: Path, pythons: Mapping[str, str]):
+        self.folder, self.pythons = folder, pythons
         self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         for part in ("staticgrad", "benchmarks"):  # as pip does with installed packages, the peers among them
             compileall.compile_dir(ROOT / part, quiet=2)
@@ -51,12 +60,15 @@ class Launcher:
             found[package] = done.stdout.strip() if done.returncode == 0 else "unknown"
         return found
 
+    def environment_with(self, more: Mapping[str, str]) -> dict[str, str]:
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return self.environment | {"PYTHONPATH": os.pathsep.join(paths)} | more
+
     def run(self, command: list[str], more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         """A process with `more` in its environment. Raises TimeoutExpired."""
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         return subprocess.run(
             command,
-            env=self.environment | {"PYTHONPATH": os.pathsep.join(paths)} | more,
+            env=self.environment_with(more),
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -91,19 +103,70 @@ class Launcher:
             "NUMBA_CACHE_DIR": str(cache / "numba"),
         }
 
-    def measure(self, case: Case, entry: Entry, cold: bool) -> dict[str, Any]:
-        """One process: what the worker tells, or the `error` it ended with; and the machine's load before it."""
+    def start(self, case: Case, entry: Entry, cold: bool) -> Running:
+        """A process that has its first result, or has failed. cold: whether it finds an empty cache."""
         cache = re.sub(r"\W+", "-", "-".join((entry.case, entry.backend, entry.variant)))
+        more = self.caches(cache) | case.environment | MALLOC[entry.malloc]
         command = [self.python(entry.backend), "-m", f"{__package__}.worker", case.name, entry.backend, entry.variant]
-        before = load()
-        arguments = [str(self.arrays(case)), repr(time.monotonic()), str(self.seconds)]
+        return Running([*command, str(self.arrays(case)), repr(time.monotonic())], self.environment_with(more), cold)
+
+
+class Running:
+    """A worker. `result`: what it tells, with `blocks` of timed steps once it had turns; or the `error` it ended with. Both
+    with the machine's load before it."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], cold: bool):
+        self.result: dict[str, Any] = {"load": load()}
+        self.cold = cold
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (a pipe would fill up; `end` closes it)
+        self.process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
+        )
+        if (report := self._answer()) is not None:
+            self.result |= {**report, "cold": cold, "blocks": [], "cpu": []}
+
+    @property
+    def failed(self) -> bool:
+        return "error" in self.result
+
+    def turn(self, seconds: float) -> None:
+        """Time steps for so long."""
+        if self.failed:
+            return
+        with suppress(BrokenPipeError):
+            assert self.process.stdin is not None
+            self.process.stdin.write(f"{seconds}\n")
+            self.process.stdin.flush()
+        if (timing := self._answer()) is not None:
+            self.result["blocks"] += timing["blocks"]
+            self.result["cpu"].append(timing["cpu"])
+
+    def end(self) -> dict[str, Any]:
+        """The result, once the process has ended."""
+        with suppress(BrokenPipeError):
+            self.process.communicate()
+        self.errors.close()
+        if not self.failed:
+            self.result["cpu"] = statistics.median(self.result["cpu"])
+        return self.result
+
+    def _answer(self) -> dict[str, Any] | None:
+        """The next object that the process prints, or None where it ends: its error is in the result then."""
+        assert self.process.stdout is not None
+        began, late = time.monotonic(), threading.Timer(LIMIT, self.process.kill)
+        late.start()
         try:
-            done = self.run([*command, *arguments], self.caches(cache) | case.environment | MALLOC[entry.malloc])
-        except subprocess.TimeoutExpired:
-            return {"error": f"no result after {LIMIT} s", "load": before}
-        if done.returncode:
-            return {"error": error_in(done.stderr, done.returncode), "load": before, "stderr": done.stderr[-4000:]}
-        return {**json.loads(done.stdout.splitlines()[-1]), "load": before, "cold": cold}
+            for line in self.process.stdout:
+                if line.startswith("{"):  # frameworks print, too
+                    return json.loads(line)
+            status = self.process.wait()
+        finally:
+            late.cancel()
+        self.errors.seek(0)
+        stderr = self.errors.read()
+        error = f"no result after {LIMIT} s" if time.monotonic() - began >= LIMIT else error_in(stderr, status)
+        self.result |= {"error": error, "stderr": stderr[-4000:]}
+        return None
 
 
 def error_in(stderr: str, status: int) -> str:
@@ -113,19 +176,31 @@ def error_in(stderr: str, status: int) -> str:
     return (named or lines or [f"ended with {status}"])[-1]
 
 
-def measure_case(launcher: Launcher, case: Case, backends: Iterable[str], rounds: int, progress: Any) -> list[Any]:
-    """Results of all entries of a case: `{case, backend, variant, malloc, runs}`. An entry that failed is left alone.
+def measure_case(
+    launcher: Launcher, case: Case, backends: Iterable[str], rounds: int, seconds: float, progress: Any
+) -> list[Any]:
+    """Results of all entries of a case: `{case, backend, variant, malloc, runs}`, with `rounds` processes each. An entry that
+    failed is left alone. seconds: of timed steps in each process.
 
-    Settings of malloc share a cache.
+    The processes of a round live together: they start one after another, and then take turns. Settings of malloc share a cache.
     """
     entries = list(entries_of(case, backends))
     runs: dict[Entry, list[dict[str, Any]]] = {entry: [] for entry in entries}
     with progress(total=rounds * len(entries), desc=case.name) as bar:
         for number in range(rounds):
-            for entry, done in runs.items():
-                bar.set_postfix_str(f"{entry.backend} {entry.variant} {entry.malloc}".strip())
-                if not (done and "error" in done[-1]):
-                    done.append(launcher.measure(case, entry, cold=number == 0 and not entry.malloc))
-                bar.update()
+            running: dict[Entry, Running] = {}
+            try:
+                for entry, done in runs.items():
+                    bar.set_postfix_str(f"{entry.backend} {entry.variant} {entry.malloc}".strip())
+                    if not (done and "error" in done[-1]):
+                        running[entry] = launcher.start(case, entry, cold=number == 0 and not entry.malloc)
+                    bar.update()
+                time.sleep(REST)
+                for _ in range(TURNS):
+                    for process in running.values():
+                        process.turn(seconds / TURNS)
+            finally:
+                for entry, process in running.items():
+                    runs[entry].append(process.end())
     launcher.arrays(case).unlink()
     return [{**entry._asdict(), "runs": done} for entry, done in runs.items()]

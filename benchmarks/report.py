@@ -16,9 +16,10 @@ Written by `python -m benchmarks report`; do not edit.
 
 Each case runs on each backend in fresh processes, with the same data and initial values. The results after some steps
 (losses, norms of results, distances that parameters moved) have to agree to 1e-3 relative, or the backend is listed under
-*Failed*. Backends take turns, process by process, so that other load affects all equally. The time of a step is the median over
-processes of the median over blocks of steps; each peer counts with its fastest variant. Differences under 1.3x are ties on a
-shared machine. The last column of the first table is the ratio of the fastest blocks, which other load affects least.
+*Failed*. The processes of a case live side by side and take turns of some blocks of steps, so that other load affects all
+equally. The time of a step is the median over processes of the median over blocks; each peer counts with its fastest variant.
+Differences under 1.3x are ties on a shared machine. *Fastest blocks* is the ratio of these, which other load affects least;
+*eager / torch* is the time of our eager step in that of PyTorch's, which has the better of one and two threads.
 
 Memory is the peak resident memory until the first steps of a case are done, less the memory of modules: those imported at the
 start, and those that a framework loads when it needs them, with their work. For us these are Numba, LLVM and the native
@@ -34,11 +35,11 @@ def steps_table(table: Iterable[Row]) -> Iterator[list[str]]:
     """Heading, then a line per row: microseconds by backend, and the ratio."""
     table = list(table)
     names = [name for name in BACKENDS if any(name in row.best for row in table)]
-    yield ["us a step", *names, "fastest peer", "peer / ours", "fastest blocks"]
+    yield ["us a step", *names, "fastest peer", "peer / ours", "fastest blocks", "eager / torch"]
     for row in table:
         cells = [micro(row.best[n].step) if n in row.best else "" for n in names]
         peer = "" if row.peer is None else " ".join(filter(None, (row.peer.backend, row.peer.variant)))
-        ratios = ["" if ratio is None else f"{ratio:.2f}" for ratio in (row.ratio, row.undisturbed)]
+        ratios = ["" if ratio is None else f"{ratio:.2f}" for ratio in (row.ratio, row.undisturbed, row.eager)]
         yield [row.name, *cells, peer, *ratios]
 
 

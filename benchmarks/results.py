@@ -12,6 +12,8 @@ from .registry import BACKENDS, CASES, Case
 
 MEAN, LEAST = 2.0, 1.0
 """The geometric mean over cases of the ratio to the fastest peer, and what no case may be below."""
+EAGER_MEAN, EAGER_MOST = 0.6, 1.0
+"""The same of eager steps: times of PyTorch's eager step, at most."""
 SESSION = 1.3
 """The step of a Session takes at most this many times that of the compiled step."""
 OUT_OF_CACHE = 40e6
@@ -77,6 +79,12 @@ class Row(NamedTuple):
         """How many times the step of the fastest peer takes as long as ours."""
         ours, peer = self.ours, self.peer
         return None if ours is None or peer is None else peer.step / ours.step
+
+    @property
+    def eager(self) -> float | None:
+        """The time of our eager step in PyTorch's, which takes the better number of threads."""
+        both = "eager" in self.best and "torch" in self.best
+        return self.best["eager"].step / self.best["torch"].step if both else None
 
     @property
     def undisturbed(self) -> float | None:
@@ -191,6 +199,12 @@ def targets(results: Mapping[str, Any]) -> list[Target]:
         found.append(Target("geometric mean over cases, fastest peer / ours", geometric_mean(r for _, r in known), MEAN))
         for row, ratio in known:
             found.append(Target(f"{row.name}: fastest peer / ours", ratio, max(LEAST, row.case.target)))
+    eager = [(row, row.eager) for row in table if row.eager is not None]
+    if eager:
+        found.append(
+            Target("geometric mean over cases, eager / PyTorch eager", geometric_mean(r for _, r in eager), EAGER_MEAN, True)
+        )
+        found += [Target(f"{row.name}: eager / PyTorch eager", ratio, EAGER_MOST, True) for row, ratio in eager]
     for row in table:
         found += _limit_targets(row, results["limits"])
         found += _memory_targets(row)

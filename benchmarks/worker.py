@@ -1,8 +1,9 @@
 """One process: a case on a backend, from the interpreter's first breath to timed steps.
 
-    python -m benchmarks.worker CASE BACKEND VARIANT ARRAYS.npz BEGAN SECONDS
+    python -m benchmarks.worker CASE BACKEND VARIANT ARRAYS.npz BEGAN
 
-BEGAN is the monotonic clock when the process was started, SECONDS how long to time steps. Prints a JSON object.
+BEGAN is the monotonic clock when the process was started. Prints a JSON object when it has a first result and steps run as fast
+as they will, then for each line of the input, the seconds of a turn, another one: the times of steps.
 """
 
 import time
@@ -11,7 +12,7 @@ AWAKE = time.monotonic()
 
 import json  # noqa: E402
 import sys  # noqa: E402
-from collections.abc import Mapping  # noqa: E402
+from collections.abc import Callable, Mapping  # noqa: E402
 from importlib import import_module  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -23,11 +24,11 @@ from .phases import Phases  # noqa: E402
 from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
 from .timing import time_steps  # noqa: E402
 
-REST = 0.3
-"""Seconds: the threads of NumPy's BLAS, which the figures take, spin for 0.1 s and more before they sleep."""
+SETTLE = 0.7
+"""Seconds of steps before the first turn: what is decided or compiled in the background by use is there then."""
 
 
-def main(name: str, backend: str, variant: str, file: str, began: str, seconds: str) -> None:
+def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
     case = CASES[name]
     phases = Phases()
     phases.seconds["python"] = time.monotonic() - float(began)
@@ -48,21 +49,31 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
     if BACKENDS[backend].ours:
         import_module("staticgrad").wait_for_kernels()
     phases.enter("end")
-    first = phases.since
+    total = phases.since - float(began) - phases.seconds.pop("data")
+    until_first = dict(phases.seconds)
     for _ in range(case.steps - 1):
         result = job.step()
     high = peak()
     figures = figures_of(result, job.state(), data)
-    time.sleep(REST)
+    settle(job.step)
+    if BACKENDS[backend].ours:
+        import_module("staticgrad").wait_for_kernels()
     report: dict[str, Any] = {
         "figures": figures,
-        "total": first - float(began) - phases.seconds.pop("data"),
-        "phases": phases.seconds,
+        "total": total,
+        "phases": until_first,
         "memory": high - imported - phases.loaded,
         "peak": high,
-        **time_steps(job.step, float(seconds))._asdict(),
     }
-    print(json.dumps(report))
+    print(json.dumps(report), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(time_steps(job.step, float(line))._asdict()), flush=True)
+
+
+def settle(step: Callable[[], Any]) -> None:
+    until = time.monotonic() + SETTLE
+    while time.monotonic() < until:
+        step()
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

@@ -24,13 +24,19 @@ from benchmarks.timing import interleaved, time_steps  # noqa: E402
 
 def test_processes_of_a_case(tmp_path: Path) -> None:
     case = CASES["elementwise-1e2"]
-    launcher = launch.Launcher(tmp_path, {}, seconds=0.01)
-    cold, warm = (launcher.measure(case, launch.Entry(case.name, "compiled", "", ""), cold=cold) for cold in (True, False))
+    launcher, runs = launch.Launcher(tmp_path, {}), []
+    for is_cold in (True, False):
+        process = launcher.start(case, launch.Entry(case.name, "compiled", "", ""), cold=is_cold)
+        for _ in range(2):
+            process.turn(0.01)
+        runs.append(process.end())
+    cold, warm = runs
     for run in (cold, warm):
         assert "error" not in run, run
         assert sum(run["phases"].values()) == pytest.approx(run["total"], rel=0.05)
         assert run["figures"] == cold["figures"]
-        assert len(run["blocks"]) >= 3
+        assert len(run["blocks"]) >= 6
+        assert run["cpu"] > 0
         assert min(run["blocks"]) > 0
         assert 0 < run["memory"] < run["peak"]
     assert cold["phases"]["kernels"] > warm["phases"]["kernels"] > 0
@@ -47,9 +53,11 @@ def test_a_worker_needs_numpy_alone() -> None:
 def test_a_failing_backend_is_a_result_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "nowhere", Backend("nowhere", "", ("no_such_module",)))
     monkeypatch.setitem(IMPLEMENTATIONS, ("glm", "nowhere"), Implementation(lambda *_: Job(float), ("",)))
-    launcher = launch.Launcher(tmp_path, {}, seconds=0.01)
+    launcher = launch.Launcher(tmp_path, {})
     assert not launcher.installed("nowhere")
-    run = launcher.measure(CASES["glm"], launch.Entry("glm", "nowhere", "", ""), cold=True)
+    process = launcher.start(CASES["glm"], launch.Entry("glm", "nowhere", "", ""), cold=True)
+    process.turn(0.01)
+    run = process.end()
     assert run["error"] == "KeyError: 'nowhere'"
 
 

@@ -46,6 +46,7 @@ RESULTS = {
         entry("digits", "compiled", run(50, cold=True, total=3.5), run(40, memory=5.0), run(42, memory=5.0)),
         entry("digits", "session", run(60), variant="run"),
         entry("digits", "session", run(44), variant="callable"),
+        entry("digits", "eager", run(300)),
         entry("digits", "jax", run(100), variant="sync"),
         entry("digits", "jax", run(90), variant="async"),
         entry("digits", "jax", run(10, loss=1.5), variant="sync, placed"),
@@ -72,7 +73,9 @@ def test_the_fastest_variant_that_agrees_counts() -> None:
         ("pytensor", "ImportError: no | luck"),
         ("jax", "disagrees: result 0 is 1.5, others 1"),
     ]
+    assert digits.eager == pytest.approx(0.75)
     assert mlp.ratio == pytest.approx(0.75)
+    assert mlp.eager is None
     assert elementwise.name == "elementwise-1e7 (malloc keeps)"
     assert elementwise.ratio is None
 
@@ -96,6 +99,8 @@ def test_targets() -> None:
     assert met == {
         "geometric mean over cases, fastest peer / ours": False,
         "digits: fastest peer / ours": True,
+        "geometric mean over cases, eager / PyTorch eager": False,
+        "digits: eager / PyTorch eager": True,
         "mlp-784: fastest peer / ours": False,
         "digits: peak MB above imports, compiled / PyTorch eager": False,
         "digits: Session step / compiled step": True,
