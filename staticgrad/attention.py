@@ -78,7 +78,7 @@ def scaled_dot_product_attention(
     attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
     Compiled code takes some queries at a time and holds no array of all scores. It leaves out keys that a mask hides from all
-    of these. Only the gradient of a mask of numbers is made as large as the scores. Raises ShapeError, ArgumentError.
+    of these. The gradient of a mask of numbers is summed the same way. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     Examples:

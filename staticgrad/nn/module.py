@@ -212,9 +212,9 @@ class Module:
     register_module = add_module
 
     def _own(self, role: str) -> Iterator[tuple[str, Any]]:
-        """The members of one role that are there, by name."""
+        """The members of one role that are there, by name. A copy that is being made has none yet."""
         own = self.__dict__
-        return ((name, own[name]) for name, r in list(own["_roles"].items()) if r == role and own[name] is not None)
+        return ((name, own[name]) for name, r in list(own.get("_roles", {}).items()) if r == role and own[name] is not None)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Direct children, each once."""

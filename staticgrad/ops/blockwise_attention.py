@@ -1,6 +1,7 @@
 """Attention and its gradient as one op each: values weighted by a softmax of scores, without an array of all scores.
 
-The cotangents of query, key and value share their work, so they are one op, which holds them one after another in one axis.
+The cotangents of query, key and value, and that of a mask of numbers where it is wanted (`of_mask`), share their work, so they
+are one op, which holds them one after another in one axis.
 Native code takes some queries at a time (`compiler/kernels/attention_blocks.py`); where all scores are few, the ops are written
 in products and `attention_softmax` instead (`ops/rewrites/attention_rules.py`). Source: Dao et al., "FlashAttention", 2022.
 """
@@ -20,11 +21,13 @@ from ..operators import F, Tensor, apply
 from ..types import SHORT, TensorType, bool_, broadcast_shapes, int64
 from . import attributes as at
 from .attention import attention_softmax_op
+from .broadcasting import sum_to
 from .random import uniform_op
 from .reductions import sum_op
 from .rules import floating, unbroadcast
 
 ATTRIBUTES = {"scale": at.positive, "causal": at.flag, "masked": at.flag, "rate": at.rate}
+OF_GRADIENT = {**ATTRIBUTES, "of_mask": at.flag}
 SPACE = 1 << 20
 """Bytes for the scores of some queries: they stay in the L2 cache."""
 VECTOR = 16
@@ -48,13 +51,17 @@ def _infer(q: TensorType, k: TensorType, v: TensorType, *more: TensorType, **att
     return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
 
 
-def _infer_gradient(q: TensorType, k: TensorType, v: TensorType, g: TensorType, *more: TensorType, **attrs: Any) -> TensorType:
+def _infer_gradient(
+    q: TensorType, k: TensorType, v: TensorType, g: TensorType, *more: TensorType, of_mask: bool, **attrs: Any
+) -> TensorType:
     out = _infer(q, k, v, *more, **attrs)
     if any(None in x.shape for x in (q, k, v, g)):
         raise UnknownExtentError("attention_gradient needs known extents", "give the placeholder known extents")
     if g.shape != out.shape:
         raise ShapeError(f"attention_gradient: the cotangent of {out} is not {g}")
-    return TensorType((q.size + k.size + v.size,), q.dtype)
+    if of_mask and not (attrs["masked"] and more[0].dtype == q.dtype and more[0].static):
+        raise ShapeError(f"attention_gradient: {more[0] if more else 'no mask'} has no cotangent")
+    return TensorType((q.size + k.size + v.size + (more[0].size if of_mask else 0),), q.dtype)
 
 
 def _promoted(count: int) -> Any:
@@ -143,16 +150,19 @@ def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, *more: np.ndarray, **attr
     return result
 
 
-def _eval_gradient(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, *more: np.ndarray, **attrs: Any) -> np.ndarray:
+def _eval_gradient(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, *more: np.ndarray, of_mask: bool, **attrs: Any
+) -> np.ndarray:
     weights, factors = _weights(q, k, more, attrs)
     scores = np.matmul(g, v.swapaxes(-1, -2))
     if attrs["rate"]:
         scores *= factors
     scores -= (weights * scores).sum(-1, keepdims=True)
     scores *= weights
-    scores *= q.dtype.type(attrs["scale"])
+    of_masks = [sum_to.eval(scores, more[0])] if of_mask else []
+    scores = scores * q.dtype.type(attrs["scale"])
     kept = weights * factors if attrs["rate"] else weights
-    parts = np.matmul(scores, k), np.matmul(scores.swapaxes(-1, -2), q), np.matmul(kept.swapaxes(-1, -2), g)
+    parts = np.matmul(scores, k), np.matmul(scores.swapaxes(-1, -2), q), np.matmul(kept.swapaxes(-1, -2), g), *of_masks
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
@@ -167,14 +177,15 @@ def _parts(flat: Any, *like: Any) -> list[Any]:
 
 
 def _vjp(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, *more: Any) -> list[Any]:
-    """The cotangent of a mask of numbers is as large as the scores: where it is wanted, all are written in other ops."""
-    flags = [*wanted, False][:4]
-    if flags[3] or any(None in x.shape for x in (q, k, v, g)):
+    mask, _ = _more(more, node.attrs)
+    of_mask = mask is not None and wanted[3] and mask.dtype.kind == "f"
+    if any(None in x.shape for x in (q, k, v, g, *([mask] if of_mask else []))):
         parts = gradients_of(q, k, v, g, more, node.attrs)
     else:
-        parts = [*_parts(apply(attention_gradient_op, q, k, v, g, *more, **node.attrs), q, k, v), None]
-    found = [part if flag else None for part, flag in zip(parts, flags, strict=True)]
-    return [*found, None, None][: 3 + len(more)]
+        flat = apply(attention_gradient_op, q, k, v, g, *more, of_mask=of_mask, **node.attrs)
+        parts = [*_parts(flat, q, k, v, *([mask] if of_mask else [])), None]
+    flags = [*wanted[:3], of_mask, False][: 3 + len(more)]
+    return [part if flag else None for part, flag in zip([*parts, None], flags, strict=False)]
 
 
 def _vjp_of_gradient(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, c: Any, *more: Any) -> list[Any]:
@@ -182,10 +193,12 @@ def _vjp_of_gradient(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any,
     the derivatives."""
     scale = node.attrs["scale"]
     mask, seed = _more(more, node.attrs)
-    gq, gk, gv = _parts(g, q, k, v)
+    of_mask = node.attrs["of_mask"]
+    gq, gk, gv, *gm = _parts(g, q, k, v, *([mask] if of_mask else []))
     weights = weights_of(q, k, mask, node.attrs)
     factors = 1 if seed is None else factors_of(weights, seed, node.attrs["rate"])
     along = (F.matmul(gq, k.mT) + F.matmul(q, gk.mT)) * scale
+    along = along + gm[0] if of_mask else along
     of_weights, mean = F.matmul(c, v.mT) * factors, _row_sums(weights * along)
     moved = weights * (along - mean)
     total = _row_sums(weights * of_weights)
@@ -228,9 +241,18 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     else:
         steps.append((0,) * (axes + 1))
     room = (2 if backward else 1) * rows * row + (keys * (q[-1] + v[-1]) if backward else 0)
+    of_mask = 0
+    if backward and node.attrs["of_mask"]:
+        shape = node.inputs[factors].type.shape
+        whole = math.prod(shape) == items * queries * keys
+        of_mask = 1 if whole else 2
+        room += 0 if whole else math.prod(shape)
+        of_axes = [0 if d == 1 else s for d, s in zip(shape, Layout.contiguous(shape).strides, strict=True)]
+        of_axes = [0] * (len(q) - len(shape)) + of_axes
+        steps.append((of_axes[-2], *of_axes[:-2]))
     sizes = (
         items, queries, keys, q[-1], v[-1], int(node.attrs["causal"]), _bits(node.attrs["scale"]), rows, row, room, kind, step,
-        _bits(rate), axes, *q[:-2], *[step for of in steps for step in of],
+        _bits(rate), of_mask, axes, *q[:-2], *[step for of in steps for step in of],
     )  # fmt: skip
     products = 3 * q[-1] + 2 * v[-1] if backward else q[-1] + v[-1]
     drawing = 60 if rate else 0
@@ -255,7 +277,10 @@ def _spread(samples: Any, node: Node, operands: Sequence[Any], count: int) -> tu
     """Query, key, value and the cotangent with an axis of samples, and further operands: a mask that fits, and a seed."""
     given = [samples.each(i, x) for i, x in enumerate(operands[:count])]
     more = [*operands[count:]]
-    if node.attrs["masked"] and samples.flags[count]:
+    own = count == 4 and node.attrs["of_mask"]  # each sample has a cotangent of the mask
+    if own:
+        more[0] = samples.each(count, more[0])
+    if node.attrs["masked"] and (own or samples.flags[count]):
         shape = more[0].shape
         more[0] = F.reshape(more[0], (shape[0], *[1] * (len(given[0].shape) - len(shape)), *shape[1:]))
     return given, more
@@ -278,10 +303,11 @@ def _batched_gradient(samples: Any, node: Node, *operands: Any) -> Any:
     rows = samples.known()
     given, more = _spread(samples, node, operands, 4)
     q, k, v, g = given
+    of_mask = node.attrs["of_mask"]
     if node.attrs["rate"]:
-        parts = gradients_of(q, k, v, g, more, node.attrs, samples=True)[:3]
+        parts = gradients_of(q, k, v, g, more, node.attrs, samples=True)[: 3 + of_mask]
     else:
-        parts = _parts(apply(attention_gradient_op, *given, *more, **node.attrs), q, k, v)
+        parts = _parts(apply(attention_gradient_op, *given, *more, **node.attrs), q, k, v, *more[:of_mask])
     return F.concatenate([F.reshape(part, (rows, -1)) for part in parts], 1)
 
 
@@ -305,14 +331,15 @@ attention_gradient_op = define(
     OpDef(
         name="attention_gradient",
         batch=_batched_gradient,
-        attrs=ATTRIBUTES,
+        attrs=OF_GRADIENT,
         infer=_infer_gradient,
         eval=_eval_gradient,
         vjp=lambda position: _vjp_of_gradient if position < 5 else None,
         vjp_all=_vjp_of_gradient,
         emit=Native(_plan),
         promote=_promoted(4),
-        doc="The cotangents of query, key and value, one after another, of `attention` with the cotangent that follows value.",
+        doc="The cotangents of query, key and value, and of the mask (of_mask), one after another, of `attention` with the "
+        "cotangent that follows value.",
     )
 )
 

@@ -411,7 +411,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
             try:
-                specialization = printed_once(tracer.active, work) if self.on_break == "split" else tracer.active(work)
+                specialization = tracer.active(work) if self.on_break == "error" else printed_once(tracer.active, work)
             except (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError) as error:
                 if self.state.without_numbers():
                     raise StateReached([]) from None  # code that takes no such numbers

@@ -21,6 +21,7 @@ from ..operators import F, Symbol, append, flows, interception, layout_of, misus
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
+from .handlers import caught, may_fail
 from .numbers import RunNumber, TracedNumber
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
@@ -301,6 +302,11 @@ class Tracer:
         if self.selects and any(isinstance(a, Selection) for a in args):
             selected: Any = apply_to_elements(op, args, attrs, self.apply)
             return selected  # type: ignore[no-any-return]
+        if may_fail(op) and caught():
+            self.refuse(
+                f"{op.name} may fail inside of a try block, whose handlers would not see the error of a plan",
+                "put the try block around the call of the compiled function",
+            )
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]

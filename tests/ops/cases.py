@@ -661,7 +661,9 @@ def linear() -> list[Case]:
         ),
         Case(
             "attention_gradient",
-            lambda q, k, v, g: op("attention_gradient", q, k, v, g, scale=0.3, causal=True, masked=False, rate=0.0),
+            lambda q, k, v, g: op(
+                "attention_gradient", q, k, v, g, scale=0.3, causal=True, masked=False, rate=0.0, of_mask=False
+            ),
             attention_gradient,
             ((real(2, 3, 4), real(2, 3, 4), real(2, 3, 2), real(2, 3, 2)),),
             order=1,

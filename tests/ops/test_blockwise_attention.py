@@ -47,6 +47,8 @@ def masks(queries: int, keys: int, dtype: str) -> dict[str, Any]:
         "queries": rng.random((1, queries, 1)) < 0.7,
         "numbers": rng.standard_normal((queries, keys)).astype(dtype),
         "numbers of queries": rng.standard_normal((3, queries, 1)).astype(dtype),
+        "numbers of keys": rng.standard_normal((3, 1, keys)).astype(dtype),
+        "numbers of all": rng.standard_normal((3, queries, keys)).astype(dtype),
         "numbers, hidden keys": np.where(np.tri(queries, keys, dtype=bool), 1, -np.inf).astype(dtype),
     }
 
@@ -59,8 +61,10 @@ def exact(operands: Any, more: Any, attrs: Any) -> list[np.ndarray]:
     found = blockwise_attention._weights
     blockwise_attention._weights = lambda *args: (found(*args)[0], factors)
     try:
-        flat = attention_gradient_op.eval(q, k, v, g, *more, **attrs)
-        return [attention_op.eval(q, k, v, *more, **attrs), *np.split(flat, np.cumsum([x.size for x in (q, k, v)])[:2])]
+        of_mask = bool(attrs["masked"]) and more[0].dtype.kind == "f"
+        flat = attention_gradient_op.eval(q, k, v, g, *more, **attrs, of_mask=of_mask)
+        ends = np.cumsum([x.size for x in (q, k, v)])[: 3 if of_mask else 2]
+        return [attention_op.eval(q, k, v, *more, **attrs), *np.split(flat, ends)]
     finally:
         blockwise_attention._weights = found
 
@@ -85,10 +89,12 @@ def test_values_and_gradients(name: str, dtype: str):
             def run(q: Any, k: Any, v: Any, g: Any, *more: Any, attrs: Any = attrs) -> Any:
                 mask, seed = blockwise_attention._more(more, attrs)
                 out = attention(q, k, v, 0.4, attrs["causal"], mask, attrs["rate"], seed)
-                return out, *sg.grad((out * g).sum(), [q, k, v])
+                numbers = [mask] if attrs["masked"] and mask.requires_grad else []
+                return out, *sg.grad((out * g).sum(), [q, k, v, *numbers])
 
             compiled = sg.compile(run)
-            found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g), *map(sg.tensor, more))]
+            more_given = [sg.tensor(x, requires_grad=x.dtype.kind == "f") for x in more]
+            found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g), *more_given)]
             names = [row.name for row in compiled.plan.instructions if row.kind == "routine"]
             assert names[:2] == ["attention", "attention_gradient"], compiled.plan.explain()
             for mine, other in zip(found, exact((q, k, v, g), more, attrs), strict=True):
@@ -108,6 +114,43 @@ def test_chunks_share_a_matrix(monkeypatch: pytest.MonkeyPatch):
         attrs = {"scale": 0.4, "causal": causal, "masked": False, "rate": 0.0}
         for mine, other in zip(found, exact((q, k, v, g), (), attrs), strict=True):
             np.testing.assert_allclose(mine.reshape(-1), other.reshape(-1), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(200, 200), (3, 200, 200), (3, 1, 200), (200, 1), ()])
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_the_gradient_of_a_mask_takes_no_array_of_all_scores(
+    shape: tuple[int, ...], rate: float, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(instruction_builder, "PARALLEL_WORK", 0)
+    rng = rng_of("of mask")
+    q, k, v, g = rng.standard_normal((4, 3, 200, 8))
+    mask = rng.standard_normal((1,) * (3 - len(shape)) + shape)
+    attrs = {"scale": 0.4, "causal": False, "masked": True, "rate": rate}
+    seed = [np.array([9, 3])] if rate else []
+
+    def run(q: Any, k: Any, v: Any, mask: Any, g: Any, *seed: Any) -> Any:
+        out = attention(q, k, v, 0.4, False, mask, rate, *seed)
+        return out, *sg.grad((out * g).sum(), [q, k, v, mask])
+
+    compiled = sg.compile(run)
+    given = [sg.tensor(x, requires_grad=True) for x in (q, k, v, mask)]
+    found = [x.detach().numpy() for x in compiled(*given, sg.tensor(g), *map(sg.tensor, seed))]
+    names = [row.name for row in compiled.plan.instructions if row.kind == "routine"]
+    assert names[:2] == ["attention", "attention_gradient"], compiled.plan.explain()
+    for mine, other in zip(found, exact((q, k, v, g), [mask, *seed], attrs), strict=True):
+        np.testing.assert_allclose(mine.reshape(-1), other.reshape(-1), rtol=0, atol=1e-12 * max(1.0, np.abs(other).max()))
+
+
+def test_gradients_of_a_mask_under_vmap():
+    q, k, v = rng_of("samples").standard_normal((3, 4, 2, 5, 3))
+    mask = sg.tensor(rng_of("samples").standard_normal((5, 5)))
+
+    def of_mask(q: Any, k: Any, v: Any) -> Any:
+        return sg.func.grad(lambda m: (attention(q, k, v, 0.4, False, m) ** 2).sum())(mask)
+
+    mapped = sg.vmap(of_mask)(*map(sg.tensor, (q, k, v)))
+    for i in range(4):
+        np.testing.assert_allclose(mapped[i].numpy(), of_mask(*[sg.tensor(x[i]) for x in (q, k, v)]).numpy(), atol=1e-12)
 
 
 def test_dropout_is_the_same_in_all_forms(monkeypatch: pytest.MonkeyPatch):

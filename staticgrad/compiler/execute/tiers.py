@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from functools import cache, partial
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 _waiting: weakref.WeakSet[Interpreted] = weakref.WeakSet()
+ONE = 2
+"""What `getrefcount` says of an array that only a table of values holds."""
 
 
 class Interpreted:
@@ -92,7 +95,9 @@ class Interpreted:
         with np.errstate(all="ignore"):
             for node, last in self.steps:
                 self._look()
-                values[node] = node_value(plan, node, values)
+                place = _spare(node, last, values) if isinstance(node.op.eval, np.ufunc) else None
+                values[node] = node_value(plan, node, values, place)
+                del place
                 for other in last:
                     values.pop(other, None)
         return values
@@ -109,9 +114,18 @@ class Interpreted:
         return steps[::-1]
 
 
-def node_value(plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
-    """The value of a node of a plan on bound state, given those of its operands. Raises the operation's errors, with the user's
-    line."""
+def _spare(node: Node, last: Sequence[Node], values: dict[Node, Any]) -> np.ndarray | None:
+    """The array of an operand that nothing reads later, for the result of an elementwise operation."""
+    for other in last:
+        if other.type == node.type and values[other].base is None and getrefcount(values[other]) == ONE:
+            place: np.ndarray = values[other]
+            return place
+    return None
+
+
+def node_value(plan: Plan, node: Node, values: dict[Node, Any], place: np.ndarray | None = None) -> Any:
+    """The value of a node of a plan on bound state, given those of its operands. place: the array that gets it, which may be
+    that of an operand. Raises the operation's errors, with the user's line."""
     builder, op = plan.builder, node.op
     if op.leaf == "variable":
         return plan.bound[node.attrs["cell"]]
@@ -120,7 +134,8 @@ def node_value(plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
     if op.leaf == "generator":
         return builder.generator_state.copy()
     try:
-        value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
+        where = {} if place is None else {"out": place}
+        value = op.eval(*[values[i] for i in node.inputs], **node.attrs, **where)
     except StaticgradError as error:
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
     except IndexError as error:

@@ -1,18 +1,19 @@
 """Attention, some queries at a time: their scores stay in the cache, and keys that none of them sees are left out.
 
 forward: buffers = query, key, value, mask, seed, result, scratch. backward: buffers = query, key, value, cotangent, mask, seed,
-result, scratch; the result holds the cotangents of query, key and value one after another. Any operand stands for a mask or a
-seed that is not there.
+result, scratch; the result holds the cotangents of query, key and value, and of the mask where it is wanted, one after another.
+Any operand stands for a mask or a seed that is not there.
 
 sizes = span, chunks, matrices, queries, keys, their width, the width of values, whether query i sees keys 0 to i only, the bits
 of scale (float64, above 0), queries at a time, elements of a row of scores, elements of scratch of a chunk, what the mask holds
 (0: there is none, 1: whether a query sees a key, 2: numbers to add), its distance from one key to the next (0 or 1), the bits
-of the probability (float64) that a weight becomes 0, the number of axes of matrices, their extents, then for each operand up
-to the mask the distance of its rows and of its matrices along these axes.
+of the probability (float64) that a weight becomes 0, how the cotangent of the mask is made (0: not at all, 1: each element
+belongs to one score, 2: to several), the number of axes of matrices, their extents, then for each operand up to the mask, and for
+the cotangent of the mask, the distance of its rows and of its matrices along these axes.
 
 The range is over chunks of blocks of queries. In a matrix, long blocks and short ones take turns, so chunks have about the same
-work with `causal`, too. A chunk that begins within a matrix holds its part of the cotangents of key and value in its scratch;
-`join` adds them up.
+work with `causal`, too. A chunk that begins within a matrix holds its part of the cotangents of key and value in its scratch,
+and each chunk its part of a mask's cotangent whose elements belong to several scores; `join` adds them up.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -27,8 +28,8 @@ UNSEEN = -np.inf
 @inline
 def place(sizes, operand, item):
     """Where in an operand a matrix begins."""
-    axes = sizes[15]
-    at, extents = 16 + axes + operand * (axes + 1), 15
+    axes = sizes[16]
+    at, extents = 17 + axes + operand * (axes + 1), 16
     result = 0
     for axis in range(axes, 0, -1):
         result += item % sizes[extents + axis] * sizes[at + axis]
@@ -39,7 +40,7 @@ def place(sizes, operand, item):
 @inline
 def distance(sizes, operand):
     """From one row of an operand to the next."""
-    return sizes[16 + sizes[15] + operand * (sizes[15] + 1)]
+    return sizes[17 + sizes[16] + operand * (sizes[16] + 1)]
 
 
 @inline
@@ -132,6 +133,30 @@ def drop(p, start, rows, row, width, element, keys, seed, draw, rate, kept, drop
             p[line + j] = p[line + j] * (kept if uniform(seed, draw, number + j) >= rate else dropped)
 
 
+@merged
+def clear(to, first, rows, row, width, zero):
+    for i in range(rows):
+        for j in range(width):
+            to[first + i * row + j] = zero
+
+
+@merged
+def add_to_mask(p, start, rows, row, width, to, first, m_row, step, scale, zero, plus):
+    """Add cotangents of scores to those of the mask, and scale them."""
+    for i in range(rows):
+        line, m = start + i * row, first + i * m_row
+        if step:
+            for j in range(width):
+                to[m + j] += p[line + j]
+        else:
+            total = zero
+            for j in range(width):
+                total = plus(total, p[line + j])
+            to[m] += total
+        for j in range(width):
+            p[line + j] = p[line + j] * scale
+
+
 @kernel
 def forward_T(buffers, sizes, start, stop):
     q, k, v, flags, numbers = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), u8_at(buffers, 3), T_at(buffers, 3)
@@ -181,10 +206,16 @@ def backward_T(buffers, sizes, start, stop):
     q_row, k_row, v_row, g_row, m_row = (
         distance(sizes, 0), distance(sizes, 1), distance(sizes, 2), distance(sizes, 3), distance(sizes, 4)
     )  # fmt: skip
+    of_mask, mask_row = sizes[15], distance(sizes, 5) if sizes[15] else 0
+    mask_at = items * (queries + keys) * wide + items * keys * broad
+    own_size, by_scale = room - 2 * high * row - keys * (wide + broad), T(1) if of_mask else scale
     for c in range(start, stop):
         weights, scores = at(p, c * room), at(p, c * room + high * row)
         own_keys = c * room + 2 * high * row
         own_values = own_keys + keys * wide
+        own_mask = own_values + keys * broad
+        for j in range(own_size):
+            p[own_mask + j] = T(0)
         lowest = span * c // chunks
         for u in range(lowest, span * (c + 1) // chunks):
             item, first = u // blocks, block_of(u % blocks, blocks) * high
@@ -205,6 +236,9 @@ def backward_T(buffers, sizes, start, stop):
                 m = place(sizes, 4, item) + first * m_row
                 begin, end = keys_seen(flags, numbers, kind, m, rows, m_row, step, keys, unseen)
             seen, to = end - begin, (item * queries + first) * wide
+            to_mask = place(sizes, 5, item) + first * mask_row if of_mask else 0
+            if of_mask == 1:
+                clear(out, mask_at + to_mask, rows, mask_row, keys, T(0))
             if seen == 0:
                 for j in range(rows * wide):
                     out[to + j] = T(0)
@@ -232,15 +266,22 @@ def backward_T(buffers, sizes, start, stop):
                         p[other + j] = p[other + j] * kept if p[line + j] > 0 else T(0)
                         total = plus_T(total, p[line + j] * p[other + j])
                     for j in range(own):
-                        p[other + j] = abs(p[line + j]) * (p[other + j] - total) * scale
+                        p[other + j] = abs(p[line + j]) * (p[other + j] - total) * by_scale
                         p[line + j] = p[line + j] * kept if p[line + j] > 0 else T(0)
                 else:
                     for j in range(own):
                         total = plus_T(total, p[line + j] * p[other + j])
                     for j in range(own):
-                        p[other + j] = p[line + j] * (p[other + j] - total) * scale
+                        p[other + j] = p[line + j] * (p[other + j] - total) * by_scale
                 for j in range(own, seen):
                     p[other + j] = T(0)
+            if of_mask:
+                to_mask += begin * step + (mask_at if of_mask == 1 else own_mask)
+                block = c * room + high * row
+                if of_mask == 1:
+                    add_to_mask(p, block, rows, row, seen, out, to_mask, mask_row, step, scale, T(0), plus_T)
+                else:
+                    add_to_mask(p, block, rows, row, seen, p, to_mask, mask_row, step, scale, T(0), plus_T)
             product(q, 0, 0, rows, wide, seen, scores, row, y, k_row, 0, at(out, to), wide)
             product(q, 1, 0, seen, wide, rows, scores, row, x, q_row, 1, to_keys, wide)
             product(q, 1, 0, seen, broad, rows, weights, row, w, g_row, 1, to_values, broad)
@@ -252,6 +293,11 @@ def join_T(buffers, sizes, start, stop):
     span, chunks, items, queries, keys, wide, broad = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], sizes[6]
     high, row, room = sizes[9], sizes[10], sizes[11]
     blocks = (queries + high - 1) // high
+    own_mask = 2 * high * row + keys * (wide + broad)
+    mask_at, own_size = items * (queries + keys) * wide + items * keys * broad, room - own_mask
+    for c in range(chunks):
+        for j in range(own_size):
+            out[mask_at + j] = p[c * room + own_mask + j] + (out[mask_at + j] if c else T(0))
     for c in range(1, chunks):
         item, inside = span * c // chunks // blocks, span * c // chunks % blocks
         if inside and span * c // chunks < span * (c + 1) // chunks:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Tensor, numpy_twin, torch_function
+from ...operators import F, Tensor, noted_once, numpy_twin, torch_function
 from ...types import normalize_axis
 from ..operands import extent, ndim_of
 from ..rearranging import movedim
@@ -93,6 +93,7 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 @torch_function()
+@noted_once
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
 

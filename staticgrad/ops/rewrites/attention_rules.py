@@ -26,7 +26,8 @@ def _attention(node: Node, q: Any, k: Any, v: Any, *more: Any) -> Any:
 def _gradient(node: Node, q: Any, k: Any, v: Any, g: Any, *more: Any) -> Any:
     if not _few(node):
         return None
-    return F.concatenate([F.reshape(x, (-1,)) for x in gradients_of(q, k, v, g, more, node.attrs)[:3]])
+    wanted = gradients_of(q, k, v, g, more, node.attrs)[: 3 + node.attrs["of_mask"]]
+    return F.concatenate([F.reshape(x, (-1,)) for x in wanted])
 
 
 ATTENTION = (

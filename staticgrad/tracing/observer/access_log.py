@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import TraceError, Where
+from ...errors import StaticgradError, TraceError, Where
 from ...operators import Symbol
 from ..effects import Effect, restore
 from ..guards import Read
@@ -46,7 +46,7 @@ class AccessLog:
         """Places whose values are arguments."""
         self.stand_ins: dict[int, Any] = {}
         """Containers that lie in such places while the function is traced, by id."""
-        self.error: TraceError | None = None
+        self.error: StaticgradError | None = None
         self._modules: set[int] = set()
 
     def label(self, x: Any, otherwise: str = "") -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ... import types as sg_types
 from ...eager.tensor import Tensor
-from ...errors import PACKAGE_DIR
+from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, contents, static
@@ -200,6 +200,8 @@ class TraceObserver:
             if event != "opcode":
                 if event == "return":
                     scope.frame = None  # the frame refers to this function, and would stay alive with its locals
+                elif event == "exception" and log.error is None and isinstance(arg[1], (TraceError, DataDependentError)):
+                    log.error = arg[1]  # which a handler of this frame may catch
                 return local
             step = steps.get(frame.f_lasti)
             if step is None:

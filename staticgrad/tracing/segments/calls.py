@@ -16,6 +16,7 @@ from ...eager.tensor import Tensor
 from ...ir import Node
 from ...operators import frontends
 from ...types import get_default_dtype
+from ..handlers import caught, may_fail
 from .ownership import exclusive
 
 if TYPE_CHECKING:
@@ -28,11 +29,12 @@ MOST = 16
 
 
 class Call(NamedTuple):
-    """The last step of a call, the node of its result, and the number of its operations."""
+    """The last step of a call, the node of its result, the number of its operations, and whether one of them may fail."""
 
     end: Step
     node: Node
     steps: int
+    fails: bool
 
 
 def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -42,7 +44,7 @@ def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...]
         return function(*args, **named)
     start = deferral.at
     known = start.calls.get(key)
-    if known is not None:
+    if known is not None and not (known.fails and caught()):
         deferral.at = known.end
         deferral.count += known.steps
         value = Value(known.node, deferral)
@@ -55,8 +57,18 @@ def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...]
         and records == len(deferral.records) and result._value.source is None and len(start.calls) < MOST
         and not any(result is a for a in args)
     ):  # fmt: skip
-        start.calls[key] = Call(deferral.at, result._value.node, deferral.count - count)
+        start.calls[key] = Call(deferral.at, result._value.node, deferral.count - count, _fails(start, deferral.at))
     return result
+
+
+def _fails(start: Step, end: Step) -> bool:
+    """Whether an operation between two steps may fail."""
+    step: Step | None = end
+    while step is not None and step is not start:
+        if step.op is not None and may_fail(step.op):
+            return True
+        step = step.parent
+    return False
 
 
 def _key(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:

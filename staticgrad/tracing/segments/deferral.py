@@ -25,6 +25,7 @@ from ...eager.tensor import Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
+from ..handlers import caught, may_fail
 from . import calls
 from .ownership import exclusive, only_copied, viewed
 from .regions import (
@@ -92,6 +93,8 @@ class Deferral:
         """Note an operation; None for one that runs at once."""
         mode = modes.now
         if op.leaf or not args or mode.arrays or (mode.watched and mode.saver is not None):
+            return None
+        if may_fail(op) and caught():
             return None
         refs: list[Any] = []
         large = whole = False

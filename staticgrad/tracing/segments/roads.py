@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.execute.fast_path import declined, fast_path
+from ...compiler.execute.fastcall import Spec
 from ...compiler.program import Program
 from ...compiler.templates import Templates
 from ...eager.execution import recover
@@ -104,22 +106,22 @@ class Segment:
     def __init__(self, program: Program, operations: int, where: Where | None, reason: str, after: Segment | None = None):
         self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
         self.runs = 0
-        self.only: Any = None
-        """The plan, where it is the only one: a road fixes the shapes."""
+        self.fast: Any = declined
+        """Runs the plan, where it is the only one: a road fixes the shapes. None where it declines."""
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         self.runs += 1
-        if self.only is None:
-            results = self.program.run(arrays, NO_VARIABLES)
-            self.only = None if self.program.decisive else self.plan
-            return results
-        try:
-            found: list[np.ndarray] = self.only.run(arrays, NO_VARIABLES)
+        found: list[np.ndarray] | None = self.fast(*arrays)
+        if found is not None:
             return found
+        try:
+            results = self.program.run(arrays, NO_VARIABLES)
         except MemoryError:
-            self.program.forget(self.only)
-            self.only = None
+            self.fast = declined
             raise
+        if self.fast is declined and not self.program.decisive and self.plan is not None:
+            self.fast = fast_path(self.plan, [Spec(f.type.dtype, f.type.shape, bare=True) for f in self.plan.feeds])
+        return results
 
     @property
     def plan(self) -> Any:

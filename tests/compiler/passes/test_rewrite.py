@@ -201,7 +201,9 @@ STABLE: dict[str, Row] = {
     "few scores": Row("few scores", lambda x: attention(x, x, x, 0.5, False), None, special=False),
     "few scores, backward": Row(
         "few scores, backward",
-        lambda x: apply(REGISTRY["attention_gradient"], x, x, x, x, scale=0.5, causal=True, masked=False, rate=0.0),
+        lambda x: apply(
+            REGISTRY["attention_gradient"], x, x, x, x, scale=0.5, causal=True, masked=False, rate=0.0, of_mask=False
+        ),
         None,
         special=False,
     ),
