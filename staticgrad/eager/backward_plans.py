@@ -8,7 +8,7 @@ guard finds the tape's values, one call computes the gradients, and nothing is v
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,16 +42,19 @@ VAIN = 64
 SELDOM = 256
 """One of so many passes looks for a form then."""
 
+NOTHING: frozenset[int] = frozenset()
+
 
 class Found(NamedTuple):
-    """What a plan computed, in arrays that nobody else holds. leaves: the gradients of leaves, or of targets; rest: cotangents
-    with which the engine goes on at records."""
+    """What a plan computed. leaves: the gradients of leaves, or of targets; rest: cotangents with which the engine goes on at
+    records; shared: ids of those that are views of what the tape holds, or of seeds. Nobody else holds the others."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
     rest: list[tuple[Record, Any]]
     plan: TapePlan
     matched: tuple[Any, ...]
     """See `Guards`."""
+    shared: Set[int] = NOTHING
 
     def free(self) -> None:
         """See `Record.free`."""
@@ -98,7 +101,8 @@ class TapePlan:
             named = zip(self.numbers, values, strict=True)
             return Found([(leaves[number], value) for number, value in named], [], self, matched)
         placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
-        placed += [(number, part, steps(arrays).copy()) for number, part, steps in self.moved]
+        views = [(number, part, steps(arrays)) for number, part, steps in self.moved]
+        placed += views
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
         for number, part, value in placed:
@@ -109,7 +113,7 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        return Found(found, rest, self, matched)
+        return Found(found, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan

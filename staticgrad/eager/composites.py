@@ -18,7 +18,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Operators, Symbol, append, frontends, state
+from ..operators import Operators, Size, Symbol, append, frontends, state
 from ..signals import module
 from .backward import grad
 from .backward_engine import recorded_rules
@@ -60,8 +60,10 @@ PYTORCH = {
     "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
+TUPLES = frozenset({tuple, Size})
 OPEN = PublicTensor
 """What stands for a tensor in a form and in a key."""
+REFUSED = object()
 
 
 saved: dict[Hashable, Saved] = {}
@@ -97,10 +99,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tracked |= wants
             elif kind in PLAIN:
                 key += (kind, a)
-            elif kind is tuple:
+            elif kind in TUPLES:
                 key.append(a)
             else:
-                return function(*args, **named)
+                return other(args, named)
         for name, a in named.items():
             kind = a.__class__
             if kind is PublicTensor:
@@ -108,10 +110,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 key += (name, data.shape, data.dtype, wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN or kind is tuple:
+            elif kind in PLAIN or kind in TUPLES:
                 key += (name, kind, a)
             else:
-                return function(*args, **named)
+                return other(args, named)
         if not tensors or tensors[0]._data.size < least:
             return function(*args, **named)
         whole = tuple(key)
@@ -155,7 +157,25 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 record.values[i + places.results] = parts[i].out, memory_of(outs[i])
         return tuple(outs)
 
+    def other(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call with arguments that are no part of a key: with others that mean the same, or as the function is written."""
+        same, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
+        if any(a is REFUSED for a in (*same, *words.values())):
+            return function(*args, **named)
+        return call(*same, **words)
+
     return call  # type: ignore[return-value]
+
+
+def keyed(a: Any) -> Any:
+    """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
+    if isinstance(a, list) and all(x.__class__ in PLAIN for x in a):
+        return tuple(a)
+    if isinstance(a, np.integer):
+        return int(a)
+    if isinstance(a, np.dtype):
+        return a.type
+    return a if a.__class__ in PLAIN or a.__class__ in TUPLES or a.__class__ is PublicTensor else REFUSED
 
 
 def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:
