@@ -64,7 +64,7 @@ class Found(NamedTuple):
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
+    __slots__ = ("call", "computes", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
 
     def __init__(self, form: Form, backward: Backward):
         self.size = form.size
@@ -72,6 +72,8 @@ class TapePlan:
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
         self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        self.computes = bool(backward.fetches)
+        """Not all cotangents are views of what the tape holds."""
         self.plain = not self.moved and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
         self.numbers = [~number for number, _ in self.places]
@@ -89,7 +91,7 @@ class TapePlan:
         if matched is None:
             return None
         arrays, records, leaves = matched
-        values = self.call.run(*arrays)
+        values = self.call.run(*arrays) if self.computes else ()
         if values is None:
             for array in arrays:
                 if array.__class__ is not ndarray:
@@ -158,7 +160,7 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
-    if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
+    if group.vain > VAIN and group.vain % SELDOM:
         group.vain += 1
         return None
     return _requested(group, roots, seeds, targets, heavy)
@@ -175,14 +177,14 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     if call is None:
         if form.size < heavy:
             return None
-        group.vain = 0 if key in requests.seen else group.vain + 1
+        group.vain = 0 if key in requests.seen or modes.now.waits else group.vain + 1
         call = requests.call(key, _maker(key, form), USES)
     plan = made.get(key)
-    if call.plan is None or plan is None:
+    if plan is None or (call.plan is None and plan.computes):
         if key in known:
             group.vain += 1
         return None
-    if call.plan.memory.arena > ARENA:
+    if call.plan is not None and call.plan.memory.arena > ARENA:
         known[key] = NONE
         del made[key]
         return None
@@ -205,6 +207,8 @@ def _maker(key: Hashable, form: Form) -> Any:
             del made[oldest]
             known.pop(oldest, None)
         made[key] = TapePlan(form, backward)
+        if not backward.fetches:
+            return None
         program: Program = module("staticgrad.compiler.program").Program(backward.graph, backward.fetches, backward.feeds)
         return program
 

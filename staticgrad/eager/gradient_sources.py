@@ -45,8 +45,8 @@ EAGER = EagerMode()
 
 
 class Found(Protocol):
-    """The beginning of a backward pass. leaves: gradients of leaves, or of targets; rest: cotangents of results of records, from
-    where the pass goes on; shared: ids of those that somebody else may hold."""
+    """The beginning of a backward pass. leaves: gradients of leaves, or of targets; rest: cotangents of results of records,
+    from where the pass goes on; shared: ids of those that somebody else may hold."""
 
     @property
     def leaves(self) -> Sequence[tuple[Tensor, np.ndarray]]: ...

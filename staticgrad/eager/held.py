@@ -40,8 +40,8 @@ class Held:
         return id(tensor) in self.tensors
 
     def tensor(self, data: np.ndarray) -> Tensor:
-        """An array as a tensor, as PyTorch's `grad` returns it: one that a rule passed on unchanged is one tensor for all who get
-        it, and one that a rule took a view of is a view of it."""
+        """An array as a tensor, as PyTorch's `grad` returns it: one that a rule passed on unchanged is one tensor for all who
+        get it, and one that a rule took a view of is a view of it."""
         found = self.tensors.get(id(data))
         if found is None:
             found = self.tensors[id(data)] = wrap(data)
