@@ -13,7 +13,8 @@ from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from .backward_engine import BackwardEngine
 from .backward_plans import Found, planned
-from .gradient_sources import EAGER, FRESH, Source, accumulate
+from .gradient_sources import EAGER, ByPlan, Source, accumulate
+from .held import Held
 from .tape import (
     AccumulateGrad,
     FreedTensor,
@@ -55,8 +56,9 @@ def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_gr
         return
     if not retain:
         found.free()
+    source = ByPlan(found)
     for leaf, g in found.leaves:
-        _accumulate(leaf, g, FRESH)
+        _accumulate(leaf, g, source)
 
 
 def _by_engine(
@@ -205,18 +207,17 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
         if not retain:
             plan.free()
         by_id = {id(leaf): g for leaf, g in plan.leaves}
-        given: set[int] = set()
+        held = Held(cotangents)
         for target in targets:
             array = by_id.get(id(target))
-            result.append(None if array is None else wrap(array.copy() if id(target) in given else array))
-            given.add(id(target))
+            result.append(None if array is None else held.tensor(array))
         check_used(targets, result, unused)
         return tuple(result)
     engine = BackwardEngine(roots, cotangents, create or lifted, targets)
     engine.run(retain, plan)
     for target in targets:
         found = engine.found.get(id(target))
-        g = None if found is None else engine.own(found[1])
+        g = None if found is None else engine.result(found[1])
         result.append(g.detach() if g is not None and lifted and not create else g)
     check_used(targets, result, unused)
     return tuple(result)

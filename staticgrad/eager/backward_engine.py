@@ -16,6 +16,7 @@ from .backward_hooks import Hooked
 from .function_nodes import DerivativeNodes
 from .grad_mode import modes
 from .gradient_sources import Found
+from .held import Held
 from .kernels import OFF
 from .op_calls import cotangents as kernel_cotangents
 from .op_calls import least_of
@@ -62,10 +63,7 @@ class BackwardEngine(Hooked):
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
         """Records, and ids of leaves, to whose cotangent parts have been added in place."""
-        self.taken = set() if self.create else {id(seed._data) for seed in seeds}
-        """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
-        self.given: dict[int, Any] = {id(seed): seed for seed in seeds} if self.create else {}
-        """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+        self.held = Held(seeds, self.create)
         self.derivatives = DerivativeNodes(self.cotangents, self.found) if create else None
         self.wanted: dict[int, Tensor] | None = None
         self.wanted_records: dict[Record, Tensor] = {}
@@ -158,10 +156,12 @@ class BackwardEngine(Hooked):
         """Take over from a plan."""
         for leaf, g in found.leaves:
             self._add_at_leaf(leaf, g)
-            self.owned.add(id(leaf))
+            if id(g) not in found.shared:
+                self.owned.add(id(leaf))
         for record, g in found.rest:
             self._add_at_record(record, g)
-            self.owned.add(record)
+            if id(g) not in found.shared:
+                self.owned.add(record)
 
     def _seed(self, root: Tensor, g: Any) -> None:
         record = root._record

@@ -15,10 +15,12 @@ from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
 from ..ir.walks import reached
 from ..operators import F, Symbol, append
+from ..ops.broadcasting import broadcast_like_op
 from ..ops.control.loop_operands import Parts
 from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
+from ..ops.reductions import repeated
 from .composite_records import PART
 from .op_calls import placeholders
 from .tape_form import Form, Kind, Row
@@ -50,9 +52,9 @@ class Place(NamedTuple):
 
 
 class Backward(NamedTuple):
-    """feeds, fetches: nodes of the graph; sources: where the tape has the value of each feed; places: where each fetched
-    cotangent belongs; moved: cotangents that are views of what is fed; planned: the records whose cotangents the graph passes
-    on."""
+    """feeds, fetches: nodes of the graph, perhaps no fetches; sources: where the tape has the value of each feed; places: where
+    each fetched cotangent belongs; moved: cotangents that are views of what is fed; planned: the records whose cotangents the
+    graph passes on."""
 
     graph: Graph
     feeds: list[Node]
@@ -225,16 +227,16 @@ class _Builder:
         moved: list[tuple[Place, Node, list[Any]]] = []
         for place in places:
             node, chain = place.cotangent.node, []
-            while isinstance(node.op.emit, View) and len(node.inputs) == 1:
-                chain.append((node.op.eval, dict(node.attrs)))
+            while (step := _step(node)) is not None:
+                chain.append(step)
                 node = node.inputs[0]
             if node in sources:
                 moved.append((place, node, chain[::-1]))
             else:
                 kept.append(place)
-        fetches = [place.cotangent.node for place in kept]
-        if not fetches:
+        if not places:
             return None
+        fetches = [place.cotangent.node for place in kept]
         read = {*self.graph.reaching(fetches), *[node for _, node, _ in moved]}
         feeds = [node for node in sources if node in read]
         steps = [(place, Steps(feeds.index(node), tuple(chain))) for place, node, chain in moved]
@@ -244,6 +246,13 @@ class _Builder:
         """What the engine gets at a record: a cotangent, or those of some results of a call."""
         g = self.parts[number]
         return [(part, i) for i, part in g.items()] if isinstance(g, Parts) else [(g, None)]
+
+
+def _step(node: Node) -> tuple[Any, dict[str, Any]] | None:
+    """The function of the first operand's array of which a node is a view, with its attributes; None for other nodes."""
+    if isinstance(node.op.emit, View) and len(node.inputs) == 1:
+        return node.op.eval, dict(node.attrs)
+    return (repeated, {"shape": node.type.shape}) if node.op is broadcast_like_op else None
 
 
 def _needed(form: Form) -> set[int] | None:

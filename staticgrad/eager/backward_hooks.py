@@ -10,11 +10,11 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.accumulation import hooked
 from ..operators import F
-from ..ops.sparse_rows import carry
 from .grad_mode import modes
 from .gradient_sources import EAGER
+from .held import Held
 from .tape import AfterNode, BeforeNode, Record, Retain
-from .tensor import Tensor, ndarray, wrap
+from .tensor import Tensor, ndarray
 
 
 class Cotangents(dict[int, Any]):
@@ -37,10 +37,8 @@ class Hooked:
     recorded: bool
     retained: list[tuple[Tensor, Any]]
     """Tensors whose gradient `retain_grad` asks for, with it."""
-    taken: set[int]
-    """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
-    given: dict[int, Any]
-    """Tensors that somebody else may hold, by id, of a pass that computes on tensors and is not recorded."""
+    held: Held
+    """Tensors that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
 
     def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
         """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
@@ -55,8 +53,7 @@ class Hooked:
                 if isinstance(hook, (BeforeNode, AfterNode)):
                     before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
                     continue
-                tensor: Any = g if self.create else wrap(np.asarray(g))
-                self._take(tensor)
+                tensor = self._as_tensor(g)
                 tensor = hooked(EAGER, hook, tensor)
                 self._take(tensor)
                 g = tensor if self.create else tensor._data
@@ -70,10 +67,7 @@ class Hooked:
 
     def _take(self, tensor: Any) -> None:
         """Note that somebody else may hold a tensor."""
-        if self.create:
-            self.given[id(tensor)] = tensor
-        else:
-            self.taken.add(id(tensor._data))
+        self.held.add(tensor)
 
     def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
         """The cotangents of all results of a record."""
@@ -81,11 +75,14 @@ class Hooked:
 
     def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """Cotangents as hooks see them; None for one that is not there."""
-        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
-        for tensor in tensors:
-            if tensor is not None:
-                self._take(tensor)
-        return tuple(tensors)
+        return tuple([None if g is None else self._as_tensor(g) for g in cotangents])
+
+    def _as_tensor(self, g: Any) -> Any:
+        """A cotangent as somebody else gets it."""
+        if isinstance(g, Tensor):
+            self._take(g)
+            return g
+        return self.held.tensor(g if g.__class__ is ndarray else np.asarray(g))
 
     def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
         """The cotangent of a record once a hook of its node has returned `given`."""
@@ -129,12 +126,12 @@ class Hooked:
         if self.recorded:
             return cast("Tensor", g)
         if self.create:
-            if id(g) in self.given or g._base is not None:
+            if self.held.has(g) or g._base is not None:
                 g = F.clone(g)
-            self.given[id(g)] = g
+            self.held.add(g)
             return cast("Tensor", g)
-        data = g if g.__class__ is ndarray else np.asarray(g)
-        if data.base is not None or id(data) in self.taken or not data.flags.writeable:
-            data = carry(data.copy(), data)
-        self.taken.add(id(data))
-        return wrap(data)
+        return self.held.own(g if g.__class__ is ndarray else np.asarray(g))
+
+    def result(self, g: Any) -> Tensor:
+        """A found cotangent as `grad` returns it, see `Held.tensor`."""
+        return cast("Tensor", g) if self.create else self.held.tensor(g if g.__class__ is ndarray else np.asarray(g))

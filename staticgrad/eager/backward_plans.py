@@ -8,7 +8,7 @@ guard finds the tape's values, one call computes the gradients, and nothing is v
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,16 +42,19 @@ VAIN = 64
 SELDOM = 256
 """One of so many passes looks for a form then."""
 
+NOTHING: frozenset[int] = frozenset()
+
 
 class Found(NamedTuple):
-    """What a plan computed, in arrays that nobody else holds. leaves: the gradients of leaves, or of targets; rest: cotangents
-    with which the engine goes on at records."""
+    """What a plan computed. leaves: the gradients of leaves, or of targets; rest: cotangents with which the engine goes on at
+    records; shared: ids of those that are views of what the tape holds, or of seeds. Nobody else holds the others."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
     rest: list[tuple[Record, Any]]
     plan: TapePlan
     matched: tuple[Any, ...]
     """See `Guards`."""
+    shared: Set[int] = NOTHING
 
     def free(self) -> None:
         """See `Record.free`."""
@@ -61,7 +64,7 @@ class Found(NamedTuple):
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
+    __slots__ = ("call", "computes", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
 
     def __init__(self, form: Form, backward: Backward):
         self.size = form.size
@@ -69,6 +72,8 @@ class TapePlan:
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
         self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        self.computes = bool(backward.fetches)
+        """Not all cotangents are views of what the tape holds."""
         self.plain = not self.moved and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
         self.numbers = [~number for number, _ in self.places]
@@ -86,7 +91,7 @@ class TapePlan:
         if matched is None:
             return None
         arrays, records, leaves = matched
-        values = self.call.run(*arrays)
+        values = self.call.run(*arrays) if self.computes else ()
         if values is None:
             for array in arrays:
                 if array.__class__ is not ndarray:
@@ -98,7 +103,8 @@ class TapePlan:
             named = zip(self.numbers, values, strict=True)
             return Found([(leaves[number], value) for number, value in named], [], self, matched)
         placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
-        placed += [(number, part, steps(arrays).copy()) for number, part, steps in self.moved]
+        views = [(number, part, steps(arrays)) for number, part, steps in self.moved]
+        placed += views
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
         for number, part, value in placed:
@@ -109,7 +115,7 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        return Found(found, rest, self, matched)
+        return Found(found, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
@@ -154,7 +160,7 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
-    if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
+    if group.vain > VAIN and group.vain % SELDOM:
         group.vain += 1
         return None
     return _requested(group, roots, seeds, targets, heavy)
@@ -171,14 +177,14 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     if call is None:
         if form.size < heavy:
             return None
-        group.vain = 0 if key in requests.seen else group.vain + 1
+        group.vain = 0 if key in requests.seen or modes.now.waits else group.vain + 1
         call = requests.call(key, _maker(key, form), USES)
     plan = made.get(key)
-    if call.plan is None or plan is None:
+    if plan is None or (call.plan is None and plan.computes):
         if key in known:
             group.vain += 1
         return None
-    if call.plan.memory.arena > ARENA:
+    if call.plan is not None and call.plan.memory.arena > ARENA:
         known[key] = NONE
         del made[key]
         return None
@@ -201,6 +207,8 @@ def _maker(key: Hashable, form: Form) -> Any:
             del made[oldest]
             known.pop(oldest, None)
         made[key] = TapePlan(form, backward)
+        if not backward.fetches:
+            return None
         program: Program = module("staticgrad.compiler.program").Program(backward.graph, backward.fetches, backward.feeds)
         return program
 

@@ -11,9 +11,13 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import GradientError
 from ..ir import Expand, Graph, Node, OpDef
+from ..operators.node_names import NAMES
+from ..types import INEXACT
 from .backward_hooks import Cotangents
 from .op_calls import NEVER, Kinds, placeholders
-from .tape import FreedTensor, Memory, Record
+from .tape import FreedTensor, Memory, Named, Record, edge
+
+NAMED: Any = Record.__dict__["named"]
 
 
 class Saved(NamedTuple):
@@ -41,6 +45,32 @@ class CompositeRecord(Record):
     saved: Saved
     values: dict[int, tuple[np.ndarray, Memory]]
     parts: list[weakref.ref[PartRecord]]
+
+    @property  # type: ignore[override]
+    def named(self) -> Named | None:
+        """See `Record.named`: it is made when somebody asks."""
+        try:
+            found: Named | None = NAMED.__get__(self)
+        except AttributeError:
+            found = self._named()
+            NAMED.__set__(self, found)
+        return found
+
+    @named.setter
+    def named(self, named: Named | None) -> None:
+        NAMED.__set__(self, named)
+
+    def _named(self) -> Named | None:
+        form = self.attrs["call"]
+        node = NAMES.get(form.function.__name__)
+        if node is None:
+            return None
+        name, order, kept = node
+        if not isinstance(name, str):
+            name = name(*form.filled(self.inputs), self.out)
+        ends = [edge(x, self.clock) for x in self.inputs if x.dtype.kind in INEXACT]
+        read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
+        return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
 
     @property
     def results(self) -> int:

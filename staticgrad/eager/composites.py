@@ -18,7 +18,8 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
-from ..operators import Operators, Symbol, append, frontends, state
+from ..operators import Operators, Size, Symbol, append, frontends, state
+from ..operators.node_names import NAMES
 from ..signals import module
 from .backward import grad
 from .backward_engine import recorded_rules
@@ -26,7 +27,7 @@ from .backward_hooks import Cotangents
 from .composite_records import CompositeRecord, PartRecord, RulesRecord, Saved, refused
 from .execution import watch
 from .grad_mode import modes
-from .kernels import OFF, known, program_of, requests
+from .kernels import NONE, OFF, Call, known, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
@@ -47,9 +48,14 @@ class Form(NamedTuple):
     named: tuple[tuple[str, Any], ...]
 
     def __call__(self, *tensors: Any) -> Any:
+        args, named = self.filled(tensors)
+        return self.function(*args, **named)
+
+    def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with these tensors."""
         given = iter(tensors)
-        args = [next(given) if a is OPEN else a for a in self.args]
-        return self.function(*args, **{name: next(given) if a is OPEN else a for name, a in self.named})
+        args = tuple([next(given) if a is OPEN else a for a in self.args])
+        return args, {name: next(given) if a is OPEN else a for name, a in self.named}
 
 
 PYTORCH = {
@@ -60,8 +66,10 @@ PYTORCH = {
     "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
+TUPLES = frozenset({tuple, Size})
 OPEN = PublicTensor
 """What stands for a tensor in a form and in a key."""
+REFUSED = object()
 
 
 saved: dict[Hashable, Saved] = {}
@@ -77,59 +85,65 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         backward=PYTORCH.get(name, ""),
     )  # fmt: skip
 
+    node = NAMES.get(name)
+    recent: tuple[list[Any], Call, Any] = [], NONE, None
+    """The signature of the call before, its plan, and how that is recorded. The plan declines arrays of other shapes and
+    dtypes, so a call with that signature needs no key."""
+
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if frontends.tracing and state.deferral is not None and state.tracer is None:
-            return state.deferral.call(function, args, named)
+        nonlocal recent
         mode = modes.now
-        if mode.heavy is OFF[2] or frontends.tracing or mode.arrays or mode.saver is not None or mode.anomaly:
-            return function(*args, **named)
-        key: list[Any] = [op]
+        if frontends.tracing or mode.heavy is OFF[2] or mode.arrays or mode.apart:
+            return written(args, named)
+        signature: list[Any] = []
         tensors: list[Tensor] = []
-        tracked = False
-        least = mode.heavy
+        tracked, grad = False, mode.grad
         for a in args:
             kind = a.__class__
             if kind is PublicTensor:
-                data, wants = a._data, mode.grad and a._tracked
-                key += (data.shape, data.dtype, wants)
+                wants = grad and a._tracked
+                signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
             elif kind in PLAIN:
-                key += (kind, a)
-            elif kind is tuple:
-                key.append(a)
+                signature += (kind, a)
+            elif kind in TUPLES:
+                signature.append(a)
             else:
-                return function(*args, **named)
-        for name, a in named.items():
+                return other(args, named)
+        for word, a in named.items():
             kind = a.__class__
             if kind is PublicTensor:
-                data, wants = a._data, mode.grad and a._tracked
-                key += (name, data.shape, data.dtype, wants)
+                wants = grad and a._tracked
+                signature += (word, wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN or kind is tuple:
-                key += (name, kind, a)
+            elif kind in PLAIN or kind in TUPLES:
+                signature += (word, kind, a)
             else:
-                return function(*args, **named)
-        if not tensors or tensors[0]._data.size < least:
-            return function(*args, **named)
-        whole = tuple(key)
-        try:
-            ready = known.get(whole)
-        except TypeError:  # an argument that can't be hashed
-            return function(*args, **named)
-        if ready is None:
-            ready = requests.call(whole, _programs(whole, form_of(function, args, named), tensors, mode.grad))
-        if ready.plan is None:
-            return function(*args, **named)
+                return other(args, named)
+        if not tensors or tensors[0]._data.size < mode.heavy:
+            return written(args, named)
         arrays = [t._data for t in tensors]
-        found = ready.run(*arrays)
+        former, ready, places = recent
+        found = ready.run(*arrays) if former == signature else None
         if found is None:
-            found = ready.in_any_layout(*arrays)
+            whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+            try:
+                made = known.get(whole)
+            except TypeError:  # an argument that can't be hashed
+                return written(args, named)
+            ready = made or requests.call(whole, _programs(whole, form_of(function, args, named), tensors, grad))
+            if ready.plan is None:
+                return written(args, named)
+            found = ready.run(*arrays)
             if found is None:
-                return function(*args, **named)
-        places = saved[whole]
+                found = ready.in_any_layout(*arrays)
+                if found is None:
+                    return written(args, named)
+            places = saved[whole]
+            recent = signature, ready, places
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         record: CompositeRecord = new(record_type)
@@ -137,8 +151,8 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         record.inputs = tuple(tensors)
         record.attrs = places.attrs
         record.saved = places
-        record.clock = tick()
-        record.memory = record.hooks = record.position = record.named = None
+        record.clock = start = tick()
+        record.memory = record.hooks = record.position = None
         if mode.watched:
             watch(record, mode)
         if not places.results:
@@ -149,13 +163,44 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         parts = [PartRecord(record, i, x) for i, x in enumerate(found[: places.results])]
         record.parts = [weakref.ref(part) for part in parts]
         record.values = {}
-        outs = [wrap(part.out, part) for part in parts]
+        outs = tuple([wrap(part.out, part) for part in parts])
         for i in places.reads:
             if i < 0:
                 record.values[i + places.results] = parts[i].out, memory_of(outs[i])
-        return tuple(outs)
+        if node is not None:
+            frontends.called(node, start - 1, args, named, outs)
+        return outs
 
+    def written(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The call op by op, as one node to users."""
+        deferred = state.deferral is not None and state.tracer is None
+        if node is None or (frontends.tracing and not deferred):
+            return state.deferral.call(function, args, named) if frontends.tracing and deferred else function(*args, **named)
+        start = tick()
+        out = state.deferral.call(function, args, named) if frontends.tracing else function(*args, **named)
+        frontends.called(node, start, args, named, out)
+        return out
+
+    def other(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call with arguments that are no part of a key: with others that mean the same, or op by op."""
+        same, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
+        if any(a is REFUSED for a in (*same, *words.values())):
+            return written(args, named)
+        return call(*same, **words)
+
+    call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def keyed(a: Any) -> Any:
+    """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
+    if isinstance(a, list) and all(x.__class__ in PLAIN for x in a):
+        return tuple(a)
+    if isinstance(a, np.integer):
+        return int(a)
+    if isinstance(a, np.dtype):
+        return a.type
+    return a if a.__class__ in PLAIN or a.__class__ in TUPLES or a.__class__ is PublicTensor else REFUSED
 
 
 def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:

@@ -5,13 +5,14 @@ Each is equivalent to `execution.run` for these operands, and passes all others 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..ir import NO_ATTRS, REGISTRY, Reduction
-from ..operators import F, Operators, frontends
+from ..operators import F, Operators, frontends, public
 from ..operators import Tensor as AnyTensor
 from ..ops.indexing import bounds
 from ..ops.reductions import chosen, kept
@@ -20,7 +21,7 @@ from .execution import fresh, result
 from .grad_mode import modes
 from .op_calls import value as kernel_value
 from .operands import FLOATS, NUMBERS, number
-from .tensor import Tensor
+from .tensor import PublicTensor, Tensor
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
@@ -208,6 +209,19 @@ def getitem(self: Tensor, key: Any) -> Any:
     return F.getitem(self, key)
 
 
+def function_of(method: Callable[..., Any], name: str) -> None:
+    """Let a public function of a tensor be its method, which is as fast as can be."""
+    general = getattr(F, name)
+
+    @functools.wraps(general)
+    def call(*args: Any, **named: Any) -> Any:
+        if not named and args and args[0].__class__ is PublicTensor:
+            return method(*args)
+        return general(*args, **named)
+
+    public(call, name)
+
+
 for _name, _dunder in BINARY.items():
     _method: Any = binary(_name)
     setattr(Tensor, _dunder, _method)
@@ -227,6 +241,8 @@ for _name in ("add", "sub"):
 Tensor.div = rounded  # type: ignore[method-assign, assignment]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
+for _name in (*BINARY, *UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax"):
+    function_of(getattr(Tensor, _name), _name)
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

@@ -52,9 +52,10 @@ anomaly_begins: list[Callable[[], None]] = []
 
 class Mode:
     """grad: operations are recorded; anomaly: `detect_anomaly` is on, with check_nan: gradients are checked for NaN; arrays: a
-    backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; watched:
-    there is a saver, or lines are noted; engine: the backward pass under way; inference: inside `inference_mode`; quiet: calls
-    a function with NumPy's floating-point warnings off.
+    backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
+    there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
+    backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
+    off.
 
     A record notes its line for errors of in-place changes. As that takes a tenth of an operation's time, it is done for the
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
@@ -67,8 +68,8 @@ class Mode:
     """Threads in which anomalies are detected."""
 
     __slots__ = (
-        "_anomaly", "_left", "_saver", "arrays", "check_nan", "engine", "grad", "heavy", "inference", "least", "quiet", "waits",
-        "watched",
+        "_anomaly", "_left", "_saver", "apart", "arrays", "check_nan", "engine", "grad", "heavy", "inference", "least", "quiet",
+        "waits", "watched",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -80,6 +81,7 @@ class Mode:
         self.engine: Any = None
         self.inference = False
         self.watched = True
+        self.apart = False
         self.arrays = False
         self.kernels = DEFAULT
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
@@ -121,7 +123,8 @@ class Mode:
         self._watch()
 
     def _watch(self) -> None:
-        self.watched = self._anomaly or self._saver is not None or self._left > 0
+        self.apart = self._anomaly or self._saver is not None
+        self.watched = self.apart or self._left > 0
 
     def notes_line(self) -> bool:
         """Whether a record that is made now notes its line."""

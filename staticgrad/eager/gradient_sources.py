@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -45,14 +45,17 @@ EAGER = EagerMode()
 
 
 class Found(Protocol):
-    """The beginning of a backward pass, in arrays that nobody else holds. leaves: gradients of leaves, or of targets; rest:
-    cotangents of results of records, from where the pass goes on."""
+    """The beginning of a backward pass. leaves: gradients of leaves, or of targets; rest: cotangents of results of records,
+    from where the pass goes on; shared: ids of those that somebody else may hold."""
 
     @property
     def leaves(self) -> Sequence[tuple[Tensor, np.ndarray]]: ...
 
     @property
     def rest(self) -> Sequence[tuple[Record, Any]]: ...
+
+    @property
+    def shared(self) -> Set[int]: ...
 
     def free(self) -> None:
         """Free the records that were passed."""
@@ -71,14 +74,17 @@ class Source(Protocol):
     def own(self, g: Any) -> Tensor: ...
 
 
-class Fresh:
-    """Of arrays that nobody else holds."""
+class ByPlan:
+    """Of gradients that a plan computed."""
 
+    __slots__ = ("shared",)
     recorded = create = False
-    own = staticmethod(wrap)
 
+    def __init__(self, found: Found):
+        self.shared = found.shared
 
-FRESH: Source = Fresh()
+    def own(self, g: np.ndarray) -> Tensor:
+        return wrap(g.copy() if id(g) in self.shared else g)
 
 
 def accumulate(leaf: Tensor, g: Any, source: Source) -> None:

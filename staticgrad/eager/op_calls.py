@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,11 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     first = arrays[0]
     if first.size < (op.eager_least or least_of(op)):
         return None
+    former = recent.get(op)
+    if former is not None and former[0] == attrs:
+        found = former[1](*arrays)
+        if found is not None:
+            return found[0]
     if op.product and (1 in first.shape[-2:] or 1 in arrays[1].shape[-2:]):
         return None
     key: tuple[Any, ...]
@@ -65,7 +70,13 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
+    recent[op] = attrs, call.run
     return found[0]
+
+
+recent: dict[OpDef, tuple[Mapping[str, Any], Callable[..., Any]]] = {}
+"""The attributes of an op's last call, and its plan. That declines arrays of other shapes and dtypes, so a call with these
+attributes needs no key."""
 
 
 Kinds = Sequence[tuple[tuple[int, ...], np.dtype]]

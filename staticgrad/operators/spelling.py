@@ -74,7 +74,7 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     star = next((word for word, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
-    node = NAMES.get(name)
+    node = None if getattr(function, "one_node", False) else NAMES.get(name)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:

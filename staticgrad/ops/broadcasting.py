@@ -12,7 +12,7 @@ from ..ir import Expand, Node, OpDef, define
 from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
 from ..types import TensorType, shape_text
 from .batching import broadcast, summed
-from .reductions import ADD, Axes, sum_op
+from .reductions import ADD, Axes, repeated, sum_op
 from .tangents import linear
 
 
@@ -70,16 +70,6 @@ sum_to = define(
         doc="x summed over the axes over which `like` was broadcast to x's shape.",
     )
 )
-SMALL = 4096
-
-
-def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """np.broadcast_to takes longer (2.5 us) than to fill a small array."""
-    if like.size > SMALL:
-        return np.broadcast_to(x, like.shape)
-    out = np.empty(like.shape, x.dtype)
-    out[...] = x
-    return out
 
 
 broadcast_like_op = define(
@@ -89,7 +79,7 @@ broadcast_like_op = define(
         jvp=linear,
         range=lambda types, attrs, x, like: x,
         infer=_broadcast_like_infer,
-        eval=_broadcast_like_eval,
+        eval=lambda x, like: repeated(x, like.shape),
         vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
         emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
         shape_only=(1,),

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,21 +40,59 @@ def test_gradients_accumulate_in_place():
     assert first.tolist() == [4.0, 8.0]
 
 
-def test_two_leaves_never_share_their_gradients_memory():
+def test_gradients_of_two_leaves_never_share_their_memory():
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     seed = sg.tensor([1.0, 1.0], dtype=sg.float64)
     (x + y).backward(seed)
     x.grad.fill_(7)
     assert y.grad.tolist() == [1.0, 1.0]
     assert seed.tolist() == [1.0, 1.0]
-    gx, gy = sg.grad(x + y, [x, y], seed)
-    gx.fill_(7)
-    assert gy.tolist() == [1.0, 1.0]
-    assert seed.tolist() == [1.0, 1.0]
     x.grad = None
     x.sum().backward()
     x.grad += 1  # not a read-only broadcast
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_grad_returns_what_rules_pass_on_as_pytorch_does():
+    x, y, seed = leaf(1.0, 2.0), leaf(3.0, 4.0), sg.tensor([5.0, 6.0], dtype=sg.float64)
+    assert all(g is seed for g in sg.grad(x + y, [x, y], seed))
+    assert sg.grad(x.clone(), [x], seed)[0] is seed
+    a, b = sg.grad((x + y).exp(), [x, y], seed)
+    assert a is b
+    a += 1
+    assert a._version == 1
+    total = (leaf(1.0, 2.0) * seed).sum()
+    sg.grad(x + y, [x], seed)[0].add_(1)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        total.backward()
+
+
+def test_grad_returns_views_as_pytorch_does():
+    x, seed = sg.ones(3, 4, requires_grad=True), sg.ones(4, 3)
+    (g,) = sg.grad(x.T, [x], seed)
+    assert g.is_view
+    assert g.stride() == (1, 3)
+    g[0, 1] = 7
+    assert seed[1, 0].item() == 7
+    y = sg.ones(3, 4, requires_grad=True)
+    a, b = sg.grad((x.T + y.T).exp(), [x, y], sg.ones(4, 3))
+    assert a is not b
+    a.fill_(2)
+    assert b.tolist() == a.tolist()
+    assert b._version == 1
+
+
+@pytest.mark.parametrize(("axis", "strides"), [(None, (0, 0)), (0, (0, 1)), (1, (1, 0))])
+@pytest.mark.parametrize("size", [3, 200])
+def test_the_gradient_of_a_sum_is_expanded(axis: Any, strides: tuple[int, ...], size: int):
+    x = sg.ones(size, size, requires_grad=True)
+    total = x.sum() if axis is None else x.sum(axis)
+    (g,) = sg.grad(total, [x], sg.ones_like(total))
+    assert g.stride() == strides
+    with pytest.raises(sg.GradientError, match="read-only"):
+        g += 1
+    total.backward(sg.ones_like(total)) if axis is not None else total.backward()
+    assert x.grad.is_contiguous()
 
 
 def test_second_backward_is_an_error_with_pytorchs_text():

@@ -63,6 +63,16 @@ def test_values_and_gradients_agree_with_numpy(name: str):
         assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("extents", [(5,), [5], sg.ones(5).shape, 5, np.int64(5), (np.int64(5),)], ids=repr)
+def test_an_argument_in_any_form_is_one_operation(extents: Any):
+    x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
+    with sg.eager_kernels(wait=True):
+        out = F.layer_norm(x, extents)
+        assert isinstance(out._record, CompositeRecord)
+        assert_close(out.detach().numpy(), F.layer_norm(x, (5,)).detach().numpy(), rtol=0)
+        assert F.softmin(x, 0, dtype=np.dtype(np.float32)).dtype == sg.float32
+
+
 def _nodes(tensor: Any) -> set[str]:
     """The ops of the records on which a tensor depends."""
     stack, names, seen = [tensor.grad_fn], set(), set()
