@@ -55,7 +55,7 @@ def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_gr
         return
     if not retain:
         found.free()
-    for leaf, g in found.leaves:
+    for leaf, g in (*found.leaves, *found.rows):
         _accumulate(leaf, g, FRESH)
 
 

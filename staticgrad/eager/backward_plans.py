@@ -16,14 +16,15 @@ import numpy as np
 from ..errors import GradientError
 from ..operators import frontends
 from ..signals import module
-from .backward_graphs import Backward, backward_graph
+from .backward_graphs import Backward, Steps, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
+from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, form_of
 from .tape_guards import Guards
-from .tensor import Tensor, ndarray
+from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -44,10 +45,11 @@ SELDOM = 256
 
 
 class Found(NamedTuple):
-    """What a plan computed, in arrays that nobody else holds. leaves: the gradients of leaves, or of targets; rest: cotangents
-    with which the engine goes on at records."""
+    """What a plan computed, in arrays that nobody else holds. leaves: the gradients of leaves, or of targets; rows: those of
+    leaves that are made of a few rows when they are read; rest: cotangents with which the engine goes on at records."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
+    rows: list[tuple[Tensor, DeferredGradient]]
     rest: list[tuple[Record, Any]]
     plan: TapePlan
     matched: tuple[Any, ...]
@@ -61,7 +63,7 @@ class Found(NamedTuple):
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
+    __slots__ = ("call", "guards", "match", "moved", "numbers", "places", "plain", "rows", "size", "targets")
 
     def __init__(self, form: Form, backward: Backward):
         self.size = form.size
@@ -69,7 +71,8 @@ class TapePlan:
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
         self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
-        self.plain = not self.moved and all(number < 0 for number, _ in self.places)
+        self.rows = backward.rows
+        self.plain = not self.moved and not self.rows and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
         self.numbers = [~number for number, _ in self.places]
         wanted = form.targets if form.targets is not None else ()
@@ -96,8 +99,8 @@ class TapePlan:
                 return None
         if self.plain:
             named = zip(self.numbers, values, strict=True)
-            return Found([(leaves[number], value) for number, value in named], [], self, matched)
-        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
+            return Found([(leaves[number], value) for number, value in named], [], [], self, matched)
+        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=False)]
         placed += [(number, part, steps(arrays).copy()) for number, part, steps in self.moved]
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
@@ -109,7 +112,16 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        return Found(found, rest, self, matched)
+        rows = [(leaves[leaf], deferred(how, self._parts(parts, values, arrays))) for leaf, how, parts in self.rows]
+        if rest or targets is not None:  # the engine adds to arrays
+            found += [(leaf, g._data) for leaf, g in rows]
+            rows = []
+        return Found(found, rows, rest, self, matched)
+
+    @staticmethod
+    def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:
+        """What a gradient is made of, in memory that nobody else holds."""
+        return [wrap(part(arrays).copy() if part.__class__ is Steps else values[part]) for part in parts]  # type: ignore
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan

@@ -12,6 +12,7 @@ from ..operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry
 from .grad_mode import no_grad
 from .inplace import replace
+from .sparse_gradients import DeferredGradient
 from .tape import Record, touch
 from .tensor import Structure, Tensor, wrap
 
@@ -72,10 +73,13 @@ class Source(Protocol):
 
 
 class Fresh:
-    """Of arrays that nobody else holds."""
+    """Of arrays that nobody else holds, and of gradients that are made when they are read."""
 
     recorded = create = False
-    own = staticmethod(wrap)
+
+    @staticmethod
+    def own(g: Any) -> Tensor:
+        return wrap(g) if g.__class__ is np.ndarray else cast("Tensor", g)
 
 
 FRESH: Source = Fresh()
@@ -87,7 +91,10 @@ def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     if known is None:
         leaf._grad = source.own(g)
         Structure.gradients += 1
-    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
+        return
+    if g.__class__ is DeferredGradient:
+        g = g._data
+    if frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
         with no_grad():
             replace(known, known + g, "backward")
     elif adds_in_place(known._tracked, source.recorded) and known._data.flags.writeable:
