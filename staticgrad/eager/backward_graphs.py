@@ -136,7 +136,7 @@ class _Builder:
                 return None
             out, first = self._value(number), len(self.graph.nodes)
             if row.op.vjp_all is not None:
-                together = row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)
+                together = [*row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)]
                 found = [(i, together[i]) for i in edges]
             else:
                 found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]

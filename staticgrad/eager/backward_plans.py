@@ -135,10 +135,12 @@ class TapePlan:
 class Forms:
     """The plans of tapes with one op at the first root, and how its tapes recur."""
 
-    __slots__ = ("plans", "vain")
+    __slots__ = ("awaited", "plans", "vain")
 
     def __init__(self) -> None:
         self.plans: tuple[TapePlan, ...] = ()
+        self.awaited: Hashable = None
+        """The key of the plan that was requested last: while it is in the making, no form is looked for."""
         self.vain = 0
         """Passes in turn whose form came for the first time."""
 
@@ -166,6 +168,10 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
+    if group.awaited is not None:
+        if group.awaited in requests.waiting:
+            return None
+        group.awaited = None
     if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
         group.vain += 1
         return None
@@ -185,6 +191,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
             return None
         group.vain = 0 if key in requests.seen else group.vain + 1
         call = requests.call(key, _maker(key, form), USES)
+        group.awaited = key
     plan = made.get(key)
     if call.plan is None or plan is None:
         if key in known:
