@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 USES = 16
 """Passes by the engine before a plan is made: it costs as much as thousands of them."""
 ARENA = 1 << 25
-"""Bytes of memory of its own from which a plan is given up again. A plan keeps its memory from pass to pass, where the engine's
-temporaries come and go; and with values of this size, most of the time is in the kernels, which the engine has too."""
+"""Bytes of memory of its own from which a plan is given up again that needs more than the values take that the tape holds for it.
+A plan keeps its memory from pass to pass, where the engine's temporaries come and go."""
 KEPT = 128
 """Plans that are kept; the oldest goes first."""
 TRIED = 4
@@ -197,7 +197,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
         if key in known:
             group.vain += 1
         return None
-    if call.plan.memory.arena > ARENA:
+    if call.plan.memory.arena > max(ARENA, sum(feed.type.nbytes for feed in call.plan.feeds)):
         known[key] = NONE
         del made[key]
         return None

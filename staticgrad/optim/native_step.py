@@ -41,7 +41,7 @@ class NativeStep:
     def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[..., Program | None]):
         self.facts, self.places = facts, places
         self.changes = -1
-        """`Structure.changes` when the structure was last compared."""
+        """`_changes` when the structure was last compared."""
         self.members: tuple[Hashable, ...] = ()
         """Ids of the parameters that have gradients, and how those are made that are not read whole."""
         self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
@@ -69,26 +69,32 @@ class NativeStep:
 
 _steps: weakref.WeakKeyDictionary[Optimizer, NativeStep] = weakref.WeakKeyDictionary()
 _refused: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-"""`Structure.changes` for which an optimizer can't have a plan."""
+"""`_changes` for which an optimizer can't have a plan."""
+
+
+def _changes() -> int:
+    """A count of the changes that an optimizer's structure depends on: it steps all that has a gradient, whether it requires
+    one or not."""
+    return Structure.changes - Structure.flags
 
 
 def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
     """Do one step natively. Returns whether it was done; else nothing has happened."""
     mode = modes.now
-    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == Structure.changes:
+    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == _changes():
         return False
     members = tuple([
         (id(p), g.pending[0]) if g.__class__ is DeferredGradient else id(p) for pairs in gradients.values() for p, g in pairs
     ])  # fmt: skip
     step = _steps.get(optimizer)
-    if step is None or step.changes != Structure.changes or step.members != members:
+    if step is None or step.changes != _changes() or step.members != members:
         if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.heavy, 1):
             return False
         step = _prepared(optimizer, gradients, step)
         if step is None:
-            _refused[optimizer] = Structure.changes
+            _refused[optimizer] = _changes()
             return False
-        step.changes, step.members = Structure.changes, members
+        step.changes, step.members = _changes(), members
     if step.run is None and not step.ready():
         return False
     arrays: list[np.ndarray] = []
