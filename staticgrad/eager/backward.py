@@ -57,7 +57,7 @@ def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_gr
     if not retain:
         found.free()
     source = ByPlan(found)
-    for leaf, g in found.leaves:
+    for leaf, g in (*found.leaves, *found.rows):
         _accumulate(leaf, g, source)
 
 

@@ -23,6 +23,7 @@ from ..ops.leaves import constant, constant_of
 from ..ops.reductions import repeated
 from .composite_records import PART
 from .op_calls import placeholders
+from .sparse_gradients import SparseGradient, sparse_gradient_of
 from .tape_form import Form, Kind, Row
 
 Source = tuple[str, int, int]
@@ -51,10 +52,19 @@ class Place(NamedTuple):
     part: int | None = None
 
 
+class Rows(NamedTuple):
+    """The gradient of a leaf that is 0 except for a few rows. parts: what it is made of, numbers of fetches or views of what is
+    fed."""
+
+    leaf: int
+    how: SparseGradient
+    parts: list[int | Steps]
+
+
 class Backward(NamedTuple):
     """feeds, fetches: nodes of the graph, perhaps no fetches; sources: where the tape has the value of each feed; places: where
-    each fetched cotangent belongs; moved: cotangents that are views of what is fed; planned: the records whose cotangents the
-    graph passes on."""
+    each of the first fetched cotangents belongs; moved: cotangents that are views of what is fed; rows: gradients of which only
+    parts are computed, by further fetches; planned: the records whose cotangents the graph passes on."""
 
     graph: Graph
     feeds: list[Node]
@@ -62,6 +72,7 @@ class Backward(NamedTuple):
     sources: list[Source]
     places: list[Place]
     moved: list[tuple[Place, Steps]]
+    rows: list[Rows]
     planned: set[int]
 
 
@@ -127,7 +138,7 @@ class _Builder:
                 return None
             out, first = self._value(number), len(self.graph.nodes)
             if row.op.vjp_all is not None:
-                together = row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)
+                together = [*row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)]
                 found = [(i, together[i]) for i in edges]
             else:
                 found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]
@@ -137,7 +148,7 @@ class _Builder:
         if not all(isinstance(x, Symbol) and x.graph is self.graph for _, x in found):
             return None
         for node in self.graph.nodes[first:]:
-            if node.op.sparse or not (node.op.leaf or node.op.emit) or isinstance(node.op.emit, Region):
+            if not (node.op.leaf or node.op.emit) or isinstance(node.op.emit, Region):
                 return None
         return [(row.operands[i], x) for i, x in found]  # type: ignore[misc]
 
@@ -224,28 +235,53 @@ class _Builder:
                 return None  # the engine takes note of the cotangents of targets that it visits
         sources = {symbol.node: source for source, symbol in self.fed.items()}
         kept: list[Place] = []
-        moved: list[tuple[Place, Node, list[Any]]] = []
+        moved: list[tuple[Place, Moved]] = []
+        sparse: list[tuple[int, SparseGradient]] = []
         for place in places:
-            node, chain = place.cotangent.node, []
-            while (step := _step(node)) is not None:
-                chain.append(step)
-                node = node.inputs[0]
-            if node in sources:
-                moved.append((place, node, chain[::-1]))
+            node = place.cotangent.node
+            how = sparse_gradient_of(node) if place.number < 0 else None
+            if how is not None:
+                sparse.append((~place.number, how))
+            elif (view := _moved(node, sources)) is not None:
+                moved.append((place, view))
             else:
                 kept.append(place)
         if not places:
             return None
         fetches = [place.cotangent.node for place in kept]
-        read = {*self.graph.reaching(fetches), *[node for _, node, _ in moved]}
+        parts = {part: _moved(part, sources) for _, how in sparse for part in how.parts}
+        fetches += [part for part, view in parts.items() if view is None]
+        views = [view for _, view in moved] + [view for view in parts.values() if view is not None]
+        read = {*self.graph.reaching(fetches), *[view.node for view in views]}
         feeds = [node for node in sources if node in read]
-        steps = [(place, Steps(feeds.index(node), tuple(chain))) for place, node, chain in moved]
-        return Backward(self.graph, feeds, fetches, [sources[n] for n in feeds], kept, steps, self.planned)
+        steps = [(place, view.steps(feeds)) for place, view in moved]
+        found = {part: fetches.index(part, len(kept)) if view is None else view.steps(feeds) for part, view in parts.items()}
+        rows = [Rows(leaf, how, [found[part] for part in how.parts]) for leaf, how in sparse]
+        return Backward(self.graph, feeds, fetches, [sources[n] for n in feeds], kept, steps, rows, self.planned)
 
     def _end(self, number: int) -> list[tuple[Any, int | None]]:
         """What the engine gets at a record: a cotangent, or those of some results of a call."""
         g = self.parts[number]
         return [(part, i) for i, part in g.items()] if isinstance(g, Parts) else [(g, None)]
+
+
+class Moved(NamedTuple):
+    """Views that are taken of a node, which is fed."""
+
+    node: Node
+    chain: tuple[tuple[Any, dict[str, Any]], ...]
+
+    def steps(self, feeds: list[Node]) -> Steps:
+        return Steps(feeds.index(self.node), self.chain)
+
+
+def _moved(node: Node, sources: dict[Node, Source]) -> Moved | None:
+    """A value that is a view of what is fed; None for others."""
+    chain: list[tuple[Any, dict[str, Any]]] = []
+    while (step := _step(node)) is not None:
+        chain.append(step)
+        node = node.inputs[0]
+    return Moved(node, tuple(chain[::-1])) if node in sources else None
 
 
 def _step(node: Node) -> tuple[Any, dict[str, Any]] | None:

@@ -16,14 +16,15 @@ import numpy as np
 from ..errors import GradientError
 from ..operators import frontends
 from ..signals import module
-from .backward_graphs import Backward, backward_graph
+from .backward_graphs import Backward, Steps, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
+from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, form_of
 from .tape_guards import Guards
-from .tensor import Tensor, ndarray
+from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 USES = 16
 """Passes by the engine before a plan is made: it costs as much as thousands of them."""
 ARENA = 1 << 25
-"""Bytes of memory of its own from which a plan is given up again. A plan keeps its memory from pass to pass, where the engine's
-temporaries come and go; and with values of this size, most of the time is in the kernels, which the engine has too."""
+"""Bytes of memory of its own from which a plan is given up again that needs more than the values take that the tape holds for it.
+A plan keeps its memory from pass to pass, where the engine's temporaries come and go."""
 KEPT = 128
 """Plans that are kept; the oldest goes first."""
 TRIED = 4
@@ -46,10 +47,12 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class Found(NamedTuple):
-    """What a plan computed. leaves: the gradients of leaves, or of targets; rest: cotangents with which the engine goes on at
-    records; shared: ids of those that are views of what the tape holds, or of seeds. Nobody else holds the others."""
+    """What a plan computed. leaves: the gradients of leaves, or of targets; rows: those of leaves that are made of a few rows when
+    they are read; rest: cotangents with which the engine goes on at records; shared: ids of those that are views of what the
+    tape holds, or of seeds. Nobody else holds the others."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
+    rows: list[tuple[Tensor, DeferredGradient]]
     rest: list[tuple[Record, Any]]
     plan: TapePlan
     matched: tuple[Any, ...]
@@ -64,7 +67,7 @@ class Found(NamedTuple):
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "computes", "guards", "match", "moved", "numbers", "places", "plain", "size", "targets")
+    __slots__ = ("call", "computes", "guards", "match", "moved", "numbers", "places", "plain", "rows", "size", "targets")
 
     def __init__(self, form: Form, backward: Backward):
         self.size = form.size
@@ -72,9 +75,10 @@ class TapePlan:
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
         self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        self.rows = backward.rows
         self.computes = bool(backward.fetches)
         """Not all cotangents are views of what the tape holds."""
-        self.plain = not self.moved and all(number < 0 for number, _ in self.places)
+        self.plain = not self.moved and not self.rows and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
         self.numbers = [~number for number, _ in self.places]
         wanted = form.targets if form.targets is not None else ()
@@ -101,8 +105,8 @@ class TapePlan:
                 return None
         if self.plain:
             named = zip(self.numbers, values, strict=True)
-            return Found([(leaves[number], value) for number, value in named], [], self, matched)
-        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
+            return Found([(leaves[number], value) for number, value in named], [], [], self, matched)
+        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=False)]
         views = [(number, part, steps(arrays)) for number, part, steps in self.moved]
         placed += views
         found: list[tuple[Tensor, np.ndarray]] = []
@@ -115,7 +119,16 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        return Found(found, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
+        rows = [(leaves[leaf], deferred(how, self._parts(parts, values, arrays))) for leaf, how, parts in self.rows]
+        if rest or targets is not None:  # the engine adds to arrays
+            found += [(leaf, g._data) for leaf, g in rows]
+            rows = []
+        return Found(found, rows, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
+
+    @staticmethod
+    def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:
+        """What a gradient is made of, in memory that nobody else holds."""
+        return [wrap(part(arrays).copy() if part.__class__ is Steps else values[part]) for part in parts]  # type: ignore
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
@@ -129,10 +142,12 @@ class TapePlan:
 class Forms:
     """The plans of tapes with one op at the first root, and how its tapes recur."""
 
-    __slots__ = ("plans", "vain")
+    __slots__ = ("awaited", "plans", "vain")
 
     def __init__(self) -> None:
         self.plans: tuple[TapePlan, ...] = ()
+        self.awaited: Hashable = None
+        """The key of the plan that was requested last: while it is in the making, no form is looked for."""
         self.vain = 0
         """Passes in turn whose form came for the first time."""
 
@@ -160,7 +175,11 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
-    if group.vain > VAIN and group.vain % SELDOM:
+    if group.awaited is not None:
+        if group.awaited in requests.waiting:
+            return None
+        group.awaited = None
+    if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
         group.vain += 1
         return None
     return _requested(group, roots, seeds, targets, heavy)
@@ -179,12 +198,13 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
             return None
         group.vain = 0 if key in requests.seen or modes.now.waits else group.vain + 1
         call = requests.call(key, _maker(key, form), USES)
+        group.awaited = key
     plan = made.get(key)
     if plan is None or (call.plan is None and plan.computes):
         if key in known:
             group.vain += 1
         return None
-    if call.plan is not None and call.plan.memory.arena > ARENA:
+    if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.type.nbytes for feed in call.plan.feeds)):
         known[key] = NONE
         del made[key]
         return None

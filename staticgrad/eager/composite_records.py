@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,13 +102,19 @@ class RulesRecord(CompositeRecord):
         """See `Record.name`: that of the last operation of the rules."""
         if self.named is not None:
             return super().name()
-        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-        node = (out[0] if isinstance(out, tuple) else out).node
-        return str(node.op.grad_name(node))
+        return _name_of_rules(self.attrs["call"], tuple([(tuple(x.shape), x.dtype) for x in self.inputs]))
 
     def leads_to(self, position: int) -> bool:
         """See `Record.leads_to`. Rules get more values than they read."""
         return position == 0 or position in self.saved.positions
+
+
+@cache
+def _name_of_rules(rules: Callable[..., Any], kinds: Kinds) -> str:
+    """The name of the last operation of rules for operands of these shapes and dtypes."""
+    out = rules(*placeholders(Graph(), kinds))
+    node = (out[0] if isinstance(out, tuple) else out).node
+    return str(node.op.grad_name(node))
 
 
 class PartRecord(Record):

@@ -12,6 +12,7 @@ from ..operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry
 from .grad_mode import no_grad
 from .inplace import replace
+from .sparse_gradients import DeferredGradient
 from .tape import Record, touch
 from .tensor import Structure, Tensor, wrap
 
@@ -75,7 +76,7 @@ class Source(Protocol):
 
 
 class ByPlan:
-    """Of gradients that a plan computed."""
+    """Of gradients that a plan computed, and of those that are made when they are read."""
 
     __slots__ = ("shared",)
     recorded = create = False
@@ -83,7 +84,9 @@ class ByPlan:
     def __init__(self, found: Found):
         self.shared = found.shared
 
-    def own(self, g: np.ndarray) -> Tensor:
+    def own(self, g: Any) -> Tensor:
+        if g.__class__ is not np.ndarray:
+            return cast("Tensor", g)
         return wrap(g.copy() if id(g) in self.shared else g)
 
 
@@ -93,7 +96,10 @@ def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     if known is None:
         leaf._grad = source.own(g)
         Structure.gradients += 1
-    elif frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
+        return
+    if g.__class__ is DeferredGradient:
+        g = g._data
+    if frontends.tracing and state.deferral is not None and adds_in_place(known._tracked, source.recorded):
         with no_grad():
             replace(known, known + g, "backward")
     elif adds_in_place(known._tracked, source.recorded) and known._data.flags.writeable:

@@ -30,6 +30,8 @@ class Structure:
     """Counts changes of properties that compiled steps depend on (flags, rebinding of data): equal counts mean no change."""
 
     changes = 0
+    flags = 0
+    """How many of these changes are of `requires_grad`."""
     reads = 0
     """Counts reads of `.grad`: equal counts mean that the user got no gradient."""
     gradients = 0
@@ -323,6 +325,7 @@ class Tensor(Operators):
             given: Any = value  # flags of NumPy too
             self._tracked = value = given is True or given is np.True_ or given == 1
             Structure.changes += 1
+            Structure.flags += 1
         return self
 
     @property

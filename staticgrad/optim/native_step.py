@@ -17,10 +17,12 @@ from ..eager import Tensor
 from ..eager.grad_mode import modes
 from ..eager.kernels import OFF, requests
 from ..eager.op_calls import placeholders
+from ..eager.sparse_gradients import DeferredGradient, SparseGradient
 from ..eager.tape import touch
 from ..eager.tensor import Structure
 from ..ir import REGISTRY, Cell, Graph
 from ..operators import Operators, Symbol, append, frontends
+from ..ops.control.subgraph_tracing import copied
 from ..signals import module
 from ..types import type_of
 from .groups import Member
@@ -39,9 +41,9 @@ class NativeStep:
     def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[..., Program | None]):
         self.facts, self.places = facts, places
         self.changes = -1
-        """`Structure.changes` when the structure was last compared."""
-        self.members: tuple[int, ...] = ()
-        """Ids of the parameters that have gradients."""
+        """`_changes` when the structure was last compared."""
+        self.members: tuple[Hashable, ...] = ()
+        """Ids of the parameters that have gradients, and how those are made that are not read whole."""
         self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
         self.run: Any = None
         self.key = object()
@@ -67,27 +69,41 @@ class NativeStep:
 
 _steps: weakref.WeakKeyDictionary[Optimizer, NativeStep] = weakref.WeakKeyDictionary()
 _refused: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
-"""`Structure.changes` for which an optimizer can't have a plan."""
+"""`_changes` for which an optimizer can't have a plan."""
+
+
+def _changes() -> int:
+    """A count of the changes that an optimizer's structure depends on: it steps all that has a gradient, whether it requires
+    one or not."""
+    return Structure.changes - Structure.flags
 
 
 def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
     """Do one step natively. Returns whether it was done; else nothing has happened."""
     mode = modes.now
-    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == Structure.changes:
+    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == _changes():
         return False
-    members = tuple([id(p) for pairs in gradients.values() for p, _ in pairs])
+    members = tuple([
+        (id(p), g.pending[0]) if g.__class__ is DeferredGradient else id(p) for pairs in gradients.values() for p, g in pairs
+    ])  # fmt: skip
     step = _steps.get(optimizer)
-    if step is None or step.changes != Structure.changes or step.members != members:
+    if step is None or step.changes != _changes() or step.members != members:
         if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.heavy, 1):
             return False
         step = _prepared(optimizer, gradients, step)
         if step is None:
-            _refused[optimizer] = Structure.changes
+            _refused[optimizer] = _changes()
             return False
-        step.changes, step.members = Structure.changes, members
+        step.changes, step.members = _changes(), members
     if step.run is None and not step.ready():
         return False
-    arrays = [g._data for pairs in gradients.values() for _, g in pairs]
+    arrays: list[np.ndarray] = []
+    for pairs in gradients.values():
+        for _, g in pairs:
+            if g.__class__ is DeferredGradient:
+                arrays += [part._data for part in g.pending[1]]
+            else:
+                arrays.append(g._data)
     if step.run(*arrays) is None:
         return False
     for place in step.places:
@@ -118,14 +134,25 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     arrays = [place._data for place in places]
     if not all(a.flags.c_contiguous and a.flags.writeable and a.size for a in arrays) or _overlap(arrays):
         return None
+    ways = [_way(m.parameter, m.gradient) for _, _, members in cohorts for m in members]
     order = [m.parameter for _, _, members in cohorts for m in members]
-    if [*map(id, order)] != [id(p) for pairs in gradients.values() for p, _ in pairs]:
+    if None in ways or [*map(id, order)] != [id(p) for pairs in gradients.values() for p, _ in pairs]:
         return None
-    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
+    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays)), tuple(ways)
     if old is not None and old.facts == facts:
         return old
     found = _steps[optimizer] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts))
     return found
+
+
+def _way(p: Tensor, g: Any) -> SparseGradient | bool | None:
+    """How a gradient is made, where it is made when it is read; True for an array. None for one that does not fit, whose rows
+    would not be those of the parameter."""
+    if g.__class__ is not DeferredGradient:
+        return True
+    how: SparseGradient = g.pending[0]
+    kind = how.node.type
+    return how if (kind.shape, kind.dtype) == (p._data.shape, p._data.dtype) else None
 
 
 def _numbers(group: Any) -> list[Any]:
@@ -149,7 +176,10 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
     """A function of the places' cells that gives the program of the step."""
     slots = [[(i, [name for name in m.slots if name != "step"]) for m in members] for i, _, members in cohorts]
     counted = [step is not None for _, step, _ in cohorts]
-    kinds = [[(m.parameter._data.shape, m.parameter._data.dtype) for m in members] for _, _, members in cohorts]
+    kinds = [
+        [(m.parameter._data.shape, m.parameter._data.dtype, _way(m.parameter, m.gradient)) for m in members]
+        for _, _, members in cohorts
+    ]
 
     def make(cells: list[Cell]) -> Program | None:
         optimizer = owner()
@@ -157,6 +187,16 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
             return None
         graph = Graph()
         left = iter(cells)
+
+        def gradient(shape: tuple[int, ...], dtype: np.dtype, how: Any) -> Symbol:
+            if how is True:
+                (g,) = placeholders(graph, [(shape, dtype)])
+                feeds.append(g.node)
+                return g
+            parts = placeholders(graph, [(part.type.shape, part.type.dtype) for part in how.parts])
+            given = {part: symbol.node for part, symbol in zip(how.parts, parts, strict=True)}
+            feeds.extend(given.values())
+            return Symbol(graph, *copied(graph, [how.node], given, lean=True))
 
         def variable() -> Symbol:
             cell = next(left)
@@ -170,8 +210,7 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
             given = []
             for (_, names), kind in zip(members, shapes, strict=True):
                 p = variable()
-                (g,) = placeholders(graph, [kind])
-                feeds.append(g.node)
+                g = gradient(*kind)
                 own = optimizer.kept(group, p)
                 assert set(own) <= set(names)
                 given.append(Member(p, g, {name: variable() for name in own}))

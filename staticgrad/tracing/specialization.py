@@ -17,6 +17,7 @@ from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes, watches_nan
+from ..eager.sparse_gradients import sparse_gradient_of
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
@@ -30,7 +31,7 @@ from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .result_tape import ResultTape, result_tape
 from .sharing import bounds, check, pattern
-from .sparse_gradients import DeferredGradientBinding, sparse_gradient_of
+from .sparse_gradients import DeferredGradientBinding
 from .tracer import Tracer
 
 ndarray = np.ndarray

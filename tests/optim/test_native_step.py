@@ -9,8 +9,11 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
+from staticgrad.eager.sparse_gradients import DeferredGradient
 from staticgrad.optim.native_step import _steps
 from tests.helpers import assert_close
+
+F = sg.functional
 
 CASES: list[tuple[Any, dict[str, Any]]] = [
     (optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
@@ -62,3 +65,50 @@ def test_a_step_is_an_in_place_change():
         optimizer.param_groups[0]["lr"] = sg.tensor(0.25)  # a tensor is read op by op
         optimizer.step()
     assert_close(w.detach(), sg.tensor([-0.75, 0.25]))
+
+
+def embedded(native: bool, kind: Any, options: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Parameters after steps of a model whose table is read by rows, and its gradients before the last step."""
+    rng = np.random.default_rng(0)
+    table, w = (sg.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((6, 3), (3, 2)))
+    optimizer, index = kind([table, w], **options), np.array([[0, 2], [2, 2], [5, 0]])
+    with sg.eager_kernels(native, wait=True):
+        for i in range(6):
+            optimizer.zero_grad()
+            F.embedding(sg.from_numpy(index), table).mean(1).matmul(w).square().sum().backward()
+            index[:] = (index + 1) % 6  # the next batch, in the memory of this one
+            if i == 3:
+                (table[sg.tensor([1, 1])] * 2).sum().backward()
+            if i < 5:
+                optimizer.step()
+        return [table.detach().numpy(), w.detach().numpy()], [table.grad.numpy(), w.grad.numpy()]
+
+
+@pytest.mark.parametrize(("kind", "options"), [(optim.SGD, {"lr": 0.1}), (optim.SGD, {"lr": 0.1, "momentum": 0.9}), *CASES])
+def test_rows_of_a_table(kind: Any, options: dict[str, Any]):
+    """The gradient of a table is made of its rows when it is read."""
+    for found, wanted in zip(embedded(True, kind, options), embedded(False, kind, options), strict=True):
+        for a, b in zip(found, wanted, strict=True):
+            assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_a_step_does_not_make_the_gradient_of_rows():
+    table = sg.ones((100, 2), requires_grad=True)
+    optimizer = optim.SGD([table], lr=0.25)
+    with sg.eager_kernels(wait=True):
+        for _ in range(3):
+            optimizer.zero_grad()
+            F.embedding(sg.tensor([3, 3, 7]), table).square().sum().backward()
+            optimizer.step()
+        assert table._grad.__class__ is DeferredGradient
+        assert_close(table.detach()[[2, 3, 7]], sg.tensor([[1.0, 1.0], [0.0, 0.0], [0.125, 0.125]]))
+        assert_close(table.grad.sum(), sg.tensor(1.0))
+        assert isinstance(table.grad, sg.Tensor)
+        assert table._grad.__class__ is not DeferredGradient
+        optimizer.step()
+        assert_close(table.detach()[7], sg.tensor([0.0, 0.0]))
+        optimizer.zero_grad()
+        F.embedding(sg.tensor([3, 3, 7]), table).square().sum().backward()
+        table.data = sg.ones((5, 2))  # rows that it does not have are not written
+        with pytest.raises((sg.errors.StaticgradError, ValueError)):
+            optimizer.step()
