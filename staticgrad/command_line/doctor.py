@@ -10,11 +10,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-NEEDED = ("numpy", "numba", "llvmlite", "networkx", "scipy", "threadpoolctl", "opt_einsum", "safetensors")
+NEEDED = ("numpy", "llvmlite", "networkx", "scipy", "threadpoolctl", "opt_einsum", "safetensors")
 OPTIONAL = {"matplotlib": "pictures (sg.draw to .svg, .png and .pdf)", "torch": "comparisons with PyTorch"}
 VARIABLES = (
     "STATICGRAD_CACHE_DIR", "STATICGRAD_CACHE_LIMIT", "STATICGRAD_EAGER", "STATICGRAD_FASTCALL", "STATICGRAD_TIERS",
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
 )  # fmt: skip
 
 
