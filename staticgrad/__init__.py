@@ -1,6 +1,6 @@
 """staticgrad: a static-graph compiler for training on the CPU, contrasted with define-by-run.
 
-`import staticgrad as sg` loads NumPy and the eager front end. Everything else is loaded when it is first named; numba,
+`import staticgrad as sg` loads NumPy and the eager front end. Everything else is loaded when it is first named; llvmlite,
 networkx, scipy and matplotlib when something needs them.
 """
 
@@ -248,9 +248,10 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
         if name in ABSENT_DTYPES:
             return ABSENT_DTYPES[name]
         if name not in _LAZY:
-            from .missing import advice
+            from .missing import advice, is_module
 
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__)}")
+            more = "" if is_module(name) else advice(name, __all__)  # an import of a module asks for the name first
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
         value = getattr(importlib.import_module(_LAZY[name], __name__), name)
         globals()[name] = value  # later uses find it without coming here
         return value

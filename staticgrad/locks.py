@@ -40,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 # what a fork waits for ----------------------------------------------------------------------------------------------
 
 unforked = threading.RLock()
-"""Held by work that must not be copied half-done, such as a compilation: Numba and LLVM have locks and tables of their own,
+"""Held by work that must not be copied half-done, such as a compilation: LLVM has locks and tables of its own,
 which no child could put in order. A fork waits until it is free."""
 LONGEST = 10.0
 """Seconds that a fork waits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 REPLACED = {
@@ -197,6 +198,12 @@ PYTORCH = frozenset(
     ]
 )
 """Names that PyTorch has at its top level, beside those that are here."""
+
+
+def is_module(name: str) -> bool:
+    """Whether this package has a module of this name."""
+    place = Path(__file__).with_name(name)
+    return place.is_dir() or place.with_suffix(".py").exists()
 
 
 def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLACED) -> str:

@@ -1,8 +1,8 @@
 """Work that the handlers of signals don't interrupt.
 
 A handler runs between any two instructions of the main thread, and what it raises - KeyboardInterrupt for Ctrl-C - can
-leave half-made state in libraries that don't expect it, or be taken for an error of theirs: Numba in the middle of a
-compilation, LLVM's locks, modules of which one half is imported.
+leave half-made state in libraries that don't expect it, or be taken for an error of theirs: LLVM in the middle of a
+compilation, modules of which one half is imported.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_import_leaves_the_lazy_modules_alone():
     assert not {"staticgrad.nn", "staticgrad.optim", "staticgrad.static", "staticgrad.viz.draw"}.intersection(loaded)
 
 
-def test_an_eager_program_never_imports_numba():
+def test_an_eager_program_never_imports_llvm():
     program = f"""
         import staticgrad as sg
         from staticgrad import functional as F

@@ -198,9 +198,9 @@ def test_doctor(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "kernels of the package are not compiled yet (3 of 80)" in texts
     assert "STATICGRAD_FASTCALL=0" in texts
     assert known["versions"]["numpy"] == np.__version__
-    known["versions"]["numba"], known["kernel cache"]["state"] = "missing", "it belongs to another user"
+    known["versions"]["llvmlite"], known["kernel cache"]["state"] = "missing", "it belongs to another user"
     assert [f.text for f in doctor.findings(known) if f.broken] == [
-        "numba is not installed",
+        "llvmlite is not installed",
         "the kernel cache is not used: it belongs to another user; each process compiles its kernels",
     ]
     main(["doctor"])

@@ -2,7 +2,7 @@
 
 There are none until there is something to compile, at most one for each CPU and `MOST` in all, at low priority. They end when
 they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes the
-answers. It touches neither Numba nor LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
+answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
 compiles it in this process, and there is one warning.

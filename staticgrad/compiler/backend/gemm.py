@@ -1,5 +1,4 @@
-"""The kernels of matrix products: compiled from the code of `gemm_products.py`, or loaded from the kernel cache, without
-Numba."""
+"""The kernels of matrix products: compiled from the code of `gemm_products.py`, or loaded from the kernel cache."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """From the source of kernels to machine code, which is kept in the kernel cache with the source beside it for reading.
 
-Both files are named by a hash of the source, the modules that it imports, Numba's version and the CPU. A kernel that is on
-disk is loaded without Numba.
+Both files are named by a hash of the source, the modules that it imports, LLVM's version and the CPU.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ def _kept(source: str) -> tuple[bytes, bool]:
 
 
 def _load(source: str) -> dict[str, Kernel]:
-    """Compile a source, or load it from disk, without signals: Numba and LLVM don't survive an exception at an arbitrary
+    """Compile a source, or load it from disk, without signals: LLVM does not survive an exception at an arbitrary
     place."""
 
     def whole() -> tuple[dict[str, Kernel], bool]:
@@ -175,8 +174,7 @@ def _made(source: str, name: str) -> bytes:
 
 @contextmanager
 def _garbage_kept() -> Iterator[None]:
-    """No garbage collection meanwhile: Numba makes up to a million small objects, which nearly all live until the kernel is
-    compiled, and to traverse them again and again takes up to a third of the time."""
+    """No garbage collection meanwhile: the many small objects of LLVM code nearly all live until the kernel is compiled."""
     enabled = gc.isenabled()
     gc.disable()
     try:

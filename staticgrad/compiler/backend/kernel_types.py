@@ -1,7 +1,7 @@
 """Types and values of kernels, and the functions that write LLVM code for them.
 
-A value is a `Value`, or a number of Python's where it is known while the kernel is compiled. Arithmetic has Numba's types: of
-integers in 64 bits, of an integer and a float in float64, of two floats in the wider one.
+A value is a `Value`, or a number of Python's where it is known while the kernel is compiled. Arithmetic
+on integers is in 64 bits, on an integer and a float in float64, on two floats in the wider one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Integers, loops, functions and vectors for LLVM code that is written by hand, so that it reads much like Python.
 
-Numba takes some milliseconds for each line of a kernel. Long routines that every new installation compiles are written with
-this module instead, which costs only LLVM's own time.
-
 It is for code that Python generates: one text for several types and widths, code that a loop in Python repeats, vectors. The
 runtime has none of that. It needs `while`, `break`, early returns and short-circuit `and`, which are hard to read as calls of
 a builder, so it is written as plain functions of integers for `runtime_compiler.py`. A translator for both would need types
-and templates, and so become a second Numba.
+and templates, as `kernel_compiler.py` has them for kernels.
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@ a `range` with a positive step, `break`, `continue`, `return`, arithmetic (`//` 
 `and`, `or`, `not` in conditions, `min` and `max`, calls of other such functions and of the builtins in
 `runtime_builtins.py`, and constants of modules. Numbers wrap at 64 bits. A function that does not return a value returns 0.
 
-Numba compiles the same text to the same machine code in 20 times the time: it infers types first, and optimizes each function
-and then, again, all functions that it calls.
-
 Routines with vectors, with several types, or with code that Python generates are written with `llvm.py`, which says why.
 """
 

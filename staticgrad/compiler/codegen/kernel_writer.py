@@ -63,7 +63,7 @@ from .loop_ir import (
 from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
-from .printers import NUMBA
+from .printers import KERNEL
 from .rewrites import segmented
 from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for
 
@@ -136,7 +136,7 @@ class KernelWriter:
             work += CLEARED * nest.spread.type.size + ADDED * elements
         kernel = self.args.kernel(name, body)
         return KernelSource(
-            name, NUMBA.kernel(kernel), kernel, list(self.args.pointers), self.args.sizes, self.args.numbers,
+            name, KERNEL.kernel(kernel), kernel, list(self.args.pointers), self.args.sizes, self.args.numbers,
             1 if alone else rows, chunked, self.accumulated, chunks_at if chunked else -1, work,
         )  # fmt: skip
 

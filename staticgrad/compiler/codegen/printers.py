@@ -1,7 +1,7 @@
-"""A kernel of the loop IR as text: for Numba, and as plain Python that a debugger steps through.
+"""A kernel of the loop IR as text: for the compiler, and as plain Python that a debugger steps through.
 
 Both texts are Python and have the same lines. They differ in scalar operations: `exp` of a float32 is `exp_f32(x)`
-for Numba, a function of `backend/`, and `exp(x)` in plain Python, the NumPy meaning that the op's record gives.
+for the compiler, a function of `backend/`, and `exp(x)` in plain Python, the NumPy meaning that the op's record gives.
 """
 
 from __future__ import annotations
@@ -192,11 +192,11 @@ class Printer:
         return f"{side(e.left, rank)} {e.operator} {side(e.right, rank + 1)}"
 
 
-class NumbaPrinter(Printer):
+class KernelPrinter(Printer):
     """The source that `backend/kernel_cache.py` compiles. Functions have the dtype of their operands as a suffix."""
 
     FUNCTIONS = {"sqrt": "math.sqrt", "floor": "np.floor", "ceil": "np.ceil", "round": "np.rint"}
-    """Those that Numba knows."""
+    """Those that the compiler knows by NumPy's names."""
 
     def called(self, scalar: Scalar) -> str:
         known = self.FUNCTIONS.get(scalar.name)
@@ -251,4 +251,4 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
-NUMBA, PYTHON = NumbaPrinter(), PythonPrinter()
+KERNEL, PYTHON = KernelPrinter(), PythonPrinter()

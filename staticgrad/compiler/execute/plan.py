@@ -596,7 +596,7 @@ class Plan:
         return difference(self, other)
 
     def export(self, folder: str | os.PathLike[str], results: int | None = None) -> Path:
-        """Write the plan, with the present values of its variables, as a Python package that needs NumPy and Numba only.
+        """Write the plan, with the present values of its variables, as a Python package that needs NumPy and llvmlite only.
 
         `import step; step.load()(x)` runs it, as `python -m staticgrad run step/` does. The package serves arrays of this
         plan's shapes. An export that is there already is replaced. results: how many of the plan's results it has, the first

@@ -15,7 +15,6 @@ USER, LIBRARY, IGNORED = "user", "library", "ignored"
 IGNORED_PACKAGES = (
     "numpy",
     "scipy",
-    "numba",
     "llvmlite",
     "networkx",
     "opt_einsum",

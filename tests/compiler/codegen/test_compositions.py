@@ -10,7 +10,7 @@ import pytest
 
 from staticgrad.compiler.codegen.compositions import composed
 from staticgrad.compiler.codegen.loop_ir import Literal, Name, Scalar, inside
-from staticgrad.compiler.codegen.printers import NUMBA
+from staticgrad.compiler.codegen.printers import KERNEL
 from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Pointwise
 from staticgrad.operators import F
@@ -27,7 +27,7 @@ def lines(composition: Callable[..., Any], *names: str, dtype: np.dtype = float3
     found, value = composed(
         composition, [Name(n) for n in names], dtype, Literal, lambda letter: Name(f"{letter}{next(counter)}"), ""
     )
-    return [*(line for s in found for line in NUMBA.statements[type(s)](s)), NUMBA.value(value)]
+    return [*(line for s in found for line in KERNEL.statements[type(s)](s)), KERNEL.value(value)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import Expr, Infix, Integer, Literal, Load, Name, Scalar, Statement
-from staticgrad.compiler.codegen.printers import NUMBA, OPERATORS, PYTHON
+from staticgrad.compiler.codegen.printers import KERNEL, OPERATORS, PYTHON
 from staticgrad.ir import REGISTRY, Pointwise, Reduction
 from staticgrad.types import bool_, float32, float64, int32, int64
 
@@ -50,7 +50,7 @@ EXPRESSIONS: list[tuple[Expr, str]] = [
 
 @pytest.mark.parametrize(("value", "text"), EXPRESSIONS, ids=[text for _, text in EXPRESSIONS])
 def test_both_targets_write_these_alike(value: Expr, text: str):
-    assert NUMBA.value(value) == PYTHON.value(value) == text
+    assert KERNEL.value(value) == PYTHON.value(value) == text
     ast.parse(text)
 
 
@@ -62,7 +62,7 @@ def test_both_targets_write_these_alike(value: Expr, text: str):
 )  # fmt: skip
 def test_functions(name: str, dtype: np.dtype, numba: str, python: str):
     value = Scalar(name, (A,), dtype, dtype)
-    assert (NUMBA.value(value), PYTHON.value(value)) == (numba, python)
+    assert (KERNEL.value(value), PYTHON.value(value)) == (numba, python)
 
 
 STATEMENTS: list[tuple[Statement, list[str]]] = [
@@ -81,11 +81,11 @@ STATEMENTS: list[tuple[Statement, list[str]]] = [
 
 @pytest.mark.parametrize(("statement", "lines"), STATEMENTS, ids=[lines[0] for _, lines in STATEMENTS])
 def test_statements(statement: Statement, lines: list[str]):
-    assert NUMBA.statements[type(statement)](statement) == lines
+    assert KERNEL.statements[type(statement)](statement) == lines
 
 
 def test_every_statement_and_expression_has_a_printer():
-    for base, table in ((Statement, NUMBA.statements), (Expr, NUMBA.expressions)):
+    for base, table in ((Statement, KERNEL.statements), (Expr, KERNEL.expressions)):
         assert {kind.__name__ for kind in base.__subclasses__()} == {kind.__name__ for kind in table}
         assert set(PYTHON.statements if base is Statement else PYTHON.expressions) == set(table)
 

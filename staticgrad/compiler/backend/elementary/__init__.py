@@ -1,6 +1,6 @@
 """Elementary functions for generated kernels, in float32 and float64: `exp_f32`, `exp_f64`, `log_f32`, ...
 
-Numba's wheels carry no vector mathematics library, and a loop around `math.exp` stays scalar. These are straight lines
+A loop around a call of C's `exp` stays scalar. These are straight lines
 of arithmetic without a branch or a call, so LLVM vectorizes the loop that inlines them; `sin`, `cos` and `tan` call a function
 beside the loop for vectors with an element beyond 2**45. Their error is below 2 units in the last place (ULP) over every
 finite input, subnormal numbers included; NaN, infinities and signed zeros behave as in C99. The figure in each docstring
@@ -10,7 +10,7 @@ all bit patterns and from where errors peak, against an 80-bit long double.
 They are for compiled code: unjitted kernels call the NumPy functions of the op records. Arguments of another type are
 converted to the function's own.
 
-    primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows;
+    primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function of kernels;
                     fma, copysign
     rare            functions that a vectorized loop calls for rare arguments that take long
     exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
