@@ -20,7 +20,6 @@ def factor(x, jitter):
         return sg.linalg.cholesky(x + jitter * sg.eye(2, dtype=x.dtype))
 
 
-
 def finally_only(x):
     try:
         return sg.linalg.cholesky(x @ x.mT)

@@ -68,8 +68,8 @@ class Interpreted:
         try:
             with watched(self._look), _blas().limit(limits=1):
                 values = self._values(plan, arrays)
-                results = [np.array(values[node], buffer.dtype, order="C") for node, buffer in self._fetches(plan)]
                 after = _apart([(plan.bound[cell], values[node]) for cell, node in plan.assigns])
+                results = [_result(node, buffer.dtype, values) for node, buffer in self._fetches(plan)]
                 del values
         except Abandoned:
             return None
@@ -121,6 +121,15 @@ def _spare(node: Node, last: Sequence[Node], values: dict[Node, Any]) -> np.ndar
             place: np.ndarray = values[other]
             return place
     return None
+
+
+def _result(node: Node, dtype: np.dtype, values: dict[Node, Any]) -> np.ndarray:
+    """The array of a result, which nobody else holds: that of the value, or a copy."""
+    value = values[node]
+    if value.base is not None or getrefcount(value) > ONE + 1 or value.dtype != dtype or not value.flags.c_contiguous:
+        return np.array(value, dtype, order="C")
+    values[node] = value.view()  # for the same result once more
+    return value  # type: ignore[no-any-return]
 
 
 def node_value(plan: Plan, node: Node, values: dict[Node, Any], place: np.ndarray | None = None) -> Any:

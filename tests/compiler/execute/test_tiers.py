@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +66,47 @@ def test_training(held: Held, monkeypatch: pytest.MonkeyPatch):
     assert plan.compiled
     assert "tier: native, after 3 runs in NumPy and " in run.step.explain()
     assert_close(np.array(found), np.array(expected), 1e-4)
+
+
+def test_results_overwrite_what_nothing_reads_later(held: Held):
+    """A chain of operations takes two arrays, and the result is not copied."""
+    x = np.linspace(0, 1, 1 << 18)
+
+    def chain(x: Any) -> Any:
+        for _ in range(10):
+            x = sg.exp(-x) + x * 0.5
+        return x
+
+    run = sg.compile(chain)
+    run(x)
+    tracemalloc.start()
+    found = run(x)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not run.plan.compiled
+    assert most < 3.5 * x.nbytes
+    assert_close(found.numpy(), chain(sg.tensor(x)).numpy(), 1e-12)
+
+
+def test_results_of_numpy_runs_have_memory_of_their_own(held: Held):
+    w = sg.ones(3)
+
+    @sg.compile
+    def step(x: Any) -> Any:
+        y = x * 2
+        w.add_(y)
+        return y, y + 0, w * 1, w * 2
+
+    x = np.arange(3, dtype=np.float32)
+    first = step(x)
+    for tensor in first:
+        tensor.numpy()[...] = -1
+    w.fill_(1.0)
+    assert not step.plan.compiled
+    assert x.tolist() == [0.0, 1.0, 2.0]
+    assert [t.tolist() for t in step(x)] == [
+        [0.0, 2.0, 4.0], [0.0, 2.0, 4.0], [1.0, 3.0, 5.0], [2.0, 6.0, 10.0],
+    ]  # fmt: skip
 
 
 def test_a_session(held: Held):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 import threading
@@ -71,6 +72,38 @@ def test_prints_of_a_trace_are_not_repeated(capsys):
 
     assert step(sg.tensor(1.0)) == 1
     assert capsys.readouterr().out == "once\n"
+
+
+def test_prints_before_a_cut_come_once_in_eager_mode(capsys):
+    def step(x):
+        print("loss", x.sum().item())
+        return x * 2
+
+    compiled = sg.compile(step, on_break="eager")
+    for _ in range(2):
+        compiled(sg.ones(2))
+    assert capsys.readouterr().out == 2 * "loss 2.0\n"
+
+
+def test_a_module_is_copied_in_a_function():
+    def step(x):
+        fast = copy.deepcopy(model)
+        optimizer = sg.optim.SGD(fast.parameters(), lr=0.1)
+        loss = (fast(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        with sg.no_grad():
+            for p, q in zip(model.parameters(), fast.parameters(), strict=True):
+                p += 0.5 * (q - p)
+        return loss.item()
+
+    found = []
+    for wrap in (sg.compile, lambda fn: fn):
+        sg.manual_seed(0)
+        model = sg.nn.Linear(3, 2)
+        run = wrap(step)
+        found.append([run(sg.ones(4, 3)) for _ in range(4)])
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_what_other_threads_print_during_a_trace_goes_through(capsys):
