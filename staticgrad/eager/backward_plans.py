@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 USES = 16
 """Passes by the engine before a plan is made: it costs as much as thousands of them."""
 ARENA = 1 << 25
-"""Bytes of memory of its own from which a plan is given up again that needs more than the values take that the tape holds for it.
-A plan keeps its memory from pass to pass, where the engine's temporaries come and go."""
+"""Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
+keeps its memory from pass to pass, where the engine's temporaries come and go."""
 KEPT = 128
 """Plans that are kept; the oldest goes first."""
 TRIED = 4
