@@ -121,7 +121,7 @@ class TapePlan:
     @staticmethod
     def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:
         """What a gradient is made of, in memory that nobody else holds."""
-        return [wrap(part(arrays).copy() if part.__class__ is Steps else values[part]) for part in parts]  # type: ignore
+        return [wrap(values[part] if isinstance(part, int) else part(arrays).copy()) for part in parts]
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
