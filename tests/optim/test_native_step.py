@@ -133,3 +133,17 @@ def test_flags_of_tensors_are_no_changes_of_an_optimizer(monkeypatch: pytest.Mon
             w.requires_grad_()
     assert compared == [1]
     assert_close(w.detach(), sg.full((3,), -1.0))
+
+
+def test_batches_of_several_sizes_keep_their_plans():
+    table = sg.ones((10, 2), requires_grad=True)
+    optimizer, steps = optim.SGD([table], lr=0.1), []
+    with sg.eager_kernels(wait=True):
+        for i in range(6):
+            optimizer.zero_grad()
+            F.embedding(sg.arange(2 + i % 2), table).square().sum().backward()
+            optimizer.step()
+            steps.append(_steps[optimizer])
+    assert steps[0] is steps[2] is steps[4]
+    assert steps[1] is steps[3] is steps[5] is not steps[0]
+    assert_close(table.detach()[:4, 0], sg.tensor([0.8**6, 0.8**6, 0.8**3, 1.0]))
