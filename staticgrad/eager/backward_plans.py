@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 USES = 16
 """Passes by the engine before a plan is made: it costs as much as thousands of them."""
 ARENA = 1 << 25
-"""Bytes of memory of its own from which a plan is given up again that needs more than the values take that the tape holds for it.
-A plan keeps its memory from pass to pass, where the engine's temporaries come and go."""
+"""Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
+keeps its memory from pass to pass, where the engine's temporaries come and go."""
 KEPT = 128
 """Plans that are kept; the oldest goes first."""
 TRIED = 4
@@ -128,7 +128,7 @@ class TapePlan:
     @staticmethod
     def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:
         """What a gradient is made of, in memory that nobody else holds."""
-        return [wrap(part(arrays).copy() if part.__class__ is Steps else values[part]) for part in parts]  # type: ignore
+        return [wrap(values[part] if isinstance(part, int) else part(arrays).copy()) for part in parts]
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ..compiler.program import Program
 
 NEVER = 1 << 62
+THREADED = 1 << 18
+"""Elements of a matrix from which a kernel computes its product with a vector: NumPy's BLAS shares it among threads of its own,
+which compete with those of the kernels before and after it. Smaller ones stay in the cache, where BLAS is faster."""
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -45,7 +49,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         found = former[1](*arrays)
         if found is not None:
             return found[0]
-    if op.product and (1 in first.shape[-2:] or 1 in arrays[1].shape[-2:]):
+    if op.product and _by_blas(first.shape, arrays[1].shape):
         return None
     key: tuple[Any, ...]
     if attrs:
@@ -102,7 +106,7 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
         out = append(graph, op, operands, attrs)
         if (
             out.dtype.kind not in "fb"
-            or _by_blas(out.node)
+            or (out.node.op.product and _by_blas(*[n.type.shape for n in out.node.inputs]))
             or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
         ):
             return None
@@ -111,9 +115,9 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
     return make
 
 
-def _by_blas(node: Node) -> bool:
-    """Whether it is a product of a matrix and a vector."""
-    return node.op.product and any(1 in n.type.shape[-2:] for n in (node, *node.inputs))
+def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether NumPy computes a product of these shapes: of a vector and a matrix that is not large."""
+    return (1 in a[-2:] or 1 in b[-2:]) and max(math.prod(a), math.prod(b)) < THREADED
 
 
 def _inputs(out: Symbol) -> Sequence[Node]:
@@ -194,7 +198,9 @@ def _vjp_program(
         (given,) = placeholders(graph, [seed])
         operands = placeholders(graph, kinds)
         node = append(graph, op, operands, attrs).node
-        if node.type.dtype not in FLOATS or _by_blas(node) or node.inputs != tuple([x.node for x in operands]):
+        if node.op.product and _by_blas(*[n.type.shape for n in node.inputs]):
+            return None
+        if node.type.dtype not in FLOATS or node.inputs != tuple([x.node for x in operands]):
             return None
         (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
         g = given if repeated is None else F.broadcast_to(given, node.type.shape)

@@ -1,4 +1,4 @@
-"""Gradients that are 0 except for a few rows: what computes their parts keeps these, and the array is made when it is first read.
+"""Gradients that are 0 except for a few rows: their parts are computed, and the array is made when it is first read.
 
 A training step that updates only the rows it used then never passes over the whole table, neither for the update (see
 `ops/rewrites/sparse_rules.py`) nor for a gradient that nobody reads.

@@ -67,7 +67,12 @@ class NativeStep:
         return True
 
 
+KEPT = 4
+"""Plans of an optimizer whose gradients come in several ways, as those of tables in batches of several sizes do."""
 _steps: weakref.WeakKeyDictionary[Optimizer, NativeStep] = weakref.WeakKeyDictionary()
+"""The latest step of an optimizer."""
+_ways: weakref.WeakKeyDictionary[Optimizer, dict[Hashable, NativeStep]] = weakref.WeakKeyDictionary()
+"""The steps with the facts of the latest one, by the ways in which gradients are made."""
 _refused: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
 """`_changes` for which an optimizer can't have a plan."""
 
@@ -138,10 +143,16 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     order = [m.parameter for _, _, members in cohorts for m in members]
     if None in ways or [*map(id, order)] != [id(p) for pairs in gradients.values() for p, _ in pairs]:
         return None
-    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays)), tuple(ways)
-    if old is not None and old.facts == facts:
-        return old
-    found = _steps[optimizer] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts))
+    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
+    steps = _ways.setdefault(optimizer, {})
+    if old is None or old.facts != facts:
+        steps.clear()
+    found = steps.get(tuple(ways))
+    if found is None:
+        while len(steps) >= KEPT:
+            del steps[next(iter(steps))]
+        found = steps[tuple(ways)] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts))
+    _steps[optimizer] = found
     return found
 
 

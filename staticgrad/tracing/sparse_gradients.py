@@ -1,4 +1,4 @@
-"""Gradients that are 0 except for a few rows, of compiled steps: a step writes their parts (see `eager/sparse_gradients.py`)."""
+"""Gradients of compiled steps that are 0 except for a few rows (`eager/sparse_gradients.py`): a step writes their parts."""
 
 from __future__ import annotations
 

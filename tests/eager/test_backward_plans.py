@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import backward_plans
 from staticgrad.eager.backward_plans import planned
-from staticgrad.eager.kernels import NONE
+from staticgrad.eager.kernels import NONE, requests
+from staticgrad.eager.sparse_gradients import DeferredGradient
+from staticgrad.eager.tape_form import form_of
 from staticgrad.errors import GradientError
 from tests.helpers import assert_close
 
@@ -68,6 +71,8 @@ PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
     "calls of several ops": (lambda x, w: F.cross_entropy(F.gelu(x @ w), sg.tensor([1, 0, 2])), [(3, 4), (4, 5)]),
     "rows of a table": (lambda t, w: (F.embedding(BAG, t).mean(1) @ w).square().sum(), [(3, 4), (4, 2)]),
     "a table that was computed": (lambda t, w: ((t * 2)[BAG] * w).tanh().square().sum(), [(3, 4), (4,)]),
+    "padding": (lambda x: (F.pad(x, (1, 1)) * F.pad(x, (2, 0))).square().sum(), [(3, 4)]),
+    "rows of a view": (lambda t: (t.T[BAG].tanh() * t.T[0]).sum(), [(4, 3)]),
     "comparisons": (lambda x: sg.where(x > 0.7, x * x, 3 * x).clamp(max=2.0).sum(), [(3, 4)]),
     "a part without a gradient": (lambda x, y: (x * y.detach() + (x > 0.5)).square().sum(), [(3, 4), (3, 4)]),
 }
@@ -88,6 +93,72 @@ def test_gradients_are_those_of_the_engine(name: str, plans: list[bool]):
                 assert found.dtype == g.dtype
                 assert found.flags.writeable
     assert plans == [False, True, True]
+
+
+@pytest.mark.parametrize("name", ["joined", "rows of a table", "a table that was computed", "padding", "rows of a view"])
+def test_the_whole_pass_is_one_plan(name: str, plans: list[bool]):
+    """Nothing is left to the engine."""
+    program, shapes = PROGRAMS[name]
+    gradients(program, shapes)
+    assert plans == [True]
+    (plan,) = {plan for group in backward_plans.forms.values() for plan in group.plans}
+    assert not any(number >= 0 for number, _ in plan.places)
+
+
+def test_rows_are_those_of_the_index_at_the_call(plans: list[bool]):
+    (table,) = leaves((4, 2))
+    index = sg.tensor([1, 3, 3])
+    for _ in range(2):
+        table.grad = None
+        (table[index] ** 2).sum().backward()
+        with sg.no_grad():
+            index.fill_(0)
+            table.mul_(1)
+        wanted = 2 * table.detach().numpy() * np.array([[0], [1], [0], [2]])
+        assert table._grad.__class__ is DeferredGradient
+        assert_close(table.grad.numpy(), wanted, rtol=1e-12)
+        assert table.grad is table.grad
+        index = sg.tensor([1, 3, 3])
+    assert plans == [True, True]
+
+
+def test_rows_are_added_to_a_gradient(plans: list[bool]):
+    (table,) = leaves((4, 2))
+    seen: list[Any] = []
+    table.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.sum().item()))
+    for times in (1, 2, 3):
+        (table[sg.tensor([0, 0])] ** 2).sum().backward()
+        assert_close(table.grad.numpy(), times * 4 * table.detach().numpy() * np.eye(4)[:, :1], rtol=1e-12)
+        assert_close(seen[-1], table.grad.numpy().sum(), rtol=1e-12)
+    assert plans == [True] * 3
+
+
+def test_rows_of_a_table_that_is_read_twice(plans: list[bool]):
+    """The optimizer of sparse gradients takes the rows of both."""
+    values = []
+    for enabled in (False, True):
+        (table,) = leaves((5, 2))
+        optimizer = sg.optim.SparseAdam([table], lr=0.1)
+        with sg.eager_kernels(enabled, wait=True):
+            for _ in range(3):
+                optimizer.zero_grad()
+                ((table[sg.tensor([0, 2])] * table[sg.tensor([2, 4])]).sum() * 2).backward()
+                optimizer.step()
+        values.append(table.detach().numpy())
+    assert_close(*values, rtol=1e-9)
+    assert plans == [False] * 3 + [True] * 3
+
+
+def test_a_form_whose_plan_is_in_the_making_is_not_looked_for(monkeypatch: pytest.MonkeyPatch):
+    walked: list[int] = []
+    monkeypatch.setattr(backward_plans, "form_of", lambda *args: walked.append(1) or form_of(*args))
+    monkeypatch.setattr(requests, "queue", SimpleQueue())  # which no thread works off
+    monkeypatch.setattr(requests, "waiting", set())
+    monkeypatch.setattr(requests, "thread", threading.current_thread())
+    with sg.eager_kernels():
+        for _ in range(backward_plans.USES + 5):
+            gradients(lambda x: (x * 2 + 1).tanh().sum(), [(7, 11)])
+    assert len(walked) == backward_plans.USES
 
 
 def test_float32(plans: list[bool]):

@@ -54,6 +54,21 @@ def test_kernels_are_used_from_a_size_on():
     assert {"exp", "softmax"} <= shapes
 
 
+@pytest.mark.parametrize("rows", [100, 5300])
+def test_large_matrices_times_vectors(rows: int):
+    """NumPy's BLAS would use threads of its own for them."""
+    shapes: list[tuple[int, ...]] = [(rows, 50), (50,), (rows,)]
+    arrays = arrays_of(shapes)
+    with sg.eager_kernels(False):
+        wanted = derivatives(lambda x, v, w: (x @ v).tanh() * (w @ x).sum(), arrays)
+    with sg.eager_kernels(wait=True):
+        found = derivatives(lambda x, v, w: (x @ v).tanh() * (w @ x).sum(), arrays)
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a, b, rtol=1e-9, atol=1e-9)
+    keys = [key for key, call in known.items() if isinstance(key, tuple) and key[0] is REGISTRY["matmul"] and call.plan]
+    assert any((rows, 50) in key for key in keys) is (50 * rows >= op_calls.THREADED)
+
+
 def test_arrays_in_another_order_keep_it():
     x = sg.tensor(arrays_of([LARGE])[0], requires_grad=True)
     with sg.eager_kernels(wait=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.eager.sparse_gradients import DeferredGradient
+from staticgrad.optim.native_step import _prepared as prepared
 from staticgrad.optim.native_step import _steps
 from tests.helpers import assert_close
 
@@ -112,3 +114,36 @@ def test_a_step_does_not_make_the_gradient_of_rows():
         table.data = sg.ones((5, 2))  # rows that it does not have are not written
         with pytest.raises((sg.errors.StaticgradError, ValueError)):
             optimizer.step()
+
+
+def test_flags_of_tensors_are_no_changes_of_an_optimizer(monkeypatch: pytest.MonkeyPatch):
+    """Steps with `x.requires_grad_()` in them don't compare the structure each time."""
+    compared: list[int] = []
+    module = import_module("staticgrad.optim.native_step")
+    monkeypatch.setattr(module, "_prepared", lambda *args: compared.append(1) or prepared(*args))
+    w = sg.ones(3, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.5)
+    with sg.eager_kernels(wait=True):
+        for i in range(4):
+            optimizer.zero_grad()
+            x = sg.ones(3).requires_grad_()
+            (w * x * x).sum().backward()
+            w.requires_grad_(i % 2 == 0)  # it has a gradient, and is stepped
+            optimizer.step()
+            w.requires_grad_()
+    assert compared == [1]
+    assert_close(w.detach(), sg.full((3,), -1.0))
+
+
+def test_batches_of_several_sizes_keep_their_plans():
+    table = sg.ones((10, 2), requires_grad=True)
+    optimizer, steps = optim.SGD([table], lr=0.1), []
+    with sg.eager_kernels(wait=True):
+        for i in range(6):
+            optimizer.zero_grad()
+            F.embedding(sg.arange(2 + i % 2), table).square().sum().backward()
+            optimizer.step()
+            steps.append(_steps[optimizer])
+    assert steps[0] is steps[2] is steps[4]
+    assert steps[1] is steps[3] is steps[5] is not steps[0]
+    assert_close(table.detach()[:4, 0], sg.tensor([0.8**6, 0.8**6, 0.8**3, 1.0]), rtol=1e-6)
