@@ -3,12 +3,14 @@ panels of operands that are copied for them. Addresses are plain integers."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 
 from .gemm_form import BYTES
 from .llvm import EIGHT, I32, I64, Int, _place, _transposed_block, function, spread, steps, where
+from .object_code import cpu_has
 
 
 class Elements:
@@ -95,29 +97,48 @@ def tile(
         numbers = [r.at_most(rows - 1) for r in numbers]
     masks = [of.within(columns - v * of.lanes, of.lanes) if edge else None for v in range(wide)]
     starts = [_place(builder, (p.a + p.a_row * r).value, ir.IntType(8)) for r in numbers]
-    places = [(r, v) for r in numbers for v in range(wide)]
     if packed:
-        for r, v in places:
+        for r, v in product(numbers, range(wide)):
             prefetch(p.c + p.c_row * r + BYTES * v, 1)
-    zero = ir.Constant(of.vector, [0.0] * of.lanes)
-    sums = [builder.alloca(of.vector) for _ in places]
-    for place in sums:
-        builder.store(zero, place)
-    with steps(0, count, 1) as step:
-        row, offset = p.b + step * p.b_row, (step * p.a_step).value
-        vectors = [of.load(row + BYTES * v, mask) for v, mask in enumerate(masks)]
-        for at, start in enumerate(starts):
-            scalar = builder.load(builder.bitcast(builder.gep(start, [offset]), of.llvm.as_pointer()))
-            for place, vector in zip(sums[at * wide : (at + 1) * wide], vectors, strict=True):
-                product = builder.fmul(spread(builder, scalar, of.lanes), vector, flags=contract)
-                builder.store(builder.fadd(product, builder.load(place), flags=contract), place)
     factor, adding = spread(builder, p.alpha, of.lanes), p.adds.differs(0).value
-    results = []
-    for (r, v), total in zip(places, sums, strict=True):
-        other = builder.select(adding, of.load(p.e + p.e_row * r + BYTES * v, masks[v]), zero)
-        results.append(builder.fadd(builder.fmul(factor, builder.load(total), flags=contract), other, flags=contract))
-    for (r, v), value in zip(places, results, strict=True):
-        of.store(value, p.c + p.c_row * r + BYTES * v, masks[v])
+    zero = ir.Constant(of.vector, [0.0] * of.lanes)
+    sums = {}
+
+    def write(some: list[tuple[int, int]]) -> None:
+        results = []
+        for at, v in some:
+            other = builder.select(adding, of.load(p.e + p.e_row * numbers[at] + BYTES * v, masks[v]), zero)
+            total = builder.fmul(factor, builder.load(sums[at, v]), flags=contract)
+            results.append(builder.fadd(total, other, flags=contract))
+        for (at, v), value in zip(some, results, strict=True):
+            of.store(value, p.c + p.c_row * numbers[at] + BYTES * v, masks[v])
+
+    tall, broad = at_once()
+    for left, top in product(range(0, wide, broad), range(0, EIGHT, tall)):
+        across, down = range(left, min(left + broad, wide)), range(top, top + tall)
+        part = [*product(down, across)]
+        for place in part:
+            sums[place] = builder.alloca(of.vector)
+            builder.store(zero, sums[place])
+        with steps(0, count, 1) as step:
+            row, offset = p.b + step * p.b_row, (step * p.a_step).value
+            vectors = [of.load(row + BYTES * v, masks[v]) for v in across]
+            for at in down:
+                scalar = builder.load(builder.bitcast(builder.gep(starts[at], [offset]), of.llvm.as_pointer()))
+                for v, vector in zip(across, vectors, strict=True):
+                    term = builder.fmul(spread(builder, scalar, of.lanes), vector, flags=contract)
+                    total = builder.fadd(term, builder.load(sums[at, v]), flags=contract)
+                    builder.store(total, sums[at, v])
+        if not edge:
+            write(part)
+    if edge:
+        write([*product(range(EIGHT), range(wide))])
+
+
+def at_once() -> tuple[int, int]:
+    """The rows and vectors of a tile whose sums stay in registers: of a whole tile in 32 registers of BYTES; in 16 of half of
+    that, a quarter of them, two of B, and one of A."""
+    return (EIGHT, 2) if cpu_has("avx512f") else (EIGHT // 2, 1)
 
 
 def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: Int, b_row: Int, to: Int, width: Int) -> None:

@@ -46,6 +46,11 @@ def cpu() -> str:
     return f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}"
 
 
+def cpu_has(feature: str) -> bool:
+    """Whether the CPU has an extension, by LLVM's name."""
+    return bool(llvm.get_host_cpu_features().get(feature))
+
+
 def compiled(code: str) -> bytes:
     """The object code of a text of LLVM code, optimized."""
     machine = _machine()
