@@ -70,21 +70,8 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
     """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
-    if data.__class__ is not ndarray:
-        data = np.asarray(data)
-    out = new(PublicTensor)
-    out._data = data
-    out._base = None
-    out._views = None
-    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
-        out._tracked = True
-        out._record = record_of(op, inputs, attrs, data, mode)
-    else:
-        out._tracked = False
-        out._record = None
-        if INFERRING:
-            mark_inference(out)
-    base = data.base
+    out = fresh(op, inputs, data, mode, attrs)
+    base = out._data.base
     source = inputs[0]._data
     if base is None:
         if data is source:
@@ -95,7 +82,7 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
 
 
 def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
-    """As `result`, for a new array from a NumPy ufunc, which is no view of an operand."""
+    """As `result`, for a new array, as from a NumPy ufunc, which is no view of an operand."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(PublicTensor)
@@ -104,7 +91,15 @@ def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, a
     out._views = None
     if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
         out._tracked = True
-        out._record = record_of(op, inputs, attrs, data, mode)
+        out._record = record = new(Record)
+        record.op = op
+        record.inputs = inputs
+        record.attrs = attrs
+        record.out = data
+        record.clock = tick()
+        record.memory = record.hooks = record.position = record.named = None
+        if mode.watched:
+            watch(record, mode)
     else:
         out._tracked = False
         out._record = None
@@ -114,7 +109,7 @@ def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, a
 
 
 def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], data: Any, mode: Mode) -> Record:
-    """A new record."""
+    """A new record, as `fresh` makes it without another call."""
     record = new(Record)
     record.op = op
     record.inputs = inputs
@@ -130,7 +125,7 @@ def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], d
 def watch(record: Record, mode: Mode) -> None:
     """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
     if mode.notes_line():
-        record.position = user_position(4)
+        record.position = user_position(3)
     if mode.saver is not None:
         mode.saver.save(record)
 
