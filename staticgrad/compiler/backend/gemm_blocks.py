@@ -10,18 +10,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .gemm_form import BYTES, DEPTH, FAR, NEAR
+from .gemm_form import DEPTH, FAR, NEAR, WIDE
 from .gemm_tiles import Elements, Product, panel, prefetch, tile
-from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
+from .llvm import BYTES, EIGHT, I64, Int, call, call_one_of, steps, where
 
 
 def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
     """One product of matrices. scratch: the address of `scratch_of` bytes."""
     p, step = Product(*operands), DEPTH * of.size
-    high, broad = NEAR // step, FAR // step
+    wide = WIDE * of.lanes
+    high, broad = NEAR // step, FAR // (wide * step) * wide
     above, beside, zero = scratch, scratch + NEAR, Int(builder, I64(0))
-    tiles = [partial(tile, of, 1, True, True), partial(tile, of, 2, False, True), partial(tile, of, 2, True, True)]
-    names = [f"packed_{of.name}_{kind}" for kind in ("edge", "2", "edge_2")]
+    kinds = [(1, True), (WIDE, False), (WIDE, True)]
+    tiles = [partial(tile, of, vectors, cut, True) for vectors, cut in kinds]
+    names = [f"packed_{of.name}_{'edge_' * cut}{vectors}" for vectors, cut in kinds]
     with steps(0, n, broad) as left, steps(0, k, DEPTH) as r:
         across, count, begins = (n - left).at_most(broad), (k - r).at_most(DEPTH), r.equals(0)
         part = p.moved(of, zero, left)
@@ -34,20 +36,20 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
             down = (m - top).at_most(high)
             source = p.ta, down, count, part.a + p.a_row * top, p.a_row, p.a_step, above
             call(builder, f"rows_{of.name}", partial(_rows, of), source)
-            with steps(0, across, 2 * of.lanes) as j, steps(0, down, EIGHT) as i:
+            with steps(0, across, wide) as j, steps(0, down, EIGHT) as i:
                 here = part.moved(of, top + i, j)._replace(a=above + i * step, b=beside + j * step)
-                rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(2 * of.lanes)
-                which = [columns <= of.lanes, rows.equals(EIGHT) & columns.equals(2 * of.lanes)]
+                rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(wide)
+                which = [columns <= of.lanes, rows.equals(EIGHT) & columns.equals(wide)]
                 call_one_of(builder, which, names, tiles, (rows, columns, count, *here))
 
 
 def _columns(of: Elements, builder: Any, turned: Int, columns: Int, count: Int, b: Int, b_row: Int, to: Int) -> None:
-    """`count` steps of these columns of B as panels of two vectors' width. Where B is stored by rows, EIGHT rows at a time are
+    """`count` steps of these columns of B as panels of a tile's width. Where B is stored by rows, EIGHT rows at a time are
     read from end to end."""
-    wide, step = 2 * of.lanes, DEPTH * of.size
-    width, high = Int(builder, I64(2 * BYTES)), turned.differs(0).choose(count, EIGHT)
+    wide, step = WIDE * of.lanes, DEPTH * of.size
+    width, high = Int(builder, I64(WIDE * BYTES)), turned.differs(0).choose(count, EIGHT)
     with steps(0, count, high) as r, steps(0, columns, wide) as j:
-        source, place = b + turned.differs(0).choose(j * b_row, r * b_row + j * of.size), to + j * step + r * (2 * BYTES)
+        source, place = b + turned.differs(0).choose(j * b_row, r * b_row + j * of.size), to + j * step + r * (WIDE * BYTES)
         operands = turned, (count - r).at_most(high), (columns - j).at_most(wide), source, b_row, place, width
         call(builder, f"panel_{of.name}", partial(panel, of), operands)
 

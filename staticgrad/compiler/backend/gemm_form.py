@@ -1,14 +1,16 @@
 """The numbers on which the kernel of matrix products and the code that calls it agree; see `gemm_products.py`."""
 
+from .llvm import BYTES, REGISTERS
+
 FIRST, FORM = 3, 13
 """The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
 NO_ADDEND = -1
 """The distance between rows of E where nothing is added."""
-BYTES = 64
-"""Bytes of a vector."""
+WIDE = 2 if REGISTERS == 32 else 3
+"""Vectors of a whole tile's width."""
 DEPTH = 256
-"""Steps of a product done at a time: a panel of B of this height and two vectors' width stays in the L1 cache."""
-NEAR = 512 * 1024
+"""Steps of a product done at a time: a panel of B of this height and a tile's width stays in the L1 cache."""
+NEAR = 8192 * BYTES
 """Bytes of a block of A, which stays in the L2 cache."""
 FAR = 2048 * 1024
 """Bytes of a block of B."""
@@ -16,5 +18,5 @@ FAR = 2048 * 1024
 
 def scratch_of(size: int, columns: int) -> int:
     """Bytes of scratch for a packed product. size: bytes of an element; columns: those of B that one chunk takes."""
-    panels = -(-columns * size // (2 * BYTES))
-    return NEAR + min(panels * 2 * BYTES * DEPTH, FAR)
+    panels = -(-columns * size // (WIDE * BYTES))
+    return NEAR + min(panels, FAR // (WIDE * BYTES * DEPTH)) * WIDE * BYTES * DEPTH

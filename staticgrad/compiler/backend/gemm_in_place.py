@@ -14,9 +14,9 @@ from typing import Any
 from llvmlite import ir
 
 from .blas_calls import gemm
-from .gemm_form import BYTES, DEPTH
+from .gemm_form import DEPTH, WIDE
 from .gemm_tiles import Elements, Product, panel, tile
-from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
+from .llvm import BYTES, EIGHT, I64, Int, call, call_one_of, steps, where
 
 NEAR = 131072
 """Elements of A that stay in the L2 cache while all of B passes by."""
@@ -26,17 +26,19 @@ LONG = 1 << 20
 
 def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
     """A product by tiles; unless it is at an edge, of whole tiles."""
-    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * 2 * BYTES))
+    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
     place.align = BYTES
     room = Int(builder, builder.ptrtoint(place, I64))
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
     block = (Int(builder, I64(NEAR)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
-    breadth = edge.differs(0).choose(Int(builder, I64(of.lanes)), 2 * of.lanes)
-    tiles = [partial(tile, of, 1, True, False), partial(tile, of, 2, False, False), partial(tile, of, 1, False, False)]
-    with steps(0, m, block) as top, steps(0, n, breadth) as j, steps(0, k.at_least(1), DEPTH) as r:
-        columns, count, bottom = (n - j).at_most(breadth), (k - r).at_most(DEPTH), (top + block).at_most(m)
-        wide = columns > of.lanes
-        width = wide.choose(Int(builder, I64(2 * BYTES)), BYTES)
+    at_edge = edge.differs(0)
+    kinds = [(1, True), (WIDE, True), *((wide, False) for wide in range(WIDE, 0, -1))]
+    tiles = [partial(tile, of, wide, cut, False) for wide, cut in kinds]
+    names = [f"tile_{of.name}_{'edge_' * cut}{wide}" for wide, cut in kinds]
+    with steps(0, m, block) as top, steps(0, n, WIDE * of.lanes) as j, steps(0, k.at_least(1), DEPTH) as r:
+        columns, count, bottom = (n - j).at_most(WIDE * of.lanes), (k - r).at_most(DEPTH), (top + block).at_most(m)
+        which = [at_edge & (columns <= of.lanes), at_edge, *(columns > wide * of.lanes for wide in range(WIDE - 1, 0, -1))]
+        width = (columns + of.lanes - 1) // of.lanes * BYTES
         part = p.moved(of, top, j)
         source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
         with where(packs):
@@ -48,8 +50,6 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
         )  # fmt: skip
         with steps(0, bottom - top, EIGHT) as i:
             here = part._replace(a=part.a + p.a_row * i, c=part.c + p.c_row * i, e=part.e + part.e_row * i)
-            names = [f"tile_{of.name}_{kind}" for kind in ("edge", "2", "1")]
-            which = [edge.differs(0), wide]
             call_one_of(builder, which, names, tiles, ((bottom - top - i).at_most(EIGHT), columns, count, *here))
 
 

@@ -1,4 +1,4 @@
-"""Tiles of matrix products, which stay in registers: EIGHT rows of one or two vectors, one broadcast of A a step; and the
+"""Tiles of matrix products, whose sums stay in registers: EIGHT rows of up to WIDE vectors, one broadcast of A a step; and the
 panels of operands that are copied for them. Addresses are plain integers."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from .gemm_form import BYTES
-from .llvm import EIGHT, I32, I64, Int, _place, _transposed_block, function, spread, steps, where
+from .gemm_form import WIDE
+from .llvm import BYTES, EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
 
 
 class Elements:
@@ -22,8 +22,9 @@ class Elements:
 
     def within(self, count: Int, lanes: int) -> Any:
         """A mask of the lanes below `count`, which may be anything."""
-        b, numbers = count.builder, ir.Constant(ir.VectorType(I64, lanes), list(range(lanes)))
-        return b.icmp_signed("<", numbers, spread(b, count.value, lanes))
+        b, numbers = count.builder, ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
+        some = b.trunc(count.at_least(0).at_most(lanes).value, I32)
+        return b.icmp_signed("<", numbers, spread(b, some, lanes))
 
     def load(self, address: Int, mask: Any = None) -> Any:
         """A vector, or the lanes under the mask and 0 elsewhere."""
@@ -81,19 +82,29 @@ class Product(NamedTuple):
 def tile(
     of: Elements, wide: int, edge: bool, packed: bool, builder: Any, rows: Int, columns: Int, count: Int, *operands: Any
 ) -> None:
-    """EIGHT rows of `wide` vectors over `count` steps.
+    """EIGHT rows of `wide` vectors over `count` steps, as many at once as registers hold.
 
-    At an edge there are `rows` <= EIGHT, and those beyond are the last one done again: all of E is read before C is written.
-    `columns` may be fewer too. packed: A and B are panels, A of EIGHT rows, B of two vectors' width.
+    At an edge there are `rows` <= EIGHT, and `columns` may be fewer too. packed: A and B are panels, A of EIGHT rows, B of WIDE
+    vectors' width.
     """
-    p, contract = Product(*operands), ("contract",)
+    p = Product(*operands)
     if packed:
-        row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, 2 * BYTES))
+        row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, WIDE * BYTES))
         p = p._replace(a_row=row, a_step=step, b_row=panel_row)
-    numbers = [Int(builder, I64(r)) for r in range(EIGHT)]
-    if edge:
-        numbers = [r.at_most(rows - 1) for r in numbers]
     masks = [of.within(columns - v * of.lanes, of.lanes) if edge else None for v in range(wide)]
+    at_once = rows_at_once(wide)
+    for first in range(0, EIGHT, at_once):
+        numbers = [Int(builder, I64(r)) for r in range(first, first + at_once)]
+        if not edge:
+            _sums(of, numbers, masks, packed, count, p)
+        else:
+            with where(rows > first):
+                _sums(of, [r.at_most(rows - 1) for r in numbers], masks, packed, count, p)
+
+
+def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, count: Int, p: Product) -> None:
+    """These rows of a tile, of a vector for each mask. A number may come again: all of E is read before C is written."""
+    builder, wide, contract = count.builder, len(masks), ("contract",)
     starts = [_place(builder, (p.a + p.a_row * r).value, ir.IntType(8)) for r in numbers]
     places = [(r, v) for r in numbers for v in range(wide)]
     if packed:
@@ -137,8 +148,12 @@ def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: 
         for place in places:
             prefetch(place + b_row * EIGHT, 0)
         block = [of.load(place, mask) for place in places]
-        for i, row in enumerate(_transposed_block(builder, block)):
-            of.store(row, to + (r + i) * width + j * of.size)
+        turned_rows = _transposed_block(builder, block)
+        for part in range(0, EIGHT, min(of.lanes, EIGHT)):
+            with where(j + part < columns):
+                for i, row in enumerate(turned_rows):
+                    some = _shuffle(builder, row, row, list(range(part, part + min(of.lanes, EIGHT))))
+                    of.store(some, to + (r + i) * width + (j + part) * of.size)
 
 
 def prefetch(address: Int, write: int) -> None:

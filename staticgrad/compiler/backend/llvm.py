@@ -15,13 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import llvmlite.binding
 from llvmlite import ir
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 EIGHT = 8
-
+BYTES, REGISTERS = (64, 32) if llvmlite.binding.get_host_cpu_features().get("avx512f") else (32, 16)
+"""Bytes of this CPU's vectors, and the number of its registers for them."""
 
 Write = Callable[..., None]
+
+
+def rows_at_once(wide: int) -> int:
+    """How many of the EIGHT rows of a tile of `wide` vectors have their sums in registers, beside the vectors and the number by
+    which a step multiplies them."""
+    return next(rows for rows in (EIGHT, EIGHT // 2) if rows * wide + wide < REGISTERS)
 
 
 class Int:

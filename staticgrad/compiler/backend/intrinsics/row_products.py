@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..dialect import Pointer
-from ..llvm import I32, I64, spread
+from ..llvm import BYTES, I32, I64, spread
 
 __all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
-
-BYTES = 64 if llvm.get_host_cpu_features().get("avx512f") else 32
 
 
 class Vectors:

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, spread
+from ..llvm import BYTES, EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, rows_at_once, spread
 
 SIXTEEN = 16
 
@@ -63,15 +63,43 @@ def _rows(builder: Any, element: Any, size: int, x: Any, bases: Any) -> list[Any
     return found
 
 
+Sums = Callable[[list[Any], Any, list[Any]], list[Any]]
+"""(rows, v, start) -> what they are after all steps"""
+
+
+def _in_registers(builder: Any, size: int, lanes: int, rows: list[Any], v: Any, start: list[Any], sums: Sums) -> list[Any]:
+    """`sums` of the rows of a tile: of as many rows and lanes at once as registers hold."""
+    wide = min(2, max(1, lanes * size // BYTES))
+    some, at_once = min(lanes, wide * BYTES // size), rows_at_once(wide)
+    found: list[list[Any]] = [[] for _ in range(EIGHT)]
+    for lane in range(0, lanes, some):
+        own = list(range(lane, lane + some))
+        for first in range(0, EIGHT, at_once):
+            begin = [_shuffle(builder, row, row, own) for row in start[first : first + at_once]]
+            part = sums(rows[first : first + at_once], builder.add(v, I64(lane * size)), begin)
+            for b, row in enumerate(part, first):
+                found[b].append(row)
+    return [_joined(builder, parts) for parts in found]
+
+
+def _joined(builder: Any, parts: list[Any]) -> Any:
+    """One vector of the lanes of a power of two of equal ones."""
+    while len(parts) > 1:
+        both = list(range(2 * parts[0].type.count))
+        parts = [_shuffle(builder, left, right, both) for left, right in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
 def _sums(builder: Any, size: int, lanes: int, rows: Any, offsets: Any, count: Any, v: Any, start: list[Any]) -> list[Any]:
-    """The rows of a tile after the loop over the steps; `start` holds them before it."""
+    """The rows of a tile after the loop over the steps; `start` holds them before it. Rows of v have `lanes` elements, of which
+    those of a tile may be a part."""
     vector = start[0].type
     contract = ("contract",)
 
     def more(r: Any, sums: list[Any]) -> list[Any]:
         offset = _load(builder, builder.add(offsets, builder.mul(r, I64(8))), I64, 8)
         step = _load(builder, builder.add(v, builder.mul(r, I64(lanes * size))), vector, size)
-        scalars = (spread(builder, builder.load(builder.gep(row, [offset])), lanes) for row in rows)
+        scalars = (spread(builder, builder.load(builder.gep(row, [offset])), vector.count) for row in rows)
         products = (builder.fmul(scalar, step, flags=contract) for scalar in scalars)
         return [builder.fadd(product, total, flags=contract) for product, total in zip(products, sums, strict=True)]
 
@@ -124,7 +152,11 @@ def add_rows(typingctx, like, x, bases, offsets, count, v, out, lanes):
         places = [builder.add(out, I64(b * n * size)) for b in range(EIGHT)]
         start = [_load(builder, place, vector, size) for place in places]
         rows = _rows(builder, llvm, size, x, bases)
-        for row, place in zip(_sums(builder, size, n, rows, offsets, count, v, start), places, strict=True):
+
+        def sums(rows, v, start):
+            return _sums(builder, size, n, rows, offsets, count, v, start)
+
+        for row, place in zip(_in_registers(builder, size, n, rows, v, start, sums), places, strict=True):
             _store(builder, row, place, size)
 
     def codegen(context, builder, sig, args):
@@ -142,7 +174,10 @@ def put_columns(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes)
     n, (llvm, size) = lanes.literal_value, _element(like)
 
     def write(builder, x, bases, offsets, count, v, out, pitch):
-        rows = _sums(builder, size, n, _rows(builder, llvm, size, x, bases), offsets, count, v, _zeros(llvm, n))
+        def sums(rows, v, start):
+            return _sums(builder, size, n, rows, offsets, count, v, start)
+
+        rows = _in_registers(builder, size, n, _rows(builder, llvm, size, x, bases), v, _zeros(llvm, n), sums)
         for lane, row in enumerate(_transposed(builder, rows, n)):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(lane * size))), size)
 
@@ -161,8 +196,11 @@ def put_rows(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
     n, (llvm, size) = lanes.literal_value, _element(like)
 
     def write(builder, x, bases, offsets, count, v, out, pitch):
+        def sums(rows, v, start):
+            return _sums(builder, size, n, rows, offsets, count, v, start)
+
         rows = _rows(builder, llvm, size, x, bases)
-        for b, row in enumerate(_sums(builder, size, n, rows, offsets, count, v, _zeros(llvm, n))):
+        for b, row in enumerate(_in_registers(builder, size, n, rows, v, _zeros(llvm, n), sums)):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
 
     def codegen(context, builder, sig, args):
@@ -186,7 +224,10 @@ def put_runs(typingctx, like, x, row_pitch, last, offsets, runs, number, v, out,
             row = builder.select(builder.icmp_signed("<", last, I64(b)), last, I64(b))
             rows.append(_place(builder, builder.add(x, builder.mul(builder.mul(row, row_pitch), I64(size))), llvm))
 
-        for b, row in enumerate(_in_runs(builder, size, n, rows, offsets, runs, number, v, _zeros(llvm, n))):
+        def sums(rows, v, start):
+            return _in_runs(builder, size, n, rows, offsets, runs, number, v, start)
+
+        for b, row in enumerate(_in_registers(builder, size, n, rows, v, _zeros(llvm, n), sums)):
             _store(builder, row, builder.add(out, builder.mul(pitch, I64(b * size))), size)
 
     def codegen(context, builder, sig, args):
@@ -210,13 +251,16 @@ def add_runs(typingctx, like, x, x_step, images, bases, offsets, runs, number, v
         start = [_load(builder, place, vector, size) for place in places]
         rows = _rows(builder, llvm, size, x, bases)
 
-        def image(m, sums):
-            moved = builder.mul(m, x_step)
-            here = [builder.gep(row, [moved]) for row in rows]
-            steps = builder.add(v, builder.mul(builder.mul(m, v_step), I64(size)))
-            return _in_runs(builder, size, n, here, offsets, runs, number, steps, sums)
+        def sums(rows, v, start):
+            def image(m, sums):
+                moved = builder.mul(m, x_step)
+                here = [builder.gep(row, [moved]) for row in rows]
+                steps = builder.add(v, builder.mul(builder.mul(m, v_step), I64(size)))
+                return _in_runs(builder, size, n, here, offsets, runs, number, steps, sums)
 
-        for row, place in zip(folded(builder, images, start, image), places, strict=True):
+            return folded(builder, images, start, image)
+
+        for row, place in zip(_in_registers(builder, size, n, rows, v, start, sums), places, strict=True):
             _store(builder, row, place, size)
 
     def codegen(context, builder, sig, args):
