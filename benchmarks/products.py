@@ -68,7 +68,10 @@ def jobs(product: Product) -> dict[str, Callable[[], Any]]:
     """The product in each library. Ours has a plan for this number of threads, whose kernels are there."""
     m, n, k, dtype, turned, threads, bias = product
     rng = np.random.default_rng(1)
-    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((k, m) if "a" in turned else (m, k), (n, k) if "b" in turned else (k, n)))
+    a, b = (
+        rng.standard_normal(shape).astype(dtype)
+        for shape in ((k, m) if "a" in turned else (m, k), (n, k) if "b" in turned else (k, n))
+    )
     c = rng.standard_normal(n).astype(dtype)
 
     def of(a: Any, b: Any, c: Any) -> Any:
@@ -97,8 +100,14 @@ def jobs(product: Product) -> dict[str, Callable[[], Any]]:
         import torch
 
         left, right, row = torch.from_numpy(a), torch.from_numpy(b), torch.from_numpy(c)
-        left, right, into = left.T if "a" in turned else left, right.T if "b" in turned else right, torch.empty(m, n, dtype=row.dtype)
-        found["torch"] = (lambda: torch.addmm(row, left, right, out=into)) if bias else (lambda: torch.mm(left, right, out=into))
+        left, right, into = (
+            left.T if "a" in turned else left,
+            right.T if "b" in turned else right,
+            torch.empty(m, n, dtype=row.dtype),
+        )
+        found["torch"] = (
+            (lambda: torch.addmm(row, left, right, out=into)) if bias else (lambda: torch.mm(left, right, out=into))
+        )
     return found
 
 
@@ -158,7 +167,9 @@ def main(argv: list[str] | None = None) -> list[Row]:
         print(f"{m:>6}{n:>6}{k:>6}  {kind:<26}{row.ours:>12.1f}{torch}{row.numpy:>12.1f}{row.ratio:>8.2f}", flush=True)
     ratios = [row.ratio for row in rows]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"geometric mean {mean:.2f}, least {min(ratios):.2f}, at least 0.95: {sum(r >= 0.95 for r in ratios)} of {len(ratios)}")
+    print(
+        f"geometric mean {mean:.2f}, least {min(ratios):.2f}, at least 0.95: {sum(r >= 0.95 for r in ratios)} of {len(ratios)}"
+    )
     if options.json:
         with open(options.json, "w") as file:
             json.dump([{**row.product._asdict(), **row._asdict(), "product": None} for row in rows], file, indent=1)

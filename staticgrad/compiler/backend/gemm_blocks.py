@@ -21,7 +21,7 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
     wide = WIDE * of.lanes
     high, broad = NEAR // step, FAR // (wide * step) * wide
     above, beside, zero = scratch, scratch + NEAR, Int(builder, I64(0))
-    kinds = [(1, True), (WIDE, False), (WIDE, True)]
+    kinds = [*((vectors, False) for vectors in range(WIDE, 0, -1)), (1, True), (WIDE, True)]
     tiles = [partial(tile, of, vectors, cut, True) for vectors, cut in kinds]
     names = [f"packed_{of.name}_{'edge_' * cut}{vectors}" for vectors, cut in kinds]
     with steps(0, n, broad) as left, steps(0, k, DEPTH) as r:
@@ -39,7 +39,9 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
             with steps(0, across, wide) as j, steps(0, down, EIGHT) as i:
                 here = part.moved(of, top + i, j)._replace(a=above + i * step, b=beside + j * step)
                 rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(wide)
-                which = [columns <= of.lanes, rows.equals(EIGHT) & columns.equals(wide)]
+                whole = rows.equals(EIGHT)
+                which = [whole & columns.equals(vectors * of.lanes) for vectors in range(WIDE, 0, -1)]
+                which.append(columns <= of.lanes)
                 call_one_of(builder, which, names, tiles, (rows, columns, count, *here))
 
 

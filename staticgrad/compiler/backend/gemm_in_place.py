@@ -14,12 +14,10 @@ from typing import Any
 from llvmlite import ir
 
 from .blas_calls import gemm
-from .gemm_form import DEPTH, WIDE
+from .gemm_form import DEPTH, NEAR, WIDE
 from .gemm_tiles import Elements, Product, panel, tile
 from .llvm import BYTES, EIGHT, I64, Int, call, call_one_of, steps, where
 
-NEAR = 131072
-"""Elements of A that stay in the L2 cache while all of B passes by."""
 LONG = 1 << 20
 """Elements of B from which the product of a single row is BLAS's."""
 
@@ -30,7 +28,7 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
     place.align = BYTES
     room = Int(builder, builder.ptrtoint(place, I64))
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
-    block = (Int(builder, I64(NEAR)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
+    block = (Int(builder, I64(NEAR // of.size)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
     at_edge = edge.differs(0)
     kinds = [(1, True), (WIDE, True), *((wide, False) for wide in range(WIDE, 0, -1))]
     tiles = [partial(tile, of, wide, cut, False) for wide, cut in kinds]

@@ -13,7 +13,8 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
-from ..backend.gemm_form import DEPTH, FIRST, FORM, NO_ADDEND, scratch_of
+from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, scratch_of
+from ..backend.llvm import REGISTERS
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
-L2, PAGE = 1024 * 1024, 4096
+L2, PAGE = 2 * NEAR, 4096
 """Bytes of a core's cache, and of a page of memory."""
+NARROW, MANY = 48, 1 << 24
+"""Rows, columns and steps, and multiplications, from which copies pay where tiles are small."""
 FEW = 1 << 21
 """Multiplications below which products take less than copies pay."""
 
@@ -83,9 +86,12 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     whether A and B are transposed, and the distance of their rows as they are stored.
 
     Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
-    neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it.
+    neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it: the fewer registers hold
+    the sums of a tile, the more tiles there are.
     """
     (tx, ldx), (ty, ldy) = x, y
+    if REGISTERS < 32 and min(m, n, k) >= NARROW and m * n * k >= (MANY // 2 if tx else MANY):
+        return "which many tiles read"
     if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
         return "which outgrow the cache"
     if tx and ldx * size >= PAGE and k >= 64 and n >= 32 and m * n * k >= FEW:
