@@ -90,14 +90,14 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     the sums of a tile, the more tiles there are.
     """
     (tx, ldx), (ty, ldy) = x, y
-    if REGISTERS < 32 and min(m, n, k) >= NARROW and m * n * k >= (MANY // 2 if tx else MANY):
-        return "which many tiles read"
     if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
         return "which outgrow the cache"
-    if tx and ldx * size >= PAGE and k >= 64 and n >= 32 and m * n * k >= FEW:
+    if tx and ldx * size >= PAGE and k >= 64 and n >= 16 and m * n * k >= FEW:
         return "as columns of the left one are pages apart"
     if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:
         return "as rows of the right one are pages apart"
+    if REGISTERS < 32 and min(m, n, k) >= NARROW and m * n * k >= (MANY // 2 if tx else MANY):
+        return "which many tiles read"
     return ""
 
 

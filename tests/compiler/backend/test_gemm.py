@@ -17,6 +17,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.backend.gemm import kernel as kernel_of
 from staticgrad.compiler.backend.gemm_form import FORM, scratch_of
+from staticgrad.compiler.backend.llvm import REGISTERS
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of
@@ -107,7 +108,8 @@ def test_blocks(dtype: str, turned_a: int, turned_b: int):
         ((256, 1100, 256), "", "which outgrow the cache"),
         ((1100, 80, 40), "a", "as columns of the left one are pages apart"),
         ((16, 1000, 1100), "", "as rows of the right one are pages apart"),
-        ((256, 256, 256), "", ""),
+        ((300, 200, 300), "", "which many tiles read" if REGISTERS < 32 else ""),
+        ((128, 256, 128), "", ""),
     ],
 )
 def test_large_operands_are_packed(shapes: tuple[int, int, int], turned: str, why: str):
