@@ -122,6 +122,9 @@ LOCKS = 64 * 10
 """The offset of a mutex in a thread pool; a condition variable follows 64 bytes later."""
 LINGER = 5_000
 """Iterations (some 20 ns each) for which a worker waits for work before it sleeps: about the time between two steps."""
+STINT = 500_000
+"""Nanoseconds after which a worker lets other processes run: less than the time that the system gives one without
+interruption."""
 PATIENCE = 500
 """Iterations after which a plan that waits for a worker yields its CPU."""
 GRACE = 20_000

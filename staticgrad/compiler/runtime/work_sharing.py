@@ -33,18 +33,18 @@ from ..backend.runtime_builtins import (
 
 
 def take(pool):
-    """Run chunks until none is left."""
-    while True:
-        ticket = atomic_add(pool + TICKET, 1)
-        t, chunks = ticket & 0xFFFF, ticket >> 16
-        if t >= chunks:
-            return
-        start, span = peek(pool + JOB + 24), peek(pool + JOB + 32)
-        call_kernel(
-            peek(pool + JOB), peek(pool + JOB + 8), peek(pool + JOB + 16),
-            start + span * t // chunks, start + span * (t + 1) // chunks,
-        )  # fmt: skip
-        atomic_add(pool + DONE, 1)
+    """Run a chunk. Returns 0 where none is left."""
+    ticket = atomic_add(pool + TICKET, 1)
+    t, chunks = ticket & 0xFFFF, ticket >> 16
+    if t >= chunks:
+        return 0
+    start, span = peek(pool + JOB + 24), peek(pool + JOB + 32)
+    call_kernel(
+        peek(pool + JOB), peek(pool + JOB + 8), peek(pool + JOB + 16),
+        start + span * t // chunks, start + span * (t + 1) // chunks,
+    )  # fmt: skip
+    atomic_add(pool + DONE, 1)
+    return 1
 
 
 def wake(pool):
@@ -100,6 +100,8 @@ def share(pool, kernel, buffers, sizes, start, stop, chunks):
         poke(pool + JOB + 32, stop - start)
         poke_shared(pool + DONE, 0)
         poke_shared(pool + TICKET, chunks << 16)
-        take(pool)
+        more = 1
+        while more != 0:
+            more = take(pool)
         join(pool, chunks, begun)
         poke_shared(pool + OWNER, 0)

@@ -1,17 +1,25 @@
 """The function of a worker thread."""
 
-from ..backend.abi import ASLEEP, CALLS, LINGER, STOP, TICKET
-from ..backend.runtime_builtins import atomic_add, call_with, entry, pause, peek, peek_shared
+from ..backend.abi import ASLEEP, CALLS, LINGER, STINT, STOP, TICKET
+from ..backend.runtime_builtins import atomic_add, call_get, call_with, entry, nanoseconds, pause, peek, peek_shared
 from .work_sharing import take
 
 
 @entry
 def worker(pool):
-    """Take chunks, spin for more, then sleep, until the pool is stopped."""
+    """Take chunks, spin for more, then sleep, until the pool is stopped.
+
+    Between chunks it lets other processes run now and then. Otherwise the system would interrupt it in one, and the plan would
+    wait for that chunk until the other process has had its time.
+    """
     idle = 0
+    since = nanoseconds()
     while peek_shared(pool + STOP) == 0:
         ticket = peek_shared(pool + TICKET)
         if (ticket & 0xFFFF) < (ticket >> 16):
+            if nanoseconds() - since > STINT:
+                call_get(peek(pool + CALLS + 32))
+                since = nanoseconds()
             take(pool)
             idle = 0
             continue

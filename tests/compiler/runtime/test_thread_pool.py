@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend.abi import ALONE, ALONE_TIME, ASLEEP, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
+from staticgrad.compiler.backend.abi import ALONE, ALONE_TIME, ASLEEP, CALLS, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime import loader, thread_pool
 from staticgrad.operators import F
@@ -53,6 +53,32 @@ def test_workers_that_sleep_are_woken_and_not_waited_for(threads: None):
         time.sleep(0.01)
     assert word(ASLEEP) >= 2
     assert (plan.run(b.arrays, {})[0] == first).all()
+
+
+YIELDS: list[int] = []
+"""The threads that called `yielded`."""
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int)
+def yielded() -> int:
+    YIELDS.append(threading.get_native_id())
+    return 0
+
+
+def test_workers_let_other_processes_run_between_chunks(threads: None):
+    """They call `sched_yield`, though not before each chunk."""
+    b, plan, first = example()
+    place = CALLS // 8 + 4
+    kept, runs, deadline = thread_pool._words[place], 0, time.monotonic() + 10
+    thread_pool._words[place] = ctypes.cast(yielded, ctypes.c_void_p).value
+    try:
+        while not {*YIELDS} - {threading.get_native_id()} and time.monotonic() < deadline:
+            assert (plan.run(b.arrays, {})[0] == first).all()
+            runs += 1
+    finally:
+        thread_pool._words[place] = kept
+    assert {*YIELDS} - {threading.get_native_id()}
+    assert len(YIELDS) < runs
 
 
 @pytest.fixture
