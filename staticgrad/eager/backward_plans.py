@@ -47,9 +47,9 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class Found(NamedTuple):
-    """What a plan computed. leaves: the gradients of leaves, or of targets; rows: those of leaves that are made of a few rows when
-    they are read; rest: cotangents with which the engine goes on at records; shared: ids of those that are views of what the
-    tape holds, or of seeds. Nobody else holds the others."""
+    """What a plan computed. leaves: the gradients of leaves, or of targets; rows: those of leaves that are made of a few rows
+    when they are read; rest: cotangents with which the engine goes on at records; shared: ids of those that are views of what
+    the tape holds, or of seeds. Nobody else holds the others."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
     rows: list[tuple[Tensor, DeferredGradient]]
