@@ -8,8 +8,8 @@ sizes = span, chunks, matrices, queries, keys, their width, the width of values,
 of scale (float64, above 0), queries at a time, elements of a row of scores, elements of scratch of a chunk, what the mask holds
 (0: there is none, 1: whether a query sees a key, 2: numbers to add), its distance from one key to the next (0 or 1), the bits
 of the probability (float64) that a weight becomes 0, how the cotangent of the mask is made (0: not at all, 1: each element
-belongs to one score, 2: to several), the number of axes of matrices, their extents, then for each operand up to the mask, and for
-the cotangent of the mask, the distance of its rows and of its matrices along these axes.
+belongs to one score, 2: to several), the number of axes of matrices, their extents, then for each operand up to the mask, and
+for the cotangent of the mask, the distance of its rows and of its matrices along these axes.
 
 The range is over chunks of blocks of queries. In a matrix, long blocks and short ones take turns, so chunks have about the same
 work with `causal`, too. A chunk that begins within a matrix holds its part of the cotangents of key and value in its scratch,
