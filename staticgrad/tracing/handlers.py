@@ -49,7 +49,7 @@ def _guarded(code: CodeType) -> list[tuple[int, int]]:
     found = []
     for entry in entries:
         handler = [instruction.opname for instruction in instructions if instruction.offset >= entry.target]
-        if handler[0] == "PUSH_EXC_INFO" and handler[1] != "WITH_EXCEPT_START":
-            if next(name for name in handler if name in MATCHES or name == "RERAISE") != "RERAISE":
-                found.append((entry.start, entry.end))
+        catches = handler[0] == "PUSH_EXC_INFO" and handler[1] != "WITH_EXCEPT_START"
+        if catches and next(name for name in handler if name in MATCHES or name == "RERAISE") != "RERAISE":
+            found.append((entry.start, entry.end))
     return found

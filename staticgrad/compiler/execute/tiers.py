@@ -18,7 +18,7 @@ import numpy as np
 
 from ... import logs
 from ...errors import IndexRangeError, OutOfMemoryError, StaticgradError
-from ...ir import Node
+from ...ir import Cell, Node
 from ...ir.subgraph import Abandoned, watched
 from ...signals import module, uninterrupted
 from ..backend.compile_pool import pool
@@ -43,6 +43,8 @@ class Interpreted:
         self.since = time.monotonic()
         self.steps: list[tuple[Node, tuple[Node, ...]]] | None = None
         """Nodes in order, each with those whose values nothing reads later."""
+        self.read: set[Cell] = set()
+        """Variables that a run reads. They are written first, because their memory is there already."""
         _waiting.add(self)
 
     def compiled(self) -> bool:
@@ -68,7 +70,8 @@ class Interpreted:
         try:
             with watched(self._look), _blas().limit(limits=1):
                 values = self._values(plan, arrays)
-                after = _apart([(plan.bound[cell], values[node]) for cell, node in plan.assigns])
+                assigns = sorted(plan.assigns, key=lambda assign: assign[0] not in self.read)
+                after = _apart([(plan.bound[cell], values[node]) for cell, node in assigns])
                 results = [_result(node, buffer.dtype, values) for node, buffer in self._fetches(plan)]
                 del values
         except Abandoned:
@@ -92,6 +95,7 @@ class Interpreted:
         values: dict[Node, Any] = dict(zip(plan.feeds, arrays, strict=True))
         if self.steps is None:
             self.steps = self._order(plan)
+            self.read = {node.attrs["cell"] for node, _ in self.steps if node.op.leaf == "variable"}
         with np.errstate(all="ignore"):
             for node, last in self.steps:
                 self._look()
