@@ -63,7 +63,7 @@ def repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     lead = len(shape) - x.ndim
     strides = [step if a == b else 0 for a, b, step in zip(x.shape, shape[lead:], x.strides, strict=True)]
     out: np.ndarray = np.ndarray(shape, x.dtype, x, 0, [0] * lead + strides)
-    out.setflags(False)
+    out.setflags(write=False)
     return out
 
 
