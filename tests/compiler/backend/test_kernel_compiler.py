@@ -126,7 +126,8 @@ def test_functions_become_part_of_the_kernel():
 
 
 REFUSED = [
-    ("x = 1\nfor i in range(start, stop):\n    x = f64(2)", "variable of several types: x"),
+    ("x = 1\nfor i in range(start, stop):\n    y = x\n    x = f64(2)", "variable of several types: x"),
+    ("x = 1\nfor i in range(start, stop):\n    x = f64(2)\ny = x", "value of x here"),
     ("y = unknown(1)", "name unknown"),
     ("y = [1]", "List"),
     ("y = 1 < start < 2", "chain of comparisons"),
