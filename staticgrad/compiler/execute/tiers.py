@@ -133,7 +133,7 @@ def _result(node: Node, dtype: np.dtype, values: dict[Node, Any]) -> np.ndarray:
     if value.base is not None or getrefcount(value) > ONE + 1 or value.dtype != dtype or not value.flags.c_contiguous:
         return np.array(value, dtype, order="C")
     values[node] = value.view()  # for the same result once more
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def node_value(plan: Plan, node: Node, values: dict[Node, Any], place: np.ndarray | None = None) -> Any:
