@@ -7,6 +7,7 @@ handlers it has to run at once.
 from __future__ import annotations
 
 import dis
+import os
 import sys
 from functools import cache, lru_cache
 from types import CodeType, FrameType
@@ -14,6 +15,8 @@ from types import CodeType, FrameType
 from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
 
+ENTRY = os.path.join(PACKAGE_DIR, "tracing", "function.py")
+"""The file that calls the compiled function."""
 MATCHES = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT"})
 """What a handler does that may end an exception; one that cleans up raises it again before."""
 
@@ -32,7 +35,7 @@ def caught() -> bool:
         if not code.co_filename.startswith(PACKAGE_DIR):
             if any(start <= frame.f_lasti < end for start, end in _guarded(code)):
                 return True
-        elif code.co_filename.endswith("function.py") and code.co_name in ("_run", "traced"):
+        elif code.co_filename == ENTRY and code.co_name in ("_run", "traced"):
             return False
         frame = frame.f_back
     return False
