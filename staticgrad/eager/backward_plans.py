@@ -71,7 +71,9 @@ class TapePlan:
         self.guards = Guards(form, backward)
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
-        self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        chains = [steps for _, steps in backward.moved]
+        self.moved = [(place.number, place.part, steps, chains.index(steps)) for place, steps in backward.moved]
+        """The last: the first of them that is the same view."""
         self.computes = bool(backward.fetches)
         """Not all cotangents are views of what the tape holds."""
         self.plain = not self.moved and all(number < 0 for number, _ in self.places)
@@ -103,8 +105,10 @@ class TapePlan:
             named = zip(self.numbers, values, strict=True)
             return Found([(leaves[number], value) for number, value in named], [], self, matched)
         placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=True)]
-        views = [(number, part, steps(arrays)) for number, part, steps in self.moved]
-        placed += views
+        views: list[np.ndarray] = []
+        for i, (number, part, steps, first) in enumerate(self.moved):
+            views.append(steps(arrays) if first == i else views[first])
+            placed.append((number, part, views[i]))
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
         for number, part, value in placed:
@@ -115,7 +119,7 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        return Found(found, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
+        return Found(found, rest, self, matched, {id(view) for view in views} if views else NOTHING)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
