@@ -74,7 +74,9 @@ class TapePlan:
         self.guards = Guards(form, backward)
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
-        self.moved = [(place.number, place.part, steps) for place, steps in backward.moved]
+        chains = [steps for _, steps in backward.moved]
+        self.moved = [(place.number, place.part, steps, chains.index(steps)) for place, steps in backward.moved]
+        """The last: the first of them that is the same view."""
         self.rows = backward.rows
         self.computes = bool(backward.fetches)
         """Not all cotangents are views of what the tape holds."""
@@ -107,8 +109,10 @@ class TapePlan:
             named = zip(self.numbers, values, strict=True)
             return Found([(leaves[number], value) for number, value in named], [], [], self, matched)
         placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=False)]
-        views = [(number, part, steps(arrays)) for number, part, steps in self.moved]
-        placed += views
+        views: list[np.ndarray] = []
+        for i, (number, part, steps, first) in enumerate(self.moved):
+            views.append(steps(arrays) if first == i else views[first])
+            placed.append((number, part, views[i]))
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
         for number, part, value in placed:
@@ -123,7 +127,7 @@ class TapePlan:
         if rest or targets is not None:  # the engine adds to arrays
             found += [(leaf, g._data) for leaf, g in rows]
             rows = []
-        return Found(found, rows, rest, self, matched, {id(view) for _, _, view in views} if views else NOTHING)
+        return Found(found, rows, rest, self, matched, {id(view) for view in views} if views else NOTHING)
 
     @staticmethod
     def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:

@@ -28,7 +28,7 @@ from .composite_records import CompositeRecord, PartRecord, RulesRecord, Saved, 
 from .execution import watch
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, program_of, requests
-from .op_calls import FLOATS, family_of, placeholders
+from .op_calls import FLOATS, family_of, placeholders, same
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -127,7 +127,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return written(args, named)
         arrays = [t._data for t in tensors]
         former, ready, places = recent
-        found = ready.run(*arrays) if former == signature else None
+        found = ready.run(*arrays) if same(former, signature) else None
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
             try:
@@ -183,10 +183,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     def other(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call with arguments that are no part of a key: with others that mean the same, or op by op."""
-        same, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
-        if any(a is REFUSED for a in (*same, *words.values())):
+        given, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
+        if any(a is REFUSED for a in (*given, *words.values())):
             return written(args, named)
-        return call(*same, **words)
+        return call(*given, **words)
 
     call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

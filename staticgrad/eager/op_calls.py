@@ -45,7 +45,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if first.size < (op.eager_least or least_of(op)):
         return None
     former = recent.get(op)
-    if former is not None and former[0] == attrs:
+    if former is not None and same(former[0], attrs):
         found = former[1](*arrays)
         if found is not None:
             return found[0]
@@ -76,6 +76,14 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
             return None
     recent[op] = attrs, call.run
     return found[0]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether attributes or arguments are equal; arrays among them never are."""
+    try:
+        return bool(a == b)
+    except ValueError:
+        return False
 
 
 recent: dict[OpDef, tuple[Mapping[str, Any], Callable[..., Any]]] = {}

@@ -221,6 +221,23 @@ def test_targets(plans: list[bool]):
         sg.grad((x * x).tanh().sum(), [y])
 
 
+def test_a_pass_that_only_moves_values_returns_seeds_and_views(plans: list[bool]):
+    x, y = leaves((3, 4), (3, 4))
+    seed = sg.ones(4, dtype=sg.float64)
+    for _ in range(3):
+        a, b = sg.grad((x + y).sum(0), [x, y], seed)
+        assert a is b
+        assert a.stride() == (0, 1)
+        whole = sg.ones(3, 4, dtype=sg.float64)
+        assert sg.grad(x + y, [x], whole)[0] is whole
+    x.grad = y.grad = None
+    for _ in range(3):
+        (x + y).backward(whole)
+    x.grad.fill_(7)
+    assert y.grad.tolist() == [[3.0] * 4] * 3
+    assert whole.tolist() == [[1.0] * 4] * 3
+
+
 def test_targets_that_are_one_leaf_twice():
     """A form with two leaves does not serve a tape with one in both places."""
     x, y = leaves((3,), (3,))

@@ -73,6 +73,20 @@ def test_an_argument_in_any_form_is_one_operation(extents: Any):
         assert F.softmin(x, 0, dtype=np.dtype(np.float32)).dtype == sg.float32
 
 
+def test_calls_that_differ_from_the_one_before():
+    x, y = (sg.tensor(a) for a in arrays_of([(4, 5), (6, 5)]))
+    for _ in range(2):
+        for given in (x, y, x.float(), x.T, x.detach().requires_grad_()):
+            for eps in (1e-5, 0.5):
+                extents = tuple(given.shape[1:])
+                with sg.eager_kernels(False):
+                    wanted = F.layer_norm(given, extents, eps=eps)
+                with sg.eager_kernels(wait=True):
+                    found = F.layer_norm(given, extents, eps=eps)
+                assert_close(found.detach().numpy(), wanted.detach().numpy(), rtol=2e-5, atol=1e-6)
+                assert found.requires_grad == wanted.requires_grad
+
+
 def _nodes(tensor: Any) -> set[str]:
     """The ops of the records on which a tensor depends."""
     stack, names, seen = [tensor.grad_fn], set(), set()
