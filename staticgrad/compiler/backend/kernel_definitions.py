@@ -24,7 +24,7 @@ class Definition(NamedTuple):
 def _parsed(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """Definitions by name and first line, which is that of a decorator where there is one."""
     found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
-    return {(node.name, min(n.lineno for n in (node, *node.decorator_list))): node for node in found}
+    return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in found}
 
 
 @cache

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from staticgrad.compiler.backend import kernel_cache
-from staticgrad.compiler.backend.dialect import *
-from staticgrad.compiler.backend.dialect import kernel
+from staticgrad.compiler.backend.dialect import i64_at, inline, kernel, sign_int
 from staticgrad.compiler.backend.kernel_compiler import Kernel, translated
 from staticgrad.compiler.backend.kernel_types import LanguageError
 
