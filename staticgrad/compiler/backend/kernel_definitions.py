@@ -23,8 +23,8 @@ class Definition(NamedTuple):
 @cache
 def _parsed(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """Definitions by name and first line, which is that of a decorator where there is one."""
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    return {(node.name, min([node.lineno, *(line.lineno for line in node.decorator_list)])): node for node in found}
+    found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in found}
 
 
 @cache
