@@ -46,7 +46,7 @@ class CompositeRecord(Record):
     values: dict[int, tuple[np.ndarray, Memory]]
     parts: list[weakref.ref[PartRecord]]
 
-    @property  # type: ignore[override]
+    @property
     def named(self) -> Named | None:
         """See `Record.named`: it is made when somebody asks."""
         try:
@@ -67,7 +67,8 @@ class CompositeRecord(Record):
             return None
         name, order, kept = node
         if not isinstance(name, str):
-            name = name(*form.filled(self.inputs), self.out)
+            args, words = form.filled(self.inputs)
+            name = name(args, words, self.out)
         ends = [edge(x, self.clock) for x in self.inputs if x.dtype.kind in INEXACT]
         read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
         return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
