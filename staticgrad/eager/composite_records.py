@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
-from functools import cache
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +67,8 @@ class CompositeRecord(Record):
             return None
         name, order, kept = node
         if not isinstance(name, str):
-            naming: Any = name
-            name = naming(*form.filled(self.inputs), self.out)
+            args, words = form.filled(self.inputs)
+            name = name(args, words, self.out)
         ends = [edge(x, self.clock) for x in self.inputs if x.dtype.kind in INEXACT]
         read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
         return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
@@ -103,19 +102,13 @@ class RulesRecord(CompositeRecord):
         """See `Record.name`: that of the last operation of the rules."""
         if self.named is not None:
             return super().name()
-        return _name_of_rules(self.attrs["call"], tuple([(tuple(x.shape), x.dtype) for x in self.inputs]))
+        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+        node = (out[0] if isinstance(out, tuple) else out).node
+        return str(node.op.grad_name(node))
 
     def leads_to(self, position: int) -> bool:
         """See `Record.leads_to`. Rules get more values than they read."""
         return position == 0 or position in self.saved.positions
-
-
-@cache
-def _name_of_rules(rules: Callable[..., Any], kinds: Kinds) -> str:
-    """The name of the last operation of rules for operands of these shapes and dtypes."""
-    out = rules(*placeholders(Graph(), kinds))
-    node = (out[0] if isinstance(out, tuple) else out).node
-    return str(node.op.grad_name(node))
 
 
 class PartRecord(Record):
