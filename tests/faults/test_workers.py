@@ -24,7 +24,7 @@ PROGRAM = """
         return [worker.process.pid for worker in compile_pool.pool().workers]
 """
 FIRST = """
-    assert step(x).item() == 3 and not step.plan.compiled
+    assert step(x).item() == 3  # the one kernel may be there by the end of this call
     sg.wait_for_kernels()
     assert step(x).item() == 3 and step.plan.compiled
     assert "staticgrad.compiler.backend.kernel_compiler" not in sys.modules
@@ -38,7 +38,7 @@ WARM = """
     assert step.recompiles == ["first call"] and not workers()
 """
 FORKED = """
-    assert step(x).item() == 3 and not step.plan.compiled
+    assert step(x).item() == 3  # the one kernel may be there by the end of this call
     child = os.fork()
     if not child:
         signal.alarm(100)
