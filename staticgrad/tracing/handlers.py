@@ -35,7 +35,7 @@ def caught() -> bool:
         if not code.co_filename.startswith(PACKAGE_DIR):
             if any(start <= frame.f_lasti < end for start, end in _guarded(code)):
                 return True
-        elif code.co_filename == ENTRY and code.co_name in ("_run", "traced"):
+        elif code.co_filename == ENTRY:
             return False
         frame = frame.f_back
     return False
