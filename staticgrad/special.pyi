@@ -4,7 +4,6 @@ from typing import Any
 
 from .operators.annotations import TensorLike
 from .operators.interface import Tensor
-from .types import Axis, DTypeLike
 from .torch_names import digamma as digamma
 from .torch_names import digamma as psi
 from .torch_names import erfc as erfc
@@ -21,6 +20,7 @@ from .torch_names import polygamma as polygamma
 from .torch_names import round as round
 from .torch_names import sinc as sinc
 from .torch_names import xlogy as xlogy
+from .types import Axis, DTypeLike
 
 def airy_ai(input: TensorLike, *, out: None = None) -> Tensor:
     """Airy's function Ai."""

@@ -1174,8 +1174,8 @@ def log10(input: TensorLike, *, out: None = None) -> Tensor:
     """Logarithm to base 10.
 
     Examples:
-        >>> sg.log10(sg.tensor([1.0, 100.0]))
-        tensor([0.0000, 2.0000])
+        >>> sg.log10(sg.tensor([1.0, 50.0]))
+        tensor([0.0000, 1.6990])
     """
 
 def log1p(input: TensorLike, *, out: None = None) -> Tensor:

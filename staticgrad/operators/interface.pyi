@@ -1648,8 +1648,8 @@ class Tensor:
         """Logarithm to base 10.
 
         Examples:
-            >>> sg.log10(sg.tensor([1.0, 100.0]))
-            tensor([0.0000, 2.0000])
+            >>> sg.log10(sg.tensor([1.0, 50.0]))
+            tensor([0.0000, 1.6990])
         """
 
     def log10_(self, *, out: None = None) -> Tensor:
@@ -4730,8 +4730,8 @@ class Functions:
         """Logarithm to base 10.
 
         Examples:
-            >>> sg.log10(sg.tensor([1.0, 100.0]))
-            tensor([0.0000, 2.0000])
+            >>> sg.log10(sg.tensor([1.0, 50.0]))
+            tensor([0.0000, 1.6990])
         """
 
     @staticmethod

@@ -66,7 +66,7 @@ def binary(builder: ir.IRBuilder, kind: type[ast.operator], x: Operand, y: Opera
         if kind not in FLOATS:
             raise Refused(f"{kind.__name__} of floats")
         return Value(to, getattr(builder, FLOATS[kind])(*(cast(builder, v, to).llvm for v in (x, y)), flags=CONTRACT))
-    whole = _of_integers(a, b)
+    whole = common(a, b) if kind in BITS and (isinstance(a, Boolean) or isinstance(b, Boolean)) else _of_integers(a, b)
     if kind in (ast.FloorDiv, ast.Mod):
         return Value(whole, _divided(builder, kind, cast(builder, x, whole), y))
     left, right = (cast(builder, v, whole).llvm for v in (x, y))

@@ -146,7 +146,8 @@ class Deferral:
         self.count += 1
         if step.numbers:
             self._numbers(step, args, refs)
-        out = self._result(op, step, args, attrs, flags)
+        assert step.recorded is not None
+        out = self._result(step.recorded, step, args, attrs, flags)
         if self.count >= LONG:
             self.settle()
         return out

@@ -21,7 +21,7 @@ from ...compiler.templates import Templates
 from ...eager.execution import recover
 from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
-from ...ir import REGISTRY, Graph, Native, Node, OpDef, Reduction, View
+from ...ir import REGISTRY, Graph, Native, Node, OpDef, Reduction, View, is_complex, over_complex
 from ...operators import Symbol, append, promotion
 from ...types import TensorType
 from ..plain import same
@@ -32,7 +32,8 @@ NO_VARIABLES: dict[Any, np.ndarray] = {}
 
 
 class Step:
-    """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there.
+    """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there; recorded: the
+    operation as the tape has it, that over complex numbers where there are some.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
     these are inputs, so that any number will do. flags: which operands are on the tape, and how. view: the result shares the
@@ -42,12 +43,13 @@ class Step:
 
     __slots__ = (
         "attrs", "calls", "children", "flags", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
-        "plans", "refs", "regions", "view",
+        "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
         self.parent, self.node, self.nodes = parent, node, tuple(nodes)
         self.op: OpDef | None = None
+        self.recorded: OpDef | None = None
         self.refs: tuple[Any, ...] = ()
         self.attrs: Mapping[str, Any] = {}
         self.numbers: dict[int, np.dtype] = {}
@@ -182,6 +184,8 @@ class Roads:
         step = Step(at, node, graph.nodes[first:])
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
         step.flags, step.view = flags, view
+        types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
+        step.recorded = over_complex(op) if is_complex(types) else op
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
         if twins:
             at.children += twins

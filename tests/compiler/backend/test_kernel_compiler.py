@@ -145,3 +145,9 @@ def test_what_the_language_does_not_have(lines: str, what: str):
     text = f"@kernel\ndef kernel(buffers, sizes, start, stop):\n{body}\n"
     with pytest.raises(LanguageError, match=rf"the language of kernels has no {what}\n  <kernels.py>:\d+   "):
         kernel_cache.llvm_code(kernel_cache.header(text) + text)
+
+
+def test_a_byte_stays_one_in_a_loop_that_combines_it_with_truth_values():
+    x, found = np.array([0, 3, 0], np.int64), np.zeros(1, np.uint8)
+    run("q = x1[0]\nfor i in range(start, stop):\n    q = maximum_bool(q, x0[i] == 3)\nx1[0] = q", x, found, stop=3)
+    assert found == 1

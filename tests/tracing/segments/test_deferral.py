@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -363,3 +364,17 @@ def test_errors_of_in_place_changes():
         with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
             step()
     assert w.grad is None
+
+
+def test_gradients_over_complex_numbers_after_a_cut():
+    def program(x: sg.Tensor, y: sg.Tensor) -> tuple[Any, ...]:
+        total = float(x.detach().sum())
+        z = sg.fft.irfft(sg.complex(x, y) ** 2, n=6) * total
+        return z, *sg.grad((z * z).sum(), [x, y], create_graph=True)
+
+    values = np.arange(16.0).reshape(2, 2, 4) / 7 - 1
+    expected = program(*(sg.tensor(v, requires_grad=True) for v in values))
+    compiled = sg.compile(program)
+    for _ in range(3):
+        for a, b in zip(compiled(*(sg.tensor(v, requires_grad=True) for v in values)), expected, strict=True):
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
