@@ -69,7 +69,7 @@ def repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def spread(g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     """A value of the reduced shape, broadcast back over x's axes."""
-    if g.__class__ is np.ndarray:
+    if g.__class__ is x.__class__ is np.ndarray:
         return repeated(g if keepdims else g.reshape(reduced_shape(x.shape, axis, True)), x.shape)
     if not keepdims and g.shape:  # a single value broadcasts as it is
         g = F.expand_dims(g, axis)
@@ -204,7 +204,7 @@ def _mean_expand(node: Node, x: Any) -> Any:
 
 def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
-    if g.__class__ is np.ndarray:
+    if g.__class__ is x.__class__ is np.ndarray:
         return spread(g / math.prod([x.shape[a] for a in axis]), x, axis, keepdims)
     return spread(g / apply(count, x, axis=axis, dtype=part_dtype(x.dtype)), x, axis, keepdims)
 

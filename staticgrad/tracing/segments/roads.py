@@ -233,6 +233,8 @@ def is_view(node: Node) -> bool:
         return True
     if isinstance(node.op.emit, (Native, Reduction)) or isinstance(node.op.eval, np.ufunc) or not node.op.pure:
         return False
+    if node.op.shape_only:  # expanded over another operand's shape: nobody can write it
+        return False
     operands = [np.zeros(n.type.shape, n.type.dtype) for n in node.inputs]
     try:
         with np.errstate(all="ignore"):
