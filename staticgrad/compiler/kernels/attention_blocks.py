@@ -133,14 +133,14 @@ def drop(p, start, rows, row, width, element, keys, seed, draw, rate, kept, drop
             p[line + j] = p[line + j] * (kept if uniform(seed, draw, number + j) >= rate else dropped)
 
 
-@merged
+@inline
 def clear(to, first, rows, row, width, zero):
     for i in range(rows):
         for j in range(width):
             to[first + i * row + j] = zero
 
 
-@merged
+@inline
 def add_to_mask(p, start, rows, row, width, to, first, m_row, step, scale, zero, plus):
     """Add cotangents of scores to those of the mask, and scale them."""
     for i in range(rows):
