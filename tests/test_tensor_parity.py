@@ -111,19 +111,24 @@ def tried(x: Callable[[], Any], name: str, arguments: Arguments | None, kind: st
 
 
 def compiled(kind: str, cases: list[tuple[str, Arguments | None]]) -> list[Any]:
-    results: list[Any] = []
+    """Each in a function of its own: one that catches errors of operations runs in segments."""
     one = sg.tensor(1.0, requires_grad=True)
 
-    @sg.compile(numerics="strict")
-    def f(x: Any) -> Any:
-        results.clear()
-        for name, arguments in cases:
-            inplace = x.clone if name.endswith("_") else lambda: x
-            fresh = inplace if kind in PLAIN else lambda: one * x
-            results.append(tried(fresh, name, arguments, kind))
+    def run(name: str, arguments: Arguments | None) -> list[Any]:
+        results: list[Any] = []
 
-    f(VALUES[kind])  # tensors that are kept in what was there before are results of the run
-    return list(map(flat, results))
+        @sg.compile(numerics="strict", on_break="error")
+        def f(x: Any) -> Any:
+            fresh = x if kind in PLAIN else one * x
+            results[:] = [called(fresh.clone() if name.endswith("_") and kind in PLAIN else fresh, name, arguments, kind)]
+
+        try:
+            f(VALUES[kind])  # tensors that are kept in what was there before are results of the run
+        except StaticgradError as error:
+            return [error]
+        return flat(results[0])
+
+    return [run(name, arguments) for name, arguments in cases]
 
 
 def in_graph(make: Callable[[np.ndarray], Any]) -> Callable[[str, list[tuple[str, Arguments | None]]], list[Any]]:

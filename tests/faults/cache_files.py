@@ -43,6 +43,7 @@ def load() -> tuple[int, int]:
     """Load everything as a fresh process does, and use it: (files read from disk, files made)."""
     kernel_cache._loaded.clear()
     gemm.kernel.cache_clear()
+    loader._addresses.cache_clear()
     counts = [0, 0]
     genuine = disk.kept
 
