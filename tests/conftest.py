@@ -17,6 +17,7 @@ os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before th
 import staticgrad as sg
 from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
+from staticgrad.operators import frontends
 from staticgrad.tracing import function, settings
 from tests.held_pool import hold
 
@@ -59,6 +60,9 @@ def nothing_is_left() -> None:
     caches: a million objects at the end of a run."""
     tiers._waiting.clear()
     gc.collect()
+    if frontends.tracing:  # what was frozen while it was in use may be garbage now
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()
 
 

@@ -306,8 +306,8 @@ def module_stub(
     head = [line for line in head[:-1] if line not in unused or unused[line] in text]
     if elsewhere:
         head += [f"from .torch_names import {theirs} as {name}" for theirs, name in taken]
-        first = next(i for i, line in enumerate(head) if line.startswith("from ."))
-        head[first:] = sorted(head[first:], key=lambda line: line.split()[1])
+        start = next(i for i, line in enumerate(head) if line.startswith("from ."))
+        head[start:] = sorted(head[start:], key=lambda line: line.split()[1])
     head = [line for i, line in enumerate(head) if line or (i and head[i - 1])]
     body = [*head, "", text, *aliases, *([""] if aliases else []), *names]
     return "\n".join([HEADER, "", *body]) + "\n"

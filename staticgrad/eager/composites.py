@@ -108,7 +108,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tracked |= wants
             elif kind in PLAIN:
                 signature += (kind, a)
-            elif kind in TUPLES:
+            elif kind in TUPLES and plain(a):
                 signature.append(a)
             else:
                 return other(args, named)
@@ -119,7 +119,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature += (word, wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN or kind in TUPLES:
+            elif kind in PLAIN or (kind in TUPLES and plain(a)):
                 signature += (word, kind, a)
             else:
                 return other(args, named)
@@ -192,6 +192,11 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
     return call  # type: ignore[return-value]
 
 
+def plain(items: tuple[Any, ...]) -> bool:
+    """Whether a tuple may be part of a key, which would keep tensors in it alive."""
+    return not any(isinstance(x, Tensor) or (x.__class__ in TUPLES and not plain(x)) for x in items)
+
+
 def keyed(a: Any) -> Any:
     """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
     if isinstance(a, list) and all(x.__class__ in PLAIN for x in a):
@@ -200,7 +205,9 @@ def keyed(a: Any) -> Any:
         return int(a)
     if isinstance(a, np.dtype):
         return a.type
-    return a if a.__class__ in PLAIN or a.__class__ in TUPLES or a.__class__ is PublicTensor else REFUSED
+    if a.__class__ in TUPLES:
+        return a if plain(a) else REFUSED
+    return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED
 
 
 def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:

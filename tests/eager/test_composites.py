@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -221,3 +224,14 @@ def test_their_tape_enters_a_graph_as_operations(name: str):
                 found, slopes = session.run([loss, slope], {"scale:0": 2.0})
     assert_close(found, 2 * value.detach().numpy().sum(), rtol=1e-9)
     assert_close(slopes, 2 * gradient.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_arguments_are_not_kept_alive():
+    """A tuple of tensors is no part of a key."""
+    x, padding = sg.ones(4, 8, requires_grad=True), (sg.tensor(1), sg.tensor(2))
+    with sg.eager_kernels(wait=True), suppress(sg.StaticgradError):
+        F.layer_norm(x, padding)
+    alive = weakref.ref(padding[0])
+    del padding
+    gc.collect()
+    assert alive() is None
