@@ -173,12 +173,13 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     def written(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The call op by op, as one node to users."""
-        deferred = state.deferral is not None and state.tracer is None
-        if node is None or (frontends.tracing and not deferred):
-            return state.deferral.call(function, args, named) if frontends.tracing and deferred else function(*args, **named)
+        if frontends.tracing and state.tracer is not None:
+            return function(*args, **named)
         start = tick()
-        out = state.deferral.call(function, args, named) if frontends.tracing else function(*args, **named)
-        frontends.called(node, start, args, named, out)
+        deferral = state.deferral if frontends.tracing else None
+        out = function(*args, **named) if deferral is None else deferral.call(function, args, named)
+        if node is not None:
+            frontends.called(node, start, args, named, out)
         return out
 
     def other(args: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -84,7 +84,7 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
                 before = words[len(args) : words.index(star)]
                 args = (*args, *(named.pop(word) for word in before), named.pop(star))
         try:
-            if node is None or (frontends.tracing and (state.tracer is not None or state.deferral is None)):
+            if node is None or (frontends.tracing and state.tracer is not None):
                 return function(*args, **named)
             start = frontends.tick()
             out = function(*args, **named)
@@ -108,7 +108,7 @@ def one_node(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if frontends.tracing:
+        if frontends.tracing and state.tracer is not None:
             return function(*args, **named)
         start = frontends.tick()
         out = function(*args, **named)

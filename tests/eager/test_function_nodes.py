@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.operators import frontends
 
 X = np.linspace(0.1, 0.9, 9, dtype=np.float32).reshape(3, 3)
 Walk = Callable[[Any, Any, Any, Any], Any]
@@ -127,3 +129,18 @@ def test_nodes_keep_no_tape():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_a_call_is_one_node_beside_random_tensors():
+    """While the default graph has nodes, a random tensor takes eager operations off their short paths."""
+
+    def run():
+        sg.placeholder(np.float32, ())
+        noise = sg.rand(2)
+        found = {case: first_node(sg, case) for case in FIRST}
+        x = sg.tensor(X, requires_grad=True)
+        return bool(frontends.tracing), found, short(sg.nn.functional.cross_entropy(x, sg.tensor([0, 1, 2])).grad_fn), noise
+
+    with ThreadPoolExecutor(1) as pool:  # each thread has a default graph of its own
+        intercepted, found, loss, _ = pool.submit(run).result()
+    assert intercepted and found == {case: wanted for case, (_, wanted) in FIRST.items()} and loss == "NllLoss"
