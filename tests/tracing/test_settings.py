@@ -50,6 +50,37 @@ def test_prints_without_a_cut(capsys):
     assert capsys.readouterr().out == "y:tensor(0.)\ny:tensor(2.)\ny:tensor(4.)\n"
 
 
+def test_prints_values_as_they_were_at_the_call(capsys):
+    def texts(compiled):
+        weight = sg.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = sg.optim.SGD([weight], lr=0.5)
+        count, seen = sg.tensor(0), {"rows": []}
+
+        def step(x):
+            y = weight * x.clone()
+            z, row = x * 2, x[1:]
+            sg.print("at first", weight, count, x, z, (z, [row]), weight.detach(), sep="; ")
+            z[0] = 7
+            x += 1
+            count.add_(1)
+            seen["rows"].append(z)
+            sg.print(z, y.detach(), seen, x[1:])
+            z.mul_(2)
+            seen["rows"].clear()
+            y.sum().backward()
+            sg.print(weight.grad)
+            optimizer.step()
+            optimizer.zero_grad()
+            sg.print(weight, weight.grad, f"{3}", end="\n\n")
+
+        run = sg.compile(step, on_break="error") if compiled else step
+        for k in range(3):
+            run(sg.tensor([1.0, float(k)]))
+        return capsys.readouterr().out
+
+    assert texts(True) == texts(False)
+
+
 def test_breakpoints(monkeypatch):
     seen = []
 
