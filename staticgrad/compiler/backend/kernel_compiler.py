@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from llvmlite import ir
@@ -46,6 +46,7 @@ from .kernel_types import (
     value,
 )
 from .kernel_variables import Loop, Slot, Variables, joined
+from .translation import Translation
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     abs: arithmetic.magnitude,
@@ -89,11 +90,12 @@ def translated(kernel: Kernel) -> str:
     return str(module)
 
 
-class _Call:
+class _Call(Translation):
     """A function that is written into its caller."""
 
     def __init__(self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand]):
-        self.builder, self.scopes = builder, scopes
+        super().__init__(builder)
+        self.scopes = scopes
         self.file, self.scope = function.__code__.co_filename, function.__globals__
         if function.__closure__:
             around = (cell.cell_contents for cell in function.__closure__)
@@ -130,6 +132,9 @@ class _Call:
             return tuple(self.variables.loaded(slot) for slot in self.results)
         return None if self.results is None else self.variables.loaded(self.results)
 
+    def refuse(self, node: ast.AST, what: str) -> NoReturn:
+        raise Refused(what)
+
     # statements -----------------------------------------------------------------------------------------------------------
 
     def block(self, body: Sequence[ast.stmt]) -> None:
@@ -144,10 +149,6 @@ class _Call:
             except Refused as refused:
                 line = f"{Path(self.file).name}:{node.lineno}   {ast.unparse(node).splitlines()[0]}"
                 raise LanguageError(f"the language of kernels has no {refused}\n  {line}") from None
-
-    def do_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring
-            self.value(node.value)
 
     def do_Pass(self, node: ast.Pass) -> None:
         pass
@@ -189,15 +190,18 @@ class _Call:
                 self.results = [self.variables.slot(type_of(one)) for one in given]
             assert isinstance(self.results, list)
             for slot, one in zip(self.results, given, strict=True):
-                self.variables.store(one, slot)
+                self.returned(one, slot)
         elif given is not None:
             if self.results is None:
                 self.results = self.variables.slot(type_of(given))
             assert isinstance(self.results, Slot)
-            if common(self.results.type, type_of(given)) is not self.results.type:
-                raise Refused(f"results of type {self.results.type} and {type_of(given)}")
-            self.variables.store(given, self.results)
+            self.returned(given, self.results)
         self.builder.branch(self.end)
+
+    def returned(self, given: Operand, slot: Slot) -> None:
+        if common(slot.type, type_of(given)) is not slot.type:
+            raise Refused(f"results of type {slot.type} and {type_of(given)}")
+        self.variables.store(given, slot)
 
     def do_If(self, node: ast.If) -> None:
         test = self.value(node.test)
@@ -236,15 +240,10 @@ class _Call:
             self.loop(node, body, head, after)
 
     def do_For(self, node: ast.For) -> None:
-        call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            raise Refused("loop over anything but a range")
         if not isinstance(node.target, ast.Name):
             raise Refused("loop with several variables")
-        bounds = [self.value(bound) for bound in call.args]
-        step = bounds[2] if len(bounds) == 3 else 1
-        first, stop = (cast(self.builder, b, int64).llvm for b in ((0, *bounds) if len(bounds) == 1 else bounds[:2]))
-        by = cast(self.builder, step, int64).llvm
+        bounds = self.bounds(node)
+        first, stop, by = (cast(self.builder, bound, int64).llvm for bound in bounds)
         name = node.target.id
         head, body, again, after = (
             self.builder.append_basic_block(f"{name}.{part}") for part in ("head", "body", "again", "after")
@@ -254,7 +253,7 @@ class _Call:
         self.builder.position_at_end(head)
         counter = self.builder.phi(I64, name=name)
         counter.add_incoming(first, before)
-        down = type(step) is int and step < 0
+        down = type(bounds[2]) is int and bounds[2] < 0
         self.builder.cbranch(self.builder.icmp_signed(">" if down else "<", counter, stop), body, after)
         self.builder.position_at_end(again)
         counter.add_incoming(self.builder.add(counter, by, flags=("nsw",)), again)
@@ -288,17 +287,10 @@ class _Call:
             loop.lost.update(self.variables.back(loop.names))
             self.builder.branch(to)
 
-    def go(self, block: Any) -> None:
-        if not self.builder.block.is_terminated:
-            self.builder.branch(block)
-
     # values ---------------------------------------------------------------------------------------------------------------
 
-    def value(self, node: ast.expr) -> Operand:
-        method = getattr(self, f"of_{type(node).__name__}", None)
-        if method is None:
-            raise Refused(type(node).__name__)
-        return method(node)
+    def truth(self, x: Operand) -> Any:
+        return truth(self.builder, x)
 
     def of_Constant(self, node: ast.Constant) -> Operand:
         return node.value
@@ -376,17 +368,6 @@ class _Call:
         result.add_incoming(boolean.llvm(1), yes)
         result.add_incoming(boolean.llvm(0), no)
         return Value(boolean, result)
-
-    def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
-        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
-        if isinstance(test, ast.BoolOp):
-            for part in test.values[:-1]:
-                more = self.builder.append_basic_block()
-                self.branch(part, *((more, no) if isinstance(test.op, ast.And) else (yes, more)))
-                self.builder.position_at_end(more)
-            self.branch(test.values[-1], yes, no)
-        else:
-            self.builder.cbranch(truth(self.builder, self.value(test)), yes, no)
 
     def of_IfExp(self, node: ast.IfExp) -> Operand:
         test = self.value(node.test)
