@@ -13,7 +13,6 @@ import argparse
 import json
 import math
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -22,6 +21,8 @@ import numpy as np
 
 import staticgrad as sg
 import staticgrad.nn.functional
+
+from .timing import burst
 
 SIZES = (8, 64, 512, 2048)
 ROUNDS = 7
@@ -94,23 +95,6 @@ def jobs(lib: Any, case: OpCase, arrays: list[np.ndarray]) -> dict[str, Callable
     out = forward()
     seed = lib.ones_like(out.detach())
     return {"forward": forward, "backward": lambda: grad(out, leaves, seed, retain_graph=True)}
-
-
-def burst(job: Callable[[], Any], seconds: float) -> float:
-    """The least microseconds of one call: of several short loops for a short job."""
-    began = time.perf_counter()
-    job()
-    once = time.perf_counter() - began
-    number = max(1, min(200, int(2e-4 / max(once, 1e-7))))
-    best, until = math.inf, time.perf_counter() + seconds
-    while True:
-        began = time.perf_counter()
-        for _ in range(number):
-            job()
-        now = time.perf_counter()
-        best = min(best, (now - began) / number)
-        if now >= until:
-            return best * 1e6
 
 
 def measure(names: list[str], sizes: list[int], seconds: float) -> Iterator[Row]:

@@ -16,7 +16,6 @@ import itertools
 import json
 import math
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -25,6 +24,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import staticgrad as sg
+
+from .timing import burst
 
 NAMED = ((512, 1024, 2048), (1024, 1024, 1024), (2048, 2048, 2048))
 TURNED = ("", "a", "b", "ab")
@@ -109,23 +110,6 @@ def jobs(product: Product) -> dict[str, Callable[[], Any]]:
             (lambda: torch.addmm(row, left, right, out=into)) if bias else (lambda: torch.mm(left, right, out=into))
         )
     return found
-
-
-def burst(job: Callable[[], Any], seconds: float) -> float:
-    """The least microseconds of one call: of several short loops for a short job."""
-    began = time.perf_counter()
-    job()
-    once = time.perf_counter() - began
-    number = max(1, min(200, int(2e-4 / max(once, 1e-7))))
-    best, until = math.inf, time.perf_counter() + seconds
-    while True:
-        began = time.perf_counter()
-        for _ in range(number):
-            job()
-        now = time.perf_counter()
-        best = min(best, (now - began) / number)
-        if now >= until:
-            return best * 1e6
 
 
 def measure(product: Product, seconds: float) -> Row:

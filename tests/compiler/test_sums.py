@@ -78,3 +78,14 @@ def test_many_small_numbers_beside_a_large_one():
     got = b.plan(F.sum(b.feed(value=x), 0)).run(b.arrays, {})[0]
     np.testing.assert_allclose(got, 1e4 + 200, rtol=1e-6)
     assert abs(np.sum(x, 0)[0] - 10_200) > 1, "one after another they are lost"
+
+
+def test_large_integers_beside_sums_of_floats():
+    """Both are totals of one kernel. float64 does not hold these integers."""
+    x = np.arange(6000).reshape(2000, 3) + 2**53
+    b = Bench()
+    value = b.feed(value=x)
+    plan = b.plan(value.astype(np.float32).sum(0), F.amax(value, 0), F.sum(value, 0))
+    _, largest, total = plan.run(b.arrays, {})
+    assert largest.tolist() == x[-1].tolist()
+    assert total.tolist() == x.sum(0).tolist()

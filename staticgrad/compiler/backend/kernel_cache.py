@@ -9,7 +9,6 @@ import gc
 import hashlib
 import importlib.util
 import json
-import linecache
 import os
 import re
 from collections.abc import Iterator
@@ -187,15 +186,15 @@ def _garbage_kept() -> Iterator[None]:
 def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
     """The LLVM code of the kernels of a source, by name."""
     from .kernel_compiler import Kernel as Source
+    from .kernel_definitions import TEXT
 
     if by_numba():
         from .numba_compiler import translated
     else:
         from .kernel_compiler import translated
     module = ModuleType(name)
-    file = f"<{name}.py>"
-    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # where the compiler finds it
-    exec(compile(source, file, "exec"), vars(module))
+    vars(module)[TEXT] = source
+    exec(compile(source, f"<{name}.py>", "exec"), vars(module))
     kernels = [v for v in vars(module).values() if isinstance(v, Source)]
     return {kernel.function.__name__: translated(kernel) for kernel in kernels}
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from llvmlite import ir
@@ -36,7 +36,6 @@ from .kernel_types import (
     Pointer,
     Refused,
     Scopes,
-    Type,
     Value,
     boolean,
     cast,
@@ -46,6 +45,8 @@ from .kernel_types import (
     type_of,
     value,
 )
+from .kernel_variables import Loop, Slot, Variables, joined
+from .translation import Translation
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     abs: arithmetic.magnitude,
@@ -89,41 +90,30 @@ def translated(kernel: Kernel) -> str:
     return str(module)
 
 
-class _Slot(NamedTuple):
-    """The memory of a variable; LLVM's first pass puts it into a register."""
-
-    type: Type
-    place: Any
-
-
-class _Call:
+class _Call(Translation):
     """A function that is written into its caller."""
 
     def __init__(self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand]):
-        self.builder, self.scopes = builder, scopes
+        super().__init__(builder)
+        self.scopes = scopes
         self.file, self.scope = function.__code__.co_filename, function.__globals__
         if function.__closure__:
             around = (cell.cell_contents for cell in function.__closure__)
             self.scope = {**self.scope, **dict(zip(function.__code__.co_freevars, around, strict=True))}
         self.definition = definition_of(function)
-        self.names: dict[str, Operand] = {}
-        """Slots, and what is known of names that have one value."""
-        self.slots: dict[tuple[str, Type], _Slot] = {}
-        self.read: set[_Slot] = set()
-        """The slots that the innermost loop has read."""
-        self.loops: list[tuple[Any, Any]] = []
-        """The blocks that `continue` and `break` jump to."""
+        self.variables = Variables(builder, self.definition.once)
+        self.loops: list[Loop] = []
         self.end: Any = None
         """The block after the call, where a function returns early."""
-        self.results: list[_Slot] | _Slot | None = None
+        self.results: list[Slot] | Slot | None = None
         self.result: Operand = None
         if len(operands) != len(self.definition.parameters):
             raise Refused(f"call of {function.__name__} with {len(operands)} operands")
         for name, operand in zip(self.definition.parameters, operands, strict=True):
             if name in self.definition.assigned:
-                self.put(name, operand)
+                self.variables.put(name, operand)
             else:
-                self.names[name] = operand
+                self.variables.names[name] = operand
 
     def run(self) -> Operand:
         """Write the body. Returns the result."""
@@ -139,8 +129,11 @@ class _Call:
         self.go(self.end)
         self.builder.position_at_end(self.end)
         if isinstance(self.results, list):
-            return tuple(self.loaded(slot) for slot in self.results)
-        return None if self.results is None else self.loaded(self.results)
+            return tuple(self.variables.loaded(slot) for slot in self.results)
+        return None if self.results is None else self.variables.loaded(self.results)
+
+    def refuse(self, node: ast.AST, what: str) -> NoReturn:
+        raise Refused(what)
 
     # statements -----------------------------------------------------------------------------------------------------------
 
@@ -157,10 +150,6 @@ class _Call:
                 line = f"{Path(self.file).name}:{node.lineno}   {ast.unparse(node).splitlines()[0]}"
                 raise LanguageError(f"the language of kernels has no {refused}\n  {line}") from None
 
-    def do_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring
-            self.value(node.value)
-
     def do_Pass(self, node: ast.Pass) -> None:
         pass
 
@@ -171,7 +160,7 @@ class _Call:
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         kind, by = type(node.op), self.value(node.value)
         if isinstance(node.target, ast.Name):
-            self.put(node.target.id, arithmetic.binary(self.builder, kind, self.name(node.target.id), by))
+            self.variables.put(node.target.id, arithmetic.binary(self.builder, kind, self.name(node.target.id), by))
         elif isinstance(node.target, ast.Subscript):
             pointer, place = self.element(node.target)
             self.store(pointer, place, arithmetic.binary(self.builder, kind, self.load(pointer, place), by))
@@ -187,28 +176,9 @@ class _Call:
         elif isinstance(target, ast.Subscript):
             self.store(*self.element(target), given)
         elif isinstance(target, ast.Name):
-            self.put(target.id, given)
+            self.variables.put(target.id, given)
         else:
             raise Refused("assignment to this")
-
-    def put(self, name: str, given: Operand) -> None:
-        if name in self.definition.once:
-            self.names[name] = given
-            return
-        slot = self.names.get(name)
-        kind = type_of(given)
-        if not isinstance(slot, _Slot) or (slot.type is not kind and not _holds(slot.type, kind)):
-            if (name, kind) not in self.slots:
-                self.slots[name, kind] = self.slot(kind, name)
-            slot = self.names[name] = self.slots[name, kind]
-        self.builder.store(cast(self.builder, given, slot.type).llvm, slot.place)
-
-    def slot(self, kind: Type, name: str = "") -> _Slot:
-        with self.builder.goto_entry_block():
-            return _Slot(kind, self.builder.alloca(kind.llvm, name=name))
-
-    def loaded(self, slot: _Slot) -> Value:
-        return Value(slot.type, self.builder.load(slot.place))
 
     def do_Return(self, node: ast.Return) -> None:
         given = None if node.value is None else self.value(node.value)
@@ -217,18 +187,21 @@ class _Call:
             return
         if isinstance(given, tuple):
             if self.results is None:
-                self.results = [self.slot(type_of(one)) for one in given]
+                self.results = [self.variables.slot(type_of(one)) for one in given]
             assert isinstance(self.results, list)
             for slot, one in zip(self.results, given, strict=True):
-                self.builder.store(cast(self.builder, one, slot.type).llvm, slot.place)
+                self.returned(one, slot)
         elif given is not None:
             if self.results is None:
-                self.results = self.slot(type_of(given))
-            assert isinstance(self.results, _Slot)
-            if common(self.results.type, type_of(given)) is not self.results.type:
-                raise Refused(f"results of type {self.results.type} and {type_of(given)}")
-            self.builder.store(cast(self.builder, given, self.results.type).llvm, self.results.place)
+                self.results = self.variables.slot(type_of(given))
+            assert isinstance(self.results, Slot)
+            self.returned(given, self.results)
         self.builder.branch(self.end)
+
+    def returned(self, given: Operand, slot: Slot) -> None:
+        if common(slot.type, type_of(given)) is not slot.type:
+            raise Refused(f"results of type {slot.type} and {type_of(given)}")
+        self.variables.store(given, slot)
 
     def do_If(self, node: ast.If) -> None:
         test = self.value(node.test)
@@ -238,21 +211,23 @@ class _Call:
         then, after = (self.builder.append_basic_block(name) for name in ("then", "after"))
         orelse = self.builder.append_basic_block("else") if node.orelse else after
         self.builder.cbranch(truth(self.builder, test), then, orelse)
-        before, reached = dict(self.names), not node.orelse
+        variables = self.variables
+        before, reached = dict(variables.names), not node.orelse
         ends = []
         for block, body in ((then, node.body), (orelse, node.orelse)):
             if not body:
                 ends.append(before)
                 continue
-            self.names = dict(before)
+            variables.names = dict(before)
             self.builder.position_at_end(block)
             self.block(body)
             if not self.builder.block.is_terminated:
                 reached = True
+                variables.back(before)
                 self.builder.branch(after)
-                ends.append(self.names)
+                ends.append(variables.names)
         self.builder.position_at_end(after)
-        self.names = _joined(ends) if ends else before
+        variables.names = joined(ends) if ends else before
         if not reached:
             self.builder.unreachable()
 
@@ -260,19 +235,15 @@ class _Call:
         head, body, after = (self.builder.append_basic_block(name) for name in ("head", "body", "after"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
-        self.branch(node.test, body, after)
-        self.loop(node, body, head, after)
+        with self.variables.iterated():
+            self.branch(node.test, body, after)
+            self.loop(node, body, head, after)
 
     def do_For(self, node: ast.For) -> None:
-        call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            raise Refused("loop over anything but a range")
         if not isinstance(node.target, ast.Name):
             raise Refused("loop with several variables")
-        bounds = [self.value(bound) for bound in call.args]
-        step = bounds[2] if len(bounds) == 3 else 1
-        first, stop = (cast(self.builder, b, int64).llvm for b in ((0, *bounds) if len(bounds) == 1 else bounds[:2]))
-        by = cast(self.builder, step, int64).llvm
+        bounds = self.bounds(node)
+        first, stop, by = (cast(self.builder, bound, int64).llvm for bound in bounds)
         name = node.target.id
         head, body, again, after = (
             self.builder.append_basic_block(f"{name}.{part}") for part in ("head", "body", "again", "after")
@@ -282,50 +253,44 @@ class _Call:
         self.builder.position_at_end(head)
         counter = self.builder.phi(I64, name=name)
         counter.add_incoming(first, before)
-        down = type(step) is int and step < 0
+        down = type(bounds[2]) is int and bounds[2] < 0
         self.builder.cbranch(self.builder.icmp_signed(">" if down else "<", counter, stop), body, after)
         self.builder.position_at_end(again)
         counter.add_incoming(self.builder.add(counter, by, flags=("nsw",)), again)
         self.builder.branch(head)
-        self.loop(node, body, again, after, {name: Value(int64, counter)})
+        with self.variables.iterated():
+            self.loop(node, body, again, after, {name: Value(int64, counter)})
 
     def loop(self, node: ast.While | ast.For, body: Any, again: Any, after: Any, variables: Any = MappingProxyType({})) -> None:
         if node.orelse:
             raise Refused("loop with an else")
-        before = dict(self.names)
+        loop = Loop(again, after, dict(self.variables.names), set())
         self.builder.position_at_end(body)
         for name, given in variables.items():
-            self.put(name, given)
-        outside, self.read = self.read, set()
-        self.loops.append((again, after))
+            self.variables.put(name, given)
+        self.loops.append(loop)
         self.block(node.body)
         self.loops.pop()
-        self.go(again)
+        self.jump(loop, again)
         self.builder.position_at_end(after)
-        for name, slot in before.items():
-            if self.names.get(name) is not slot:
-                if slot in self.read:  # in the next iteration it would be of the other type
-                    raise Refused(f"variable of several types: {name}")
-                self.names.pop(name, None)  # its type depends on whether there was an iteration
-        self.read |= outside
+        self.variables.left(loop)
 
     def do_Continue(self, node: ast.Continue) -> None:
-        self.builder.branch(self.loops[-1][0])
+        self.jump(self.loops[-1], self.loops[-1].again)
 
     def do_Break(self, node: ast.Break) -> None:
-        self.builder.branch(self.loops[-1][1])
+        self.jump(self.loops[-1], self.loops[-1].after)
 
-    def go(self, block: Any) -> None:
+    def jump(self, loop: Loop, to: Any) -> None:
+        """End an iteration."""
         if not self.builder.block.is_terminated:
-            self.builder.branch(block)
+            loop.lost.update(self.variables.back(loop.names))
+            self.builder.branch(to)
 
     # values ---------------------------------------------------------------------------------------------------------------
 
-    def value(self, node: ast.expr) -> Operand:
-        method = getattr(self, f"of_{type(node).__name__}", None)
-        if method is None:
-            raise Refused(type(node).__name__)
-        return method(node)
+    def truth(self, x: Operand) -> Any:
+        return truth(self.builder, x)
 
     def of_Constant(self, node: ast.Constant) -> Operand:
         return node.value
@@ -334,12 +299,8 @@ class _Call:
         return self.name(node.id)
 
     def name(self, name: str) -> Operand:
-        if name in self.names:
-            found = self.names[name]
-            if not isinstance(found, _Slot):
-                return found
-            self.read.add(found)
-            return self.loaded(found)
+        if name in self.variables.names:
+            return self.variables.get(name)
         if name in self.definition.assigned:
             raise Refused(f"value of {name} here")
         if name in self.scope:
@@ -408,17 +369,6 @@ class _Call:
         result.add_incoming(boolean.llvm(0), no)
         return Value(boolean, result)
 
-    def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
-        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
-        if isinstance(test, ast.BoolOp):
-            for part in test.values[:-1]:
-                more = self.builder.append_basic_block()
-                self.branch(part, *((more, no) if isinstance(test.op, ast.And) else (yes, more)))
-                self.builder.position_at_end(more)
-            self.branch(test.values[-1], yes, no)
-        else:
-            self.builder.cbranch(truth(self.builder, self.value(test)), yes, no)
-
     def of_IfExp(self, node: ast.IfExp) -> Operand:
         test = self.value(node.test)
         if type(test) in (bool, int):
@@ -478,25 +428,3 @@ class _Call:
             else:
                 given.append(cast(self.builder, operand, kind).llvm)
         return called.write(self.builder, *given)
-
-
-def _holds(slot: Type, kind: Type) -> bool:
-    """Whether a variable of this type can get such a value without loss: the type that both have in common is its own."""
-    try:
-        return common(slot, kind) is slot
-    except Refused:
-        return False
-
-
-def _joined(ends: Sequence[dict[str, Operand]]) -> dict[str, Operand]:
-    """The names that have the same memory on all ways that assign to them."""
-    found = dict(ends[0])
-    for end in ends[1:]:
-        for name, known in end.items():
-            if found.setdefault(name, known) is not known:
-                found[name] = _AMBIGUOUS
-    return {name: known for name, known in found.items() if known is not _AMBIGUOUS}
-
-
-_AMBIGUOUS = object()
-"""A variable whose type depends on the way that was taken."""

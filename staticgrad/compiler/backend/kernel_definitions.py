@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Definition(NamedTuple):
@@ -20,7 +19,13 @@ class Definition(NamedTuple):
     once: frozenset[str]
 
 
-@cache
+TEXT = "__text__"
+"""The global name of a module's text, where that is no file."""
+KEPT = 512
+"""Definitions that are kept. Those of kernels are read once, those of other functions by many kernels."""
+
+
+@lru_cache(KEPT // 16)
 def _parsed(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """Definitions by name and first line, which is that of a decorator where there is one."""
     found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
@@ -32,13 +37,12 @@ def _text(file: str) -> str:
     return Path(file).read_text()
 
 
-@cache
+@lru_cache(KEPT)
 def definition_of(function: FunctionType) -> Definition:
-    """The definition of a function, from its file, or from the text that `linecache` has in place of one."""
-    file = function.__code__.co_filename
-    known: Any = linecache.cache.get(file)  # where the text of a kernel is, which is no file
-    text = _text(file) if known is None or file[:1] != "<" else "".join(known[2])
-    node = _parsed(text)[function.__name__, function.__code__.co_firstlineno]
+    """The definition of a function, from the text of its module, or its file."""
+    text = function.__globals__.get(TEXT)
+    code = function.__code__
+    node = _parsed(_text(code.co_filename) if text is None else text)[function.__name__, code.co_firstlineno]
     stores, loads = _names(node.body, ast.Store), _names(node.body, ast.Load)
     parameters = [a.arg for a in node.args.args]
     once = frozenset(_once(node.body, stores, loads) - {*parameters})

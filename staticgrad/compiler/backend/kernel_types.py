@@ -184,10 +184,25 @@ def _cast(builder: ir.IRBuilder, v: Value, to: Type) -> Any:
     if isinstance(of, Integer) and isinstance(to, Float):
         return builder.sitofp(v.llvm, to.llvm) if of.signed else builder.uitofp(v.llvm, to.llvm)
     if isinstance(of, Float) and isinstance(to, Integer):
-        return builder.fptosi(v.llvm, to.llvm) if to.signed else builder.fptoui(v.llvm, to.llvm)
+        return _whole(builder, v, to)
     if isinstance(of, Float) and isinstance(to, Float):
         return builder.fpext(v.llvm, to.llvm) if of.bits < to.bits else builder.fptrunc(v.llvm, to.llvm)
     raise Refused(f"conversion from {of} to {to}")
+
+
+def _whole(builder: ir.IRBuilder, v: Value, to: Integer) -> Any:
+    """A float without its fraction. LLVM leaves it undefined for NaN, and for what the integer does not hold. These give what
+    the instructions of x86 give NumPy: the least integer of 32 bits, or of 64 where fewer don't do, cut to the type's bits."""
+    if to is uint64:
+        return builder.fptoui(v.llvm, to.llvm)
+    wide = int64 if to.bits == 64 or to is uint32 else int32
+    least, of = -(2.0 ** (wide.bits - 1)), v.type.llvm
+    exact = v.type is float64 and wide is int32  # numbers below the least one that have its integer
+    above = builder.fcmp_ordered(">" if exact else ">=", v.llvm, of(least - 1 if exact else least))
+    held = builder.and_(above, builder.fcmp_ordered("<", v.llvm, of(-least)))
+    number = builder.fptosi(builder.select(held, v.llvm, of(0.0)), wide.llvm)
+    found = builder.select(held, number, wide.llvm(-(2 ** (wide.bits - 1))))
+    return found if wide.bits == to.bits else builder.trunc(found, to.llvm)
 
 
 def truth(builder: ir.IRBuilder, x: Operand) -> Any:

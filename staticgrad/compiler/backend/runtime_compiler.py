@@ -22,6 +22,7 @@ from llvmlite import ir
 from ...errors import CompileError
 from .llvm import I64
 from .runtime_builtins import Builtin
+from .translation import Translation
 
 BINARY: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and_",
@@ -58,7 +59,7 @@ def _definitions(file: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-class _Function:
+class _Function(Translation):
     """The translation of one function. Variables are memory at first; LLVM's first pass puts them into registers."""
 
     def __init__(self, module: Any, functions: dict[Any, Any], function: FunctionType):
@@ -69,7 +70,7 @@ class _Function:
         self.called: list[FunctionType] = []
         self.loops: list[tuple[Any, Any]] = []
         """The blocks that `continue` and `break` jump to."""
-        self.builder = ir.IRBuilder(self.llvm.append_basic_block())
+        super().__init__(ir.IRBuilder(self.llvm.append_basic_block()))
         names = [*function.__code__.co_varnames]  # parameters come first
         self.places = {name: self.builder.alloca(I64, name=name) for name in names}
         for name, operand in zip(names, self.llvm.args, strict=False):
@@ -96,10 +97,6 @@ class _Function:
             if method is None:
                 self.refuse(node, type(node).__name__)
             method(node)
-
-    def do_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring
-            self.value(node.value)
 
     def do_Assign(self, node: ast.Assign) -> None:
         [target] = node.targets
@@ -144,12 +141,7 @@ class _Function:
         self.loop(node, body, head, after)
 
     def do_For(self, node: ast.For) -> None:
-        call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            self.refuse(node.iter, "loop over anything but a range")
-        bounds = [self.value(bound) for bound in call.args]
-        first, stop = (I64(0), *bounds) if len(bounds) == 1 else bounds[:2]
-        step = bounds[2] if len(bounds) == 3 else I64(1)
+        first, stop, step = (I64(x) if isinstance(x, int) else x for x in self.bounds(node))
         with self.builder.goto_entry_block():
             counter = self.builder.alloca(I64)
         self.builder.store(first, counter)
@@ -182,32 +174,10 @@ class _Function:
     def do_Break(self, node: ast.Break) -> None:
         self.go(self.loops[-1][1])
 
-    def go(self, block: Any) -> None:
-        if not self.builder.block.is_terminated:
-            self.builder.branch(block)
-
-    # conditions
-
-    def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
-        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
-        if isinstance(test, ast.BoolOp):
-            for part in test.values[:-1]:
-                more = self.llvm.append_basic_block()
-                self.branch(part, *((more, no) if isinstance(test.op, ast.And) else (yes, more)))
-                self.builder.position_at_end(more)
-            self.branch(test.values[-1], yes, no)
-        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self.branch(test.operand, no, yes)
-        else:
-            self.builder.cbranch(self.builder.icmp_signed("!=", self.value(test), I64(0)), yes, no)
-
     # values
 
-    def value(self, node: ast.expr) -> Any:
-        method = getattr(self, f"of_{type(node).__name__}", None)
-        if method is None:
-            self.refuse(node, type(node).__name__)
-        return method(node)
+    def truth(self, x: Any) -> Any:
+        return self.builder.icmp_signed("!=", x, I64(0))
 
     def of_Constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, int):

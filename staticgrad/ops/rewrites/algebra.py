@@ -77,7 +77,7 @@ def _neutral(right_only: bool, neutral: float) -> Callable[..., Any]:
 
 
 def _minus_zero(node: Node, x: Any, y: Any) -> Any:
-    """x + 0 is x but for x = -0, whose sign compiled sums don't keep (`nsz`)."""
+    """x + 0 is x but for x = -0, which keeps its sign."""
     return _neutral(node.op is REGISTRY["sub"], 0.0)(node, x, y)
 
 

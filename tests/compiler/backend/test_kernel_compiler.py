@@ -125,7 +125,51 @@ def test_functions_become_part_of_the_kernel():
     assert text.count("define ") == 1
 
 
+def test_a_name_has_the_type_of_its_value():
+    """Two loops of one kernel may use a name for values of different types. Those of the second are not made those of the
+    first, which would round them here."""
+    x, numbers, found = np.array([2**53 + 1, 2**53 + 3]), np.array([0.5, 1.5]), np.zeros(5, np.int64)
+    lines = """\
+for i in range(start, stop):
+    t = x1[i]
+    t = t + 1.0
+    x2[0] = i64(t * 2)
+for i in range(start, stop):
+    t = x0[i]
+    t = t + x0[0]
+    x2[i + 1] = t
+t = 1.5
+if sizes[0] > 0:
+    t = 2
+    x2[3] = (2**53 + t) // 1
+x2[4] = i64(t * 2)"""
+    run(lines, x, numbers, found, sizes=[1], stop=2)
+    assert found.tolist() == [5, 2**54 + 2, 2**54 + 4, 2**53 + 2, 4]
+
+
+CASTS = [np.nan, np.inf, -np.inf, 300.0, -300.0, 127.9, -128.9, 255.5, -2.5, 3e9, -3e9, -(2.0**31) - 0.5, 2.0**63, 1e20, -1e20]
+
+
+@pytest.mark.parametrize("of", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_floats_that_an_integer_does_not_hold(of: type):
+    """The same in vectors and beside them."""
+    x = np.array([*CASTS] * 9, of)
+    for name in ("u8", "i8", "i16", "i32", "i64"):
+        out = np.zeros(x.size, name[0] + str(int(name[1:]) // 8))
+        run(f"for i in range(start, stop):\n    x1[i] = {name}(x0[i])", x, out, stop=x.size)
+        wide = np.int64 if name == "i64" else np.int32
+        least, whole = np.iinfo(wide).min, np.trunc(x.astype(np.float64))
+        held = (whole >= least) & (whole < -float(least))
+        expected = np.where(held, np.where(held, whole, 0).astype(wide), least).astype(out.dtype)
+        np.testing.assert_array_equal(out, expected, err_msg=name)
+
+
 REFUSED = [
+    ("x = 1\nwhile x < 9:\n    x = f64(2)", "variable of several types: x"),
+    ("x = 1\nfor i in range(start, stop):\n    y = x\n    if i == 3:\n        x = 2.0\n        continue", "variable of .* x"),
+    ("x = 1\nfor i in range(start, stop):\n    if i == 3:\n        x = 2.0\n        break\ny = x", "value of x here"),
+    ("x = 1\nif start:\n    if stop:\n        x = 2.0\ny = x", "value of x here"),
     ("x = 1\nfor i in range(start, stop):\n    y = x\n    x = f64(2)", "variable of several types: x"),
     ("x = 1\nfor i in range(start, stop):\n    x = f64(2)\ny = x", "value of x here"),
     ("y = unknown(1)", "name unknown"),
