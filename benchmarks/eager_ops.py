@@ -66,6 +66,20 @@ CASES = {
         lambda lib, F, x: F.conv2d(x[0], x[1], x[2], padding=1), lambda n: [(1, 2, n, n), (4, 2, 3, 3), (4,)]
     ),
     "max_pool2d": OpCase(lambda lib, F, x: F.max_pool2d(x[0], 2), lambda n: [(1, 2, n, n)]),
+    "sigmoid": OpCase(lambda lib, F, x: lib.sigmoid(x[0]), square(1)),
+    "div": OpCase(lambda lib, F, x: x[0] / x[1], square(2)),
+    "max of rows": OpCase(lambda lib, F, x: x[0].max(1).values, square(1)),
+    "var": OpCase(lambda lib, F, x: x[0].var(), square(1)),
+    "transpose": OpCase(lambda lib, F, x: x[0].mT.contiguous(), square(1)),
+    "cat": OpCase(lambda lib, F, x: lib.cat(x, 1), square(2)),
+    "where": OpCase(lambda lib, F, x: lib.where(x[0] > 0, x[0], x[1]), square(2)),
+    "masked_fill": OpCase(lambda lib, F, x: x[0].masked_fill(x[0] > 0, 0), square(1)),
+    "embedding": OpCase(lambda lib, F, x: F.embedding(x[1], x[0]), square(1), labels=1),
+    "batch_norm": OpCase(
+        lambda lib, F, x: F.batch_norm(x[0], None, None, x[1], x[2], training=True), lambda n: [(n, n), (n,), (n,)]
+    ),
+    "dropout": OpCase(lambda lib, F, x: F.dropout(x[0], 0.5), square(1)),
+    "mse_loss": OpCase(lambda lib, F, x: F.mse_loss(x[0], x[1]), square(2)),
 }  # fmt: skip
 
 

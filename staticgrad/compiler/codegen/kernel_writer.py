@@ -131,7 +131,8 @@ class KernelWriter:
             last = Infix("or", Infix("==", CHUNKS, Integer(1)), Infix("<", START, ZERO))
             body.append(If(last, tuple(self._finish()), "the last chunk is done"))
         elements = rows * (real_extent(self.domain, "columns") if not nest.flat else 1)
-        work = sum(cost(n) * (elements if nest.rank(n) in (FULL, ROW) else 1) for n in group.members)
+        per_element = {n for n in group.members if nest.rank(n) in (FULL, ROW)}.union(self.acc.totals, self.acc.sums)
+        work = sum(cost(n) * (elements if n in per_element else 1) for n in group.members)
         if nest.spread is not None:
             work += CLEARED * nest.spread.type.size + ADDED * elements
         kernel = self.args.kernel(name, body)

@@ -111,15 +111,14 @@ def weigh(p, start, rows, row, first, seen, causal, scale, zero, one, unseen, ex
         top = zero if top == unseen else top
         total = zero
         for j in range(own, whole):
-            p[line + j] = top
+            p[line + j] = unseen
         for j in range(whole):
             e = exp((p[line + j] - top) * scale)
-            e = e if j < own else zero
             p[line + j] = e
             total = plus(total, e)
-        total = one if total == zero else total
+        share = one / (one if total == zero else total)
         for j in range(own):
-            p[line + j] = p[line + j] / total
+            p[line + j] = p[line + j] * share
         for j in range(own, seen):
             p[line + j] = zero
 
@@ -186,7 +185,7 @@ def forward_T(buffers, sizes, start, stop):
             if kind:
                 hide(p, c * room, rows, row, seen, kind, flags, numbers, m + begin * step, m_row, step, scale, unseen)
             by = T(1) if kind == 2 else scale
-            weigh(p, c * room, rows, row, first, seen, causal, by, T(0), T(1), unseen, exp_T, plus_T)
+            weigh(p, c * room, rows, row, first, seen, causal, by, T(0), T(1), unseen, exp_to_one_T, plus_T)
             if rate > 0:
                 element, kept = (item * queries + first) * keys + begin, T(1 / (1 - rate))
                 drop(p, c * room, rows, row, seen, element, keys, seeds[0], seeds[1], T(rate), kept, T(0), uniform_T)
@@ -252,7 +251,7 @@ def backward_T(buffers, sizes, start, stop):
             if kind:
                 hide(p, c * room, rows, row, seen, kind, flags, numbers, m + begin * step, m_row, step, scale, unseen)
             by = T(1) if kind == 2 else scale
-            weigh(p, c * room, rows, row, first, seen, causal, by, T(0), T(1), unseen, exp_T, plus_T)
+            weigh(p, c * room, rows, row, first, seen, causal, by, T(0), T(1), unseen, exp_to_one_T, plus_T)
             product(q, 0, 1, rows, seen, broad, w, g_row, z, v_row, 0, scores, row)
             if rate > 0:  # the sign tells which weights are dropped
                 element = (item * queries + first) * keys + begin

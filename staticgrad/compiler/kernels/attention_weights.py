@@ -24,7 +24,7 @@ def softmax_T(buffers, sizes, start, stop):
                 top = max(top, x[row + j])
             total, whole = T(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
             for j in range(whole):
-                e = exp_T((x[row + j] - top) * scale)
+                e = exp_to_one_T((x[row + j] - top) * scale)
                 e = e if j < seen else T(0)
                 y[row + j] = e
                 total = plus_T(total, e)

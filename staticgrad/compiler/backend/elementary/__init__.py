@@ -13,7 +13,7 @@ converted to the function's own.
     primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function of kernels;
                     fma, copysign
     rare            functions that a vectorized loop calls for rare arguments that take long
-    exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
+    exponential     exp, exp_to_one, exp2, expm1, sigmoid, sinh, cosh, tanh
     logarithm       log, log2, log10, log1p
     trigonometric   sin, cos, tan
     inverse_trigonometric  atan, asin, acos

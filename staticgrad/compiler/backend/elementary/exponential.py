@@ -52,6 +52,8 @@ COSH = PerFormat(tuple(1 / factorial(k) for k in (8, 6, 4, 2)), tuple(1 / factor
 # Below the first, e**x rounds to 0; above the second it overflows.
 UNDERFLOW = PerFormat(-104.0, -746.0)
 OVERFLOW = PerFormat(89.0, 710.0)
+# e**x is a normal number from here on, and 2**n of its reduction, too.
+LEAST_NORMAL = PerFormat(-87.0, -708.0)
 # Below this magnitude f(x) rounds to x, for expm1 and log1p.
 TINY = PerFormat(2.0**-26, 2.0**-55)
 
@@ -129,6 +131,17 @@ def exp(x: Real) -> Real:
     half = x.builder.lshr(both, x.format.integer(1))
     s = exponent_of(x, half)
     return fma(expm1_near_zero(r), s, s) * exponent_of(x, x.builder.sub(both, half))
+
+
+@elementary
+def exp_to_one(x: Real) -> Real:
+    """e**x for x <= 0; 0 where that is no normal number: what a softmax adds up beside a 1.
+
+    As in `exp`, with one scaling. Error: 1.01 ULP (float32), 0.98 ULP (float64) of normal results.
+    """
+    t, r = reduce_biased(x)
+    s = power(t)
+    return select(x < LEAST_NORMAL, 0.0, fma(expm1_near_zero(r), s, s))
 
 
 @elementary
