@@ -106,6 +106,14 @@ class CompositeRecord(Record):
         read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
         return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
 
+    def name(self) -> str:
+        """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
+        if self.named is not None or self.op.backward:
+            return super().name()
+        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+        node = (out[0] if isinstance(out, tuple) else out).node
+        return str(node.op.grad_name(node))
+
     @property
     def results(self) -> int:
         """How many there are."""
@@ -130,14 +138,6 @@ class RulesRecord(CompositeRecord):
     """The call of an op's rules on the tape of a recorded backward pass."""
 
     __slots__ = ()
-
-    def name(self) -> str:
-        """See `Record.name`: that of the last operation of the rules."""
-        if self.named is not None:
-            return super().name()
-        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-        node = (out[0] if isinstance(out, tuple) else out).node
-        return str(node.op.grad_name(node))
 
     def leads_to(self, position: int) -> bool:
         """See `Record.leads_to`. Rules get more values than they read."""

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..eager.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
@@ -214,7 +216,7 @@ def mish(input: TensorLike) -> Tensor:
 def threshold(input: TensorLike, threshold: float, value: float) -> Tensor:
     """The input above the threshold, else the value."""
     x = operand(input)
-    return F.where(x <= threshold, F.astype(value, x.dtype), x)
+    return F.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
 
 
 @in_place

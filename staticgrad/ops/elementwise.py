@@ -187,7 +187,6 @@ def rad2deg(input: Any) -> Tensor:
 
 
 @torch_function(np.trunc, inplace=True, names=("fix",))
-@composite
 def trunc(input: Any) -> Tensor:
     """The integer next to `input` on the side of 0; integers stay what they are.
 
@@ -201,7 +200,6 @@ def trunc(input: Any) -> Tensor:
 
 
 @torch_function(inplace=True)
-@composite
 def frac(input: Any) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
     if dtype_of(input).kind != "f":
