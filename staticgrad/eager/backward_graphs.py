@@ -6,7 +6,7 @@ is left to the engine, and so are all records before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -158,7 +158,7 @@ class _Builder:
         call, (fetches, feeds) = row.call, row.call.backward
         if any(isinstance(node.op.emit, Region) for node in reached(fetches, lambda node: node.inputs)):
             return None
-        given = [self._seed(g, i, kind) for i, kind in enumerate(call.kinds)]
+        given = [self._seed(g, i, call.kinds[i]) for i in call.smooth]
         for i in call.reads:
             given.append(self._operand(number, i) if i >= 0 else self._result_of_call(number, row, i))
         for i, node in enumerate(feeds[len(given) :]):
@@ -242,14 +242,14 @@ class _Builder:
             how = sparse_gradient_of(node) if place.number < 0 else None
             if how is not None:
                 sparse.append((~place.number, how))
-            elif (view := _moved(node, sources)) is not None:
+            elif (view := moved_from(node, sources)) is not None:
                 moved.append((place, view))
             else:
                 kept.append(place)
         if not places:
             return None
         fetches = [place.cotangent.node for place in kept]
-        parts = {part: _moved(part, sources) for _, how in sparse for part in how.parts}
+        parts = {part: moved_from(part, sources) for _, how in sparse for part in how.parts}
         fetches += [part for part, view in parts.items() if view is None]
         views = [view for _, view in moved] + [view for view in parts.values() if view is not None]
         read = {*self.graph.reaching(fetches), *[view.node for view in views]}
@@ -275,8 +275,8 @@ class Moved(NamedTuple):
         return Steps(feeds.index(self.node), self.chain)
 
 
-def _moved(node: Node, sources: dict[Node, Source]) -> Moved | None:
-    """A value that is a view of what is fed; None for others."""
+def moved_from(node: Node, sources: Container[Node]) -> Moved | None:
+    """A value that is a view of one of `sources`, or one of them; None for others."""
     chain: list[tuple[Any, dict[str, Any]]] = []
     while (step := _step(node)) is not None:
         chain.append(step)

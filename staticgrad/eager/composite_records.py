@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +17,38 @@ from ..types import INEXACT
 from .backward_hooks import Cotangents
 from .op_calls import NEVER, Kinds, placeholders
 from .tape import FreedTensor, Memory, Named, Record, edge
+from .tensor import PublicTensor
 
 NAMED: Any = Record.__dict__["named"]
+
+
+OPEN = PublicTensor
+"""What stands for a tensor in a form and in a key."""
+
+
+class Form(NamedTuple):
+    """A call of a function with some arguments left open: those that are tensors, in this order."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *tensors: Any) -> Any:
+        args, named = self.filled(tensors)
+        return self.function(*args, **named)
+
+    def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with these tensors."""
+        given = iter(tensors)
+        args = tuple([next(given) if a is OPEN else a for a in self.args])
+        return args, {name: next(given) if a is OPEN else a for name, a in self.named}
 
 
 class Saved(NamedTuple):
     """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
     results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
-    computes the cotangents. results: how many there are, 0 for one that is no tuple."""
+    computes the cotangents. results: how many there are, 0 for one that is no tuple; kinds: their shapes and dtypes; smooth:
+    the numbers of those that are floating, which have cotangents."""
 
     key: Hashable
     reads: tuple[int, ...]
@@ -31,8 +56,16 @@ class Saved(NamedTuple):
     results: int
     kinds: Kinds
     attrs: dict[str, Any]
+    smooth: tuple[int, ...] = ()
+    views: Mapping[int, Callable[[Sequence[np.ndarray]], np.ndarray]] = MappingProxyType({})
+    """The cotangents that are views of those of results, by the operand: functions of what the backward plan is fed with."""
     backward: tuple[Sequence[Node], Sequence[Node]] = (), ()
-    """The nodes that the backward plan fetches, and those that it is fed with."""
+    """The nodes of all cotangents, and those that the backward plan is fed with."""
+
+    @property
+    def computes(self) -> bool:
+        """Whether there is a backward plan: not all cotangents are views."""
+        return len(self.views) < len(self.positions)
 
 
 class CompositeRecord(Record):
@@ -44,7 +77,7 @@ class CompositeRecord(Record):
     kept: Sequence[np.ndarray]
     saved: Saved
     values: dict[int, tuple[np.ndarray, Memory]]
-    parts: list[weakref.ref[PartRecord]]
+    parts: dict[int, weakref.ref[PartRecord]]
 
     @property
     def named(self) -> Named | None:
@@ -73,6 +106,14 @@ class CompositeRecord(Record):
         read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
         return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
 
+    def name(self) -> str:
+        """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
+        if self.named is not None or self.op.backward:
+            return super().name()
+        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+        node = (out[0] if isinstance(out, tuple) else out).node
+        return str(node.op.grad_name(node))
+
     @property
     def results(self) -> int:
         """How many there are."""
@@ -97,14 +138,6 @@ class RulesRecord(CompositeRecord):
     """The call of an op's rules on the tape of a recorded backward pass."""
 
     __slots__ = ()
-
-    def name(self) -> str:
-        """See `Record.name`: that of the last operation of the rules."""
-        if self.named is not None:
-            return super().name()
-        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-        node = (out[0] if isinstance(out, tuple) else out).node
-        return str(node.op.grad_name(node))
 
     def leads_to(self, position: int) -> bool:
         """See `Record.leads_to`. Rules get more values than they read."""

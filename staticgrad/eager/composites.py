@@ -10,54 +10,31 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
-from ..ir import REGISTRY, Expand, Extent, Graph, Index, Node, OpDef, Pointwise, Result, View
+from ..ir import REGISTRY, Expand, OpDef
 from ..operators import Operators, Size, Symbol, append, frontends, state
 from ..operators.node_names import NAMES
-from ..signals import module
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
-from .composite_records import CompositeRecord, PartRecord, RulesRecord, Saved, refused
+from .composite_plans import programs, saved
+from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, refused
 from .execution import watch
 from .grad_mode import modes
-from .kernels import NONE, OFF, Call, known, program_of, requests
-from .op_calls import FLOATS, family_of, placeholders, same
+from .kernels import NONE, OFF, Call, known, requests
+from .op_calls import same
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
-
-if TYPE_CHECKING:
-    from ..compiler.program import Program
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PLAIN = frozenset({int, float, bool, str, type(None), type})
 """Classes of arguments that are part of a call's key."""
-
-
-class Form(NamedTuple):
-    """A call of a function with some arguments left open: those that are tensors, in this order."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    named: tuple[tuple[str, Any], ...]
-
-    def __call__(self, *tensors: Any) -> Any:
-        args, named = self.filled(tensors)
-        return self.function(*args, **named)
-
-    def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with these tensors."""
-        given = iter(tensors)
-        args = tuple([next(given) if a is OPEN else a for a in self.args])
-        return args, {name: next(given) if a is OPEN else a for name, a in self.named}
-
-
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
     "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
@@ -67,13 +44,7 @@ PYTORCH = {
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 TUPLES = frozenset({tuple, Size})
-OPEN = PublicTensor
-"""What stands for a tensor in a form and in a key."""
 REFUSED = object()
-
-
-saved: dict[Hashable, Saved] = {}
-"""By key of a call."""
 
 
 def composite(function: Function, record_type: type[CompositeRecord] = CompositeRecord) -> Function:
@@ -134,7 +105,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 made = known.get(whole)
             except TypeError:  # an argument that can't be hashed
                 return written(args, named)
-            ready = made or requests.call(whole, _programs(whole, form_of(function, args, named), tensors, grad))
+            ready = made or requests.call(whole, programs(whole, form_of(function, args, named), tensors, grad))
             if ready.plan is None:
                 return written(args, named)
             found = ready.run(*arrays)
@@ -160,13 +131,13 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return wrap(record.out, record)
         record.kept = found[places.results :]
         record.out = found[0]
-        parts = [PartRecord(record, i, x) for i, x in enumerate(found[: places.results])]
-        record.parts = [weakref.ref(part) for part in parts]
+        parts = {i: PartRecord(record, i, found[i]) for i in places.smooth}
+        record.parts = {i: weakref.ref(part) for i, part in parts.items()}
         record.values = {}
-        outs = tuple([wrap(part.out, part) for part in parts])
+        outs = tuple([wrap(x, parts.get(i)) for i, x in enumerate(found[: places.results])])
         for i in places.reads:
             if i < 0:
-                record.values[i + places.results] = parts[i].out, memory_of(outs[i])
+                record.values[i + places.results] = outs[i]._data, memory_of(outs[i])
         if node is not None:
             frontends.called(node, start - 1, args, named, outs)
         return outs
@@ -206,6 +177,8 @@ def keyed(a: Any) -> Any:
         return int(a)
     if isinstance(a, np.dtype):
         return a.type
+    if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
+        return wrap(a)
     if a.__class__ in TUPLES:
         return a if plain(a) else REFUSED
     return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED
@@ -222,95 +195,6 @@ def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
 
 def _written(node: Any, *operands: Any) -> Any:
     return node.attrs["call"](*operands)
-
-
-# plans --------------------------------------------------------------------------------------------------------------
-
-
-def _programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
-    kinds = [(t._data.shape, t._data.dtype) for t in tensors]
-    tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
-
-    def make() -> Program | None:
-        if any(0 in shape for shape, _ in kinds):
-            return None
-        graph = Graph()
-        operands = placeholders(graph, kinds)
-        try:
-            out = form(*operands)
-        except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
-            return None
-        outs = [*out] if isinstance(out, tuple) else [out]
-        if not all(isinstance(x, Symbol) and x.dtype in FLOATS for x in outs):
-            return None
-        count = len(outs) if isinstance(out, tuple) else 0
-        family = (form, family_of(kinds), tracked)
-        if not tracked:
-            saved[key] = Saved(None, (), (), count, (), {"call": form})
-            return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
-        seeds = placeholders(graph, [(x.shape, x.dtype) for x in outs])
-        cotangents = gradients(outs, [operands[i] for i in tracked], seeds)
-        reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
-        if not reached:
-            return None
-        positions, found = tuple(reached), [*reached.values()]
-        feeds = [x.node for x in (*operands, *seeds)]
-        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
-        feeds, given = feeds[: len(operands)], feeds[len(operands) :]
-        results, fetches = fetches[: len(outs)], fetches[len(outs) :]
-        if any(n.op.sparse for n in graph.reaching(fetches)) or {*results} & {*feeds}:
-            return None
-        read, kept = _boundary(graph, results, fetches)
-        values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
-        behind = ("backward of", key)
-        backward = fetches, [*given, *[x for _, x in values], *kept]
-        program = functools.partial(program_of, graph, *backward, ("backward of", family))
-        if requests.made(behind, program).plan is None:
-            return None
-        n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
-        reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
-        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, backward)
-        return program_of(graph, [*results, *kept], feeds, family)
-
-    return make
-
-
-def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph, list[Node], list[Node]]:
-    """The graph of function and gradient: a loop also computes what the loop of its gradient reads."""
-    ready = module("staticgrad.compiler.passes.functionalize").functionalize(graph, fetches, feeds)
-    merged, moved = module("staticgrad.compiler.passes.subgraphs").merge(ready.graph, [*ready.feeds, *ready.fetches])
-    return merged, [moved[n] for n in ready.feeds], [moved[n] for n in ready.fetches]
-
-
-def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
-    """What the gradients read of a function's computation: its operands and results, and values to keep. Values that cost
-    little are computed again instead."""
-    forward = set(graph.reaching(outs))
-    forward |= {n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] in forward}
-    backward = [node for node in graph.reaching(gradients) if node not in forward]
-    read: set[Node] = set()
-    kept: dict[Node, None] = {}
-    stack = [i for node in backward for i in node.inputs if i in forward]
-    stack += [node for node in gradients if node in forward]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if node in outs or node.op.leaf == "placeholder":
-            read.add(node)
-        elif _costs_little(node):
-            more = [i for i in node.inputs if i not in seen]
-            seen.update(more)
-            stack += more
-        else:
-            kept[node] = None
-    return read, [node for node in graph.nodes if node in kept]
-
-
-def _costs_little(node: Node) -> bool:
-    emit = node.op.emit
-    if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
-        return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
-    return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))
 
 
 # gradients ------------------------------------------------------------------------------------------------------------
@@ -334,10 +218,10 @@ def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> 
 
 def _by_plan(g: dict[int, np.ndarray], record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
     places = record.saved
-    call = known.get(places.key)
-    if call is None or call.plan is None:
+    call = known.get(places.key, NONE)
+    if call.plan is None and places.computes:
         return None
-    arrays: list[Any] = [_seed(g, record, i) for i in range(max(places.results, 1))]
+    arrays: list[Any] = [_seed(g, record, i) for i in places.smooth]
     for i in places.reads:
         value = operands[i] if i >= 0 else _result(record, i + max(places.results, 1))
         if isinstance(value, FreedTensor):
@@ -346,14 +230,15 @@ def _by_plan(g: dict[int, np.ndarray], record: CompositeRecord, operands: Sequen
                 value.refuse()
         arrays.append(value)
     arrays += record.kept
-    found = call.run(*arrays)
+    found = call.run(*arrays) if places.computes else ()
     if found is None:
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
     cotangents: list[Any] = [None] * len(operands)
-    for i, cotangent in zip(places.positions, found, strict=True):
-        cotangents[i] = cotangent
+    views, computed = places.views, iter(found)
+    for i in places.positions:
+        cotangents[i] = views[i](arrays) if i in views else next(computed)
     return cotangents
 
 
@@ -472,3 +357,4 @@ def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, value
 
 
 recorded_rules.append(_recorded_rules)
+frontends.composite = composite

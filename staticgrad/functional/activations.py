@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..eager.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
@@ -31,10 +33,7 @@ def taken_over(name: str, x: Any, value: Any) -> Tensor:
     return changed
 
 
-KEEP_NO_INPUT = frozenset({
-    "dropout", "dropout1d", "dropout2d", "dropout3d", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "rrelu",
-    "threshold",
-})  # fmt: skip
+KEEP_NO_INPUT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "relu", "rrelu"})
 """Functions whose gradients don't read the input, which may change; the others in place are functions of a copy."""
 
 
@@ -98,6 +97,7 @@ def _between(x: Tensor, low: float, high: float) -> Tensor:
 
 
 @in_place
+@composite
 def relu6(input: TensorLike) -> Tensor:
     """min(max(input, 0), 6).
 
@@ -109,6 +109,7 @@ def relu6(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """The input within [min_val, max_val]. Raises ArgumentError for a range that is empty.
 
@@ -122,6 +123,7 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
 
 
 @in_place
+@composite
 def hardsigmoid(input: TensorLike) -> Tensor:
     """input / 6 + 1/2, within [0, 1]."""
     result: Tensor = _between(operand(input) + 3.0, 0, 6) / 6
@@ -129,6 +131,7 @@ def hardsigmoid(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def hardswish(input: TensorLike) -> Tensor:
     """input hardsigmoid(input). Source: Howard et al., "Searching for MobileNetV3", 2019."""
     x = operand(input)
@@ -136,6 +139,7 @@ def hardswish(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
     """The input, times negative_slope below 0.
 
@@ -153,6 +157,7 @@ def _elu(x: Tensor, alpha: float, rate: float = 1) -> Tensor:
 
 
 @in_place
+@composite
 def elu(input: TensorLike, alpha: float = 1.0) -> Tensor:
     """The input, or alpha (exp(input) - 1) below 0.
 
@@ -164,6 +169,7 @@ def elu(input: TensorLike, alpha: float = 1.0) -> Tensor:
 
 
 @in_place
+@composite
 def selu(input: TensorLike) -> Tensor:
     """1.0507 elu(input) with alpha = 1.6733. Source: Klambauer et al., "Self-normalizing neural networks", 2017."""
     result: Tensor = SELU_SCALE * _elu(operand(input), SELU_ALPHA)
@@ -171,6 +177,7 @@ def selu(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def celu(input: TensorLike, alpha: float = 1.0) -> Tensor:
     """The input, or alpha (exp(input / alpha) - 1) below 0. Raises ArgumentError for alpha = 0."""
     if alpha == 0:
@@ -179,6 +186,7 @@ def celu(input: TensorLike, alpha: float = 1.0) -> Tensor:
 
 
 @in_place
+@composite
 def silu(input: TensorLike) -> Tensor:
     """input sigmoid(input).
 
@@ -191,6 +199,7 @@ def silu(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def mish(input: TensorLike) -> Tensor:
     """input tanh(softplus(input)). Source: Misra, "Mish", 2019.
 
@@ -203,10 +212,11 @@ def mish(input: TensorLike) -> Tensor:
 
 
 @in_place
+@composite
 def threshold(input: TensorLike, threshold: float, value: float) -> Tensor:
     """The input above the threshold, else the value."""
     x = operand(input)
-    return F.where(x <= threshold, F.astype(value, x.dtype), x)
+    return F.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
 
 
 @in_place

@@ -237,6 +237,7 @@ def _against_probabilities(logits: Any, target: Any, axis: int, weight: Any, smo
 
 
 @spelled
+@composite
 def linear_cross_entropy(
     input: TensorLike, linear_weight: TensorLike, target: TensorLike, *, linear_bias: TensorLike | None = None,
     weight: TensorLike | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
@@ -287,6 +288,7 @@ def _targets(name: str, input: TensorLike, target: TensorLike) -> tuple[Tensor, 
 
 
 @spelled
+@composite
 def binary_cross_entropy(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -392,6 +394,7 @@ def multi_margin_loss(
 
 
 @spelled
+@composite
 def multilabel_margin_loss(
     input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -424,6 +427,7 @@ def multilabel_margin_loss(
 
 
 @spelled
+@composite
 def multilabel_soft_margin_loss(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",

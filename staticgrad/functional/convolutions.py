@@ -134,6 +134,7 @@ def conv3d(
 
 
 @spelled
+@composite
 def conv_tbc(input: TensorLike, weight: TensorLike, bias: TensorLike, pad: int = 0) -> Tensor:
     """Cross-correlation along the first axis: (t, n, c) with weight (k, c, o) and bias (o,) gives (t', n, o)."""
     x, kernel = operand(input), operand(weight)
@@ -234,6 +235,7 @@ def overlap_added(parts: Any, axis: int, place: np.ndarray, extent: int) -> Any:
 
 
 @spelled
+@composite
 def conv_transpose1d(
     input: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1,
     padding: ShapeLike | str = 0, output_padding: ShapeLike = 0, groups: int = 1, dilation: ShapeLike = 1,
@@ -294,6 +296,7 @@ def _window_settings(kernel_size: Any, dilation: Any, padding: Any, stride: Any)
 
 
 @spelled
+@composite
 def unfold(
     input: TensorLike, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0, stride: ShapeLike = 1
 ) -> Tensor:
@@ -323,6 +326,7 @@ def unfold(
 
 
 @spelled
+@composite
 def fold(
     input: TensorLike, output_size: ShapeLike, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0,
     stride: ShapeLike = 1,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.control.scan import scan
@@ -96,6 +97,7 @@ def _add(a: Any, b: Any) -> Any:
     return top + F.log(F.exp(a - top) + F.exp(b - top))
 
 
+@composite
 def _losses(x: Any, labels: Any, steps: Any, sizes: Any, blank: int) -> Any:
     """The forward recursion over time: alpha[s], the log-likelihood of all beginnings that end in state s; (n,)."""
     t, n, _ = x.shape
@@ -116,7 +118,7 @@ def _losses(x: Any, labels: Any, steps: Any, sizes: Any, blank: int) -> Any:
         other = F.ne(sequence[:, 2:], sequence[:, :-2])
         skips = F.concatenate([np.zeros((n, 2), bool), F.logical_and(other, is_label[2:])], 1)
     first = F.where(np.arange(states) < 2, scores[0], NEVER)
-    nothing = F.astype(np.full((n, 2), NEVER), x.dtype)
+    nothing = np.full((n, 2), NEVER, x.dtype)
 
     def step(alpha: Any, inputs: Any) -> Any:
         now, number = inputs

@@ -30,6 +30,7 @@ def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
 
 
 @spelled
+@composite
 def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """||x1 - x2 + eps||_p along the last axis, broadcast."""
     difference = operand(x1) - operand(x2) + eps
@@ -78,6 +79,7 @@ def normalize(input: TensorLike, p: float = 2.0, dim: int | tuple[int, ...] = 1,
 
 
 @spelled
+@composite
 def pdist(input: TensorLike, p: float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows of (n, m): (n (n - 1) / 2,), row 0 with 1 to n - 1, then row 1 and so on.
 
@@ -98,6 +100,7 @@ def pdist(input: TensorLike, p: float = 2.0) -> Tensor:
 
 
 @spelled
+@composite
 def cosine_embedding_loss(
     input1: TensorLike, input2: TensorLike, target: TensorLike, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -139,6 +142,7 @@ def _check_triplet(name: str, a: Tensor, p: Tensor, n: Tensor) -> None:
 
 
 @spelled
+@composite
 def triplet_margin_loss(
     anchor: TensorLike, positive: TensorLike, negative: TensorLike, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",

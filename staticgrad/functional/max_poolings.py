@@ -119,6 +119,7 @@ def max_pool2d(
 
 
 @spelled
+@composite
 def max_pool3d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -195,6 +196,7 @@ def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool)
 
 
 @spelled
+@composite
 def adaptive_max_pool1d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, along one axis: (n, c, l) or (c, l)."""
     pooled: Tensor = _adaptive_max("adaptive_max_pool1d", input, 1, output_size, return_indices)
@@ -202,6 +204,7 @@ def adaptive_max_pool1d(input: TensorLike, output_size: Sizes, return_indices: b
 
 
 @spelled
+@composite
 def adaptive_max_pool2d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """The largest elements of windows laid such that the result has the extents `output_size` (None keeps one).
 
@@ -213,6 +216,7 @@ def adaptive_max_pool2d(input: TensorLike, output_size: Sizes, return_indices: b
 
 
 @spelled
+@composite
 def adaptive_max_pool3d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
     pooled: Tensor = _adaptive_max("adaptive_max_pool3d", input, 3, output_size, return_indices)
@@ -373,6 +377,7 @@ def _unpool(
 
 
 @spelled
+@composite
 def max_unpool1d(
     input: TensorLike, indices: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     output_size: Sequence[int] | None = None,
@@ -382,6 +387,7 @@ def max_unpool1d(
 
 
 @spelled
+@composite
 def max_unpool2d(
     input: TensorLike, indices: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     output_size: Sequence[int] | None = None,
@@ -395,6 +401,7 @@ def max_unpool2d(
 
 
 @spelled
+@composite
 def max_unpool3d(
     input: TensorLike, indices: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     output_size: Sequence[int] | None = None,

@@ -108,6 +108,7 @@ def avg_pool2d(
 
 
 @spelled
+@composite
 def avg_pool3d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -127,12 +128,14 @@ def _adaptive_avg(name: str, x: Any, axes: int, output_size: Any) -> Tensor:
 
 
 @spelled
+@composite
 def adaptive_avg_pool1d(input: TensorLike, output_size: Sizes) -> Tensor:
     """As `adaptive_avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
     return _adaptive_avg("adaptive_avg_pool1d", input, 1, output_size)
 
 
 @spelled
+@composite
 def adaptive_avg_pool2d(input: TensorLike, output_size: Sizes) -> Tensor:
     """Means over windows laid such that the result has the extents `output_size` (None keeps one).
 
@@ -147,6 +150,7 @@ def adaptive_avg_pool2d(input: TensorLike, output_size: Sizes) -> Tensor:
 
 
 @spelled
+@composite
 def adaptive_avg_pool3d(input: TensorLike, output_size: Sizes) -> Tensor:
     """As `adaptive_avg_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
     return _adaptive_avg("adaptive_avg_pool3d", input, 3, output_size)
@@ -163,6 +167,7 @@ def _lp_pool(name: str, x: Any, axes: int, norm_type: float, kernel_size: Any, s
 
 
 @spelled
+@composite
 def lp_pool1d(
     input: TensorLike, norm_type: float, kernel_size: ShapeLike, stride: ShapeLike | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -171,6 +176,7 @@ def lp_pool1d(
 
 
 @spelled
+@composite
 def lp_pool2d(
     input: TensorLike, norm_type: float, kernel_size: ShapeLike, stride: ShapeLike | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -179,6 +185,7 @@ def lp_pool2d(
 
 
 @spelled
+@composite
 def lp_pool3d(
     input: TensorLike, norm_type: float, kernel_size: ShapeLike, stride: ShapeLike | None = None, ceil_mode: bool = False
 ) -> Tensor:

@@ -74,20 +74,28 @@ def instance_norm(
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     if all(d == 1 for d in x.shape[2:]):
         raise ArgumentError(f"Expected more than 1 spatial element when training, got input size {size_text(x.shape)}")
+    weight, bias = (None if v is None else operand(v) for v in (weight, bias))
+    result, mean, variance = _by_sample(x, weight, bias, eps)
+    if running_mean is not None or running_var is not None:
+        count = _count(x, tuple(range(2, len(x.shape))))
+        for running, now in ((running_mean, mean), (running_var, variance * (count / (count - 1)))):
+            if running is not None:
+                old = kept(running, x)
+                renew(running, old + (F.reshape(F.mean(now, 0), (-1,)) - old) * momentum, x)
+    return result
+
+
+@composite
+def _by_sample(x: Any, weight: Any, bias: Any, eps: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalized by mean and variance of each channel of each sample, and these, shaped to broadcast."""
     axes = tuple(range(2, len(x.shape)))
     mean = F.mean(x, axes, keepdims=True)
     centered = x - mean
     variance = F.mean(F.square(centered), axes, keepdims=True)
     out = centered * F.rsqrt(variance + eps)
-    if running_mean is not None or running_var is not None:
-        count = _count(x, axes)
-        for running, now in ((running_mean, mean), (running_var, variance * (count / (count - 1)))):
-            if running is not None:
-                old = kept(running, x)
-                renew(running, old + (F.reshape(F.mean(now, 0), (-1,)) - old) * momentum, x)
     shape = (-1, *[1] * (len(x.shape) - 2))
-    result: Tensor = out if weight is None else out * F.reshape(operand(weight), shape)
-    return result if bias is None else result + F.reshape(operand(bias), shape)
+    out = out if weight is None else out * F.reshape(weight, shape)
+    return (out if bias is None else out + F.reshape(bias, shape)), mean, variance
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> Any:

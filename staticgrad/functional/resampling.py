@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text
@@ -46,6 +47,7 @@ def _each(name: str, value: Any, axes: int) -> tuple[Any, ...]:
 
 
 @spelled
+@composite
 def interpolate(
     input: TensorLike, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
@@ -205,6 +207,7 @@ def upsample_bilinear(
 
 
 @spelled
+@composite
 def affine_grid(theta: TensorLike, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The places that affine maps give to the pixels of a result, for `grid_sample`.
 
@@ -236,6 +239,7 @@ def _spread(count: int, corners: bool) -> np.ndarray:
 
 
 @spelled
+@composite
 def grid_sample(
     input: TensorLike, grid: TensorLike, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

@@ -68,16 +68,19 @@ class State(threading.local):
 state = State()
 
 
-def noted_once(function: Function) -> Function:
-    """A function of several ops, without effects: in a compiled function that runs in segments, known operations of a call are
-    noted at once."""
+def composite(function: Function) -> Function:
+    """Declare a function of tensors that is made of several ops and has no effects: a call on eager tensors is one operation of
+    the front end, see `eager/composites.py`. Rooms above that one take the decorator from there."""
+    made: Callable[..., Any] | None = None
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if frontends.tracing and state.deferral is not None and state.tracer is None:
-            return state.deferral.call(function, args, named)
-        return function(*args, **named)
+        nonlocal made
+        if made is None:
+            made = frontends.composite(function)
+        return made(*args, **named)
 
+    call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -114,6 +117,8 @@ class Frontends:
     """draw(place, op, like, attrs): random numbers inside a `vmap`; see `autodiff/batching.py`."""
     renew: Callable[[Any, Any, Any], None]
     """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
+    composite: Callable[[Any], Callable[..., Any]] = staticmethod(lambda function: function)
+    """composite(function): its calls as one operation each; see `composite` above."""
     tensor_class: type = type(None)
     tick: Callable[[], int] = staticmethod(lambda: 0)
     """The next time of the tape's clock."""

@@ -32,6 +32,7 @@ OWN = """
     embedding_bag nan_to_num mvlgamma renorm cummax cummin diagonal diag_embed select_scatter slice_scatter diagonal_scatter
     index_copy index_fill put dist block_diag mse_loss smooth_l1_loss huber_loss nll_loss binary_cross_entropy
     binary_cross_entropy_with_logits multi_margin_loss multilabel_margin_loss soft_margin_loss ctc_loss select
+    avg_pool3d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d conv_tbc
 """
 """Functions whose derivative has the function's name."""
 
@@ -44,6 +45,7 @@ OTHERS = {
     "batch_norm": "NativeBatchNorm", "chunk": "Split", "dropout": "Mul", "grid_sample": "GridSampler2D", "fold": "Col2Im",
     "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpu", "zero": "Zero", "tensor_split": "Slice",
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "Convolution"),
+    "linear_cross_entropy": "NllLoss", "affine_grid": "AffineGridGenerator",
     "max_pool2d": "MaxPool2DWithIndices", "max_pool3d": "MaxPool3DWithIndices",
 }  # fmt: skip
 """Functions whose derivative has another name."""
@@ -94,6 +96,14 @@ def _adaptive(args: Arguments, named: Named, out: Any) -> str:
     return "MeanBackward1" if out.shape[-2:] == (1, 1) else "AdaptiveAvgPool2DBackward0"
 
 
+def _interpolate(args: Arguments, named: Named, out: Any) -> str:
+    mode, axes = args[3] if len(args) > 3 else named.get("mode", "nearest"), _axes(out) - 2
+    if mode == "area":
+        return _adaptive(args, named, out) if axes == 2 else f"AdaptiveAvgPool{axes}DBackward0"
+    kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
+    return f"Upsample{kind}{axes}DBackward0"
+
+
 def _squeeze(args: Arguments, named: Named, out: Any) -> str:
     return "SqueezeBackward1" if len(args) + len(named) > 1 else "SqueezeBackward0"
 
@@ -108,6 +118,9 @@ NAMES: dict[str, NodeName] = {
     "cross_entropy": NodeName(_cross_entropy),
     "unfold": NodeName(_unfold),
     "adaptive_avg_pool2d": NodeName(_adaptive),
+    "adaptive_avg_pool1d": NodeName("SqueezeBackward1"),
+    "interpolate": NodeName(_interpolate),
+    "pairwise_distance": NodeName("NormBackward1"),
     "squeeze": NodeName(_squeeze),
 }
 """By the function's name."""

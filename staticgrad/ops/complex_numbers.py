@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Tensor, apply, enter_as, torch_function
+from ..operators import F, Tensor, apply, composite, enter_as, torch_function
 from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
 from .batching import aligned, leading
 from .operands import dtype_of, operand, promoted
@@ -215,6 +215,7 @@ def resolve_conj(input: Any) -> Tensor:
 
 
 @torch_function(np.angle)
+@composite
 def angle(input: Any) -> Tensor:
     """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
     if _is_complex(input):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, torch_function
+from ..operators import F, Tensor, composite, torch_function
 from ..types import bool_, normalize_axes, normalize_axis, to_float
 from .operands import dtype_of, extent, integer, ndim_of
 from .ordering import narrowed
@@ -52,6 +52,7 @@ def dim_of(x: Any, y: Any, axis: int) -> int:
 
 
 @torch_function(getattr(np, "trapezoid", None) or np.__dict__["trapz"], method=False, names=("trapz",))
+@composite
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
     axis = normalize_axis(dim, ndim_of(y))
@@ -59,6 +60,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
 
 
 @torch_function(method=False)
+@composite
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running areas of `trapezoid`."""
     axis = normalize_axis(dim, ndim_of(y))

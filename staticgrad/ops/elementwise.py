@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
-from ..operators import F, Operators, Tensor, apply, enter_as, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, Tensor, apply, composite, enter_as, numpy_twin, spelled, torch_function
 from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
@@ -94,6 +94,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 @torch_function(inplace=True)
+@composite
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast.
 
@@ -106,6 +107,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
 
 
 @torch_function(inplace=True)
+@composite
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
     if category(promoted(tensor1, tensor2)) < 2:
@@ -119,6 +121,7 @@ def _times(x: Any, value: Any) -> Any:
 
 
 @torch_function(inplace=True)
+@composite
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end.
 
@@ -262,6 +265,7 @@ def heaviside(input: Any, values: Any) -> Tensor:
 
 
 @torch_function(np.nan_to_num, inplace=True)
+@composite
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
     numbers in both parts."""
@@ -279,6 +283,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 
 
 @torch_function(np.logaddexp)
+@composite
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     if promoted(input, other).kind == "c":
@@ -291,6 +296,7 @@ def logaddexp(input: Any, other: Any) -> Tensor:
 
 
 @torch_function(np.logaddexp2)
+@composite
 def logaddexp2(input: Any, other: Any) -> Tensor:
     """log2(2**input + 2**other), without overflow."""
     ln2 = math.log(2)
@@ -298,6 +304,7 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
 
 
 @torch_function(inplace=True, names=("special.xlogy",))
+@composite
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
@@ -307,6 +314,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
 
 
 @torch_function(inplace=True, names=("special.logit",))
+@composite
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
@@ -315,6 +323,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 
 @torch_function(np.sinc, inplace=True, names=("special.sinc",))
+@composite
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi
@@ -421,5 +430,5 @@ for _name, _whole, _numpy in (("fmax", F.maximum, np.fmax), ("fmin", F.minimum, 
     _function = _without_nan(_whole)
     _function.__name__ = _function.__qualname__ = _name
     _function.__doc__ = f"`{_whole.__name__}`, of which a NaN is left out."
-    enter_as(_name, spelled(_function))
+    enter_as(_name, spelled(composite(_function)))
     numpy_twin(_numpy)(getattr(F, _name))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import OpDef, OverComplex, define
-from ..operators import F, Tensor, apply, torch_function
+from ..operators import F, Tensor, apply, composite, torch_function
 from ..signals import module
 from ..types import category, to_float
 from . import attributes as at
@@ -251,6 +251,7 @@ def polygamma(n: int, input: Any) -> Tensor:
 
 
 @torch_function(inplace=True, names=("special.multigammaln",))
+@composite
 def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
     p = integer("mvlgamma", "p", p)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F, Tensor, TensorLike, apply, spelled
+from ..operators import F, Tensor, TensorLike, apply, composite, spelled
 from ..types import TensorType, is_number
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
@@ -17,6 +17,7 @@ MODES = ("constant", "reflect", "replicate", "circular")
 
 
 @spelled
+@composite
 def pad(input: TensorLike, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """The input with more elements at its ends, as PyTorch's `functional.pad`.
 

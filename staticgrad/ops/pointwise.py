@@ -21,6 +21,7 @@ from ..operators import (
     Tensor,
     TensorLike,
     apply,
+    composite,
     enter_as,
     frontends,
     numpy_twin,
@@ -636,6 +637,7 @@ def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
 
 
 @tensor_method(inplace=True)
+@composite
 def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
     """1 / sqrt(input).
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import SPECIAL, F, Tensor, spelled
+from ..operators import SPECIAL, F, Tensor, composite, spelled
 from ..signals import module
 from ..types import to_float
 from .host_functions import host, in_dtype_of_last, scipy_special
@@ -21,6 +21,7 @@ def _special(function: Rule) -> Rule:
 
 
 @_special
+@composite
 def xlog1py(input: Any, other: Any) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
@@ -30,6 +31,7 @@ def xlog1py(input: Any, other: Any) -> Tensor:
 
 
 @_special
+@composite
 def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
     x = F.astype(operand(input), to_float(dtype_of(input)))

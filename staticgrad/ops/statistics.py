@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, TensorLike, apply, frontends, numpy_twin, torch_function
+from ..operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from ..types import Axis, as_dtype, bool_, normalize_axes, part_dtype, shape_text, to_float
 from .operands import dtype_of, extents, ndim_of, operand
 from .reductions import axes_of, count, root
@@ -44,6 +44,7 @@ def _corrected(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any
 
 
 @torch_function()
+@composite
 def var(
     input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -60,6 +61,7 @@ def var(
 
 
 @torch_function()
+@composite
 def std(
     input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -74,6 +76,7 @@ def std(
 
 
 @torch_function(method=False)
+@composite
 def var_mean(
     input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -82,6 +85,7 @@ def var_mean(
 
 
 @torch_function(method=False)
+@composite
 def std_mean(
     input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -99,12 +103,14 @@ def _zeroed(input: Any) -> Any:
 
 
 @torch_function(np.nansum)
+@composite
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of what is not NaN."""
     return F.sum(_zeroed(input if dtype is None else F.astype(input, dtype)), dim, keepdim, dtype=dtype)
 
 
 @torch_function(np.nanmean)
+@composite
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of what is not NaN."""
     x = input if dtype is None else F.astype(input, dtype)
@@ -129,6 +135,7 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
 
 
 @torch_function(np.cov)
+@composite
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
     if ndim_of(input) > 2:
@@ -172,6 +179,7 @@ max_ = max
 
 
 @torch_function(np.corrcoef)
+@composite
 def corrcoef(input: Any) -> Tensor:
     """The correlations of variables (rows) over observations (columns)."""
     c = cov(input)

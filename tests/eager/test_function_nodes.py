@@ -36,6 +36,12 @@ FIRST: dict[str, tuple[Walk, str]] = {
     "where": (lambda t, F, x, y: t.where(x.detach() > 0.5, x, y), "Where(Accumulate, Accumulate)"),
     "log1p": (lambda t, F, x, y: x.log1p(), "Log1P(Accumulate)"),
     "t": (lambda t, F, x, y: x.t(), "T(Accumulate)"),
+    "silu": (lambda t, F, x, y: F.silu(x * y), "Silu(Mul)"),
+    "relu6": (lambda t, F, x, y: F.relu6(x), "Hardtanh(Accumulate)"),
+    "binary_cross_entropy": (lambda t, F, x, y: F.binary_cross_entropy(x, y.detach()), "BinaryCrossEntropy(Accumulate, None)"),
+    "interpolate": (lambda t, F, x, y: F.interpolate(x[None], 2, mode="linear"), "UpsampleLinear1D(Unsqueeze)"),
+    "lerp": (lambda t, F, x, y: t.lerp(x, y, 0.3), "Lerp(Accumulate, Accumulate)"),
+    "logaddexp": (lambda t, F, x, y: t.logaddexp(x, y), "Logaddexp(Accumulate, Accumulate)"),
 }
 SECOND: dict[str, tuple[Walk, str]] = {
     "tanh": (lambda t, F, x, y: x.tanh(), "TanhBackward"),
@@ -82,6 +88,23 @@ def test_a_call_is_one_node(case: str):
     assert first_node(sg, case) == FIRST[case][1]
 
 
+SEVERAL: dict[str, tuple[Walk, str]] = {
+    "cosine_similarity": (lambda t, F, x, y: F.cosine_similarity(x, y), "Sum1"),
+    "l1_loss": (lambda t, F, x, y: F.l1_loss(x, y), "Mean"),
+    "pairwise_distance": (lambda t, F, x, y: F.pairwise_distance(x, y), "Norm1"),
+    "softsign": (lambda t, F, x, y: F.softsign(x), "Div"),
+}
+"""Calls that are several nodes in PyTorch, and the last of these."""
+
+
+@pytest.mark.parametrize("case", [*FIRST, *SEVERAL])
+def test_the_names_are_those_of_kernels_too(case: str):
+    call, wanted = (FIRST | SEVERAL)[case]
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            assert short(call(sg, sg.nn.functional, *points(sg)).grad_fn) == wanted.partition("(")[0]
+
+
 @pytest.mark.parametrize("case", SECOND)
 def test_a_derivative_is_one_node(case: str):
     assert second_node(sg, case) == SECOND[case][1]
@@ -92,6 +115,9 @@ def test_the_nodes_are_those_of_pytorch():
     import torch
 
     assert {case: first_node(torch, case) for case in FIRST} == {case: wanted for case, (_, wanted) in FIRST.items()}
+    assert {c: short(call(torch, torch.nn.functional, *points(torch)).grad_fn) for c, (call, _) in SEVERAL.items()} == {
+        c: wanted for c, (_, wanted) in SEVERAL.items()
+    }
     assert {case: second_node(torch, case) for case in SECOND} == {case: wanted for case, (_, wanted) in SECOND.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Tensor, noted_once, numpy_twin, torch_function
+from ...operators import F, Tensor, composite, numpy_twin, torch_function
 from ...types import normalize_axis
 from ..operands import extent, ndim_of
 from ..rearranging import movedim
@@ -93,7 +93,7 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 @torch_function()
-@noted_once
+@composite
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix.
 
@@ -119,6 +119,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
 
 
 @torch_function(inplace=True)
+@composite
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
     axis = normalize_axis(dim, ndim_of(input))
@@ -129,6 +130,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
 
 
 @torch_function()
+@composite
 def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
     result: Tensor = vector_norm(F.reshape(input - other, (-1,)), p)
@@ -136,6 +138,7 @@ def dist(input: Any, other: Any, p: float = 2) -> Tensor:
 
 
 @torch_function(method=False)
+@composite
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
     if extent("cdist", x1, ndim_of(x1) - 1) != extent("cdist", x2, ndim_of(x2) - 1):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Operators, Tensor, enter_as, is_tensor, spelled, torch_function
+from ...operators import F, Operators, Tensor, composite, enter_as, is_tensor, spelled, torch_function
 from ...types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
@@ -74,6 +74,7 @@ def _blend(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 @torch_function(inplace=True)
+@composite
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     result: Tensor = _blend(input, mm(mat1, mat2), beta, alpha)
@@ -81,6 +82,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 
 @torch_function(inplace=True)
+@composite
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     result: Tensor = _blend(input, mv(mat, vec), beta, alpha)
@@ -88,6 +90,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
 
 
 @torch_function(inplace=True)
+@composite
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     _of_axes("addr", (vec1, 1), (vec2, 1))
@@ -96,6 +99,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 @torch_function(inplace=True)
+@composite
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
     products = bmm(batch1, batch2)
@@ -104,6 +108,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 
 @torch_function(inplace=True)
+@composite
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
     result: Tensor = _blend(input, bmm(batch1, batch2), beta, alpha)
@@ -224,6 +229,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 
 @torch_function(np.trace)
+@composite
 def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix.
 

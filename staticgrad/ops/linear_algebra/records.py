@@ -17,9 +17,9 @@ from ...operators import (
     Symbol,
     append,
     as_array,
+    composite,
     enter_as,
     frontends,
-    noted_once,
     numpy_twin,
     spelled,
 )
@@ -39,7 +39,7 @@ def linalg(
     of its arguments, each with its own."""
 
     def enter(function: Rule) -> Rule:
-        made = spelled(noted_once(function), words)
+        made = spelled(composite(function), words)
         LINALG[name or function.__name__] = made
         if public:
             enter_as(name or function.__name__, made)

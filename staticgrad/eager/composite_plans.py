@@ -1,0 +1,122 @@
+"""The two plans of a function of several ops: parts of one graph, that of the function and of its gradient."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from ..autodiff.reverse import gradients
+from ..ir import Expand, Extent, Graph, Index, Node, Pointwise, Result, View
+from ..operators import Symbol
+from ..signals import module
+from .backward_graphs import moved_from
+from .composite_records import Form, Saved
+from .kernels import program_of, requests
+from .op_calls import FLOATS, family_of, placeholders
+from .sparse_gradients import sparse_gradient_of
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+saved: dict[Hashable, Saved] = {}
+"""By key of a call."""
+
+
+def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
+    """What makes the program of a call and, where `recording`, the plan of its backward pass. key: the call's."""
+    kinds = [(t._data.shape, t._data.dtype) for t in tensors]
+    tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
+
+    def make() -> Program | None:
+        if any(0 in shape for shape, _ in kinds):
+            return None
+        graph = Graph()
+        operands = placeholders(graph, kinds)
+        try:
+            out = form(*operands)
+        except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
+            return None
+        several = out.__class__ is tuple
+        outs = [*out] if several else [out]
+        if not all(isinstance(x, Symbol) for x in outs) or outs[0].dtype not in FLOATS:
+            return None
+        count = len(outs) if several else 0
+        family = (form, family_of(kinds), tracked)
+        if not tracked:
+            saved[key] = Saved(None, (), (), count, (), {"call": form})
+            return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
+        floating = [x for x in outs if x.dtype in FLOATS]
+        seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
+        cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
+        reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
+        if not reached:
+            return None
+        positions, found = tuple(reached), [*reached.values()]
+        feeds = [x.node for x in (*operands, *seeds)]
+        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
+        feeds, given = feeds[: len(operands)], feeds[len(operands) :]
+        results, fetches = fetches[: len(outs)], fetches[len(outs) :]
+        if any(map(_few_rows, fetches)) or {*results} & {*feeds}:
+            return None
+        views = {i: view.steps(given) for i, x in zip(positions, fetches, strict=True) if (view := moved_from(x, given))}
+        computed = [x for i, x in zip(positions, fetches, strict=True) if i not in views]
+        read, kept = _boundary(graph, results, computed)
+        values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
+        behind = ("backward of", key)
+        read_by = [*given, *[x for _, x in values], *kept]
+        program = functools.partial(program_of, graph, computed, read_by, ("backward of", family))
+        if computed and requests.made(behind, program).plan is None:
+            return None
+        n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
+        smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
+        reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
+        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, smooth, views, (fetches, read_by))
+        return program_of(graph, [*results, *kept], feeds, family)
+
+    return make
+
+
+def _few_rows(cotangent: Node) -> bool:
+    """Whether a cotangent is 0 but for a few rows, which the backward pass keeps apart; see `sparse_gradients.py`."""
+    found = sparse_gradient_of(cotangent)
+    return found is not None and sum(part.type.size for part in found.parts) < cotangent.type.size
+
+
+def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph, list[Node], list[Node]]:
+    """The graph of function and gradient: a loop also computes what the loop of its gradient reads."""
+    ready = module("staticgrad.compiler.passes.functionalize").functionalize(graph, fetches, feeds)
+    merged, moved = module("staticgrad.compiler.passes.subgraphs").merge(ready.graph, [*ready.feeds, *ready.fetches])
+    return merged, [moved[n] for n in ready.feeds], [moved[n] for n in ready.fetches]
+
+
+def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
+    """What the gradients read of a function's computation: its operands and results, and values to keep. Values that cost
+    little are computed again instead."""
+    forward = set(graph.reaching(outs))
+    forward |= {n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] in forward}
+    backward = [node for node in graph.reaching(gradients) if node not in forward]
+    read: set[Node] = set()
+    kept: dict[Node, None] = {}
+    stack = [i for node in backward for i in node.inputs if i in forward]
+    stack += [node for node in gradients if node in forward]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node in outs or node.op.leaf == "placeholder":
+            read.add(node)
+        elif _costs_little(node):
+            more = [i for i in node.inputs if i not in seen]
+            seen.update(more)
+            stack += more
+        else:
+            kept[node] = None
+    return read, [node for node in graph.nodes if node in kept]
+
+
+def _costs_little(node: Node) -> bool:
+    emit = node.op.emit
+    if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
+        return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
+    return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))
