@@ -155,9 +155,9 @@ def _blas() -> dict[str, Any]:
     try:
         from threadpoolctl import threadpool_info
 
-        from ..compiler.backend.blas_symbols import cython_blas
+        from ..compiler.backend.blas_symbols import address_of
 
-        cython_blas()
+        address_of("sgemm")
     except ImportError as error:
         return {"unknown": str(error)}
     found = {}

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...signals import module
 
 _count: int | None = None
 
@@ -51,23 +50,20 @@ def blas_hold() -> np.ndarray | None:
 
     None where SciPy was built with another BLAS, which keeps its own threads.
     """
-    from ..backend.blas_symbols import cython_blas
+    from ..backend.blas_symbols import thread_functions
 
-    cython_blas()
-    for library in module("threadpoolctl").ThreadpoolController().lib_controllers:
-        if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
-            prefix, suffix = library._symbol_prefix, library._symbol_suffix
-            functions = [getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")]
-            addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
-            made = np.array([0, functions[0](), *addresses, 0], np.int64)
-            if hasattr(os, "register_at_fork"):
-                os.register_at_fork(
-                    before=partial(_hold_calls, made),
-                    after_in_parent=partial(_let_call, made),
-                    after_in_child=partial(_free, made, functions[1]),
-                )
-            return made
-    return None
+    functions = thread_functions()
+    if functions is None:
+        return None
+    addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
+    made = np.array([0, functions[0](), *addresses, 0], np.int64)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=partial(_hold_calls, made),
+            after_in_parent=partial(_let_call, made),
+            after_in_child=partial(_free, made, functions[1]),
+        )
+    return made
 
 
 def _hold_calls(hold: np.ndarray) -> None:

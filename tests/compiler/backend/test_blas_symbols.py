@@ -1,0 +1,60 @@
+"""SciPy's BLAS: the library of its wheels, and the module of capsules that other builds have, are one BLAS."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from staticgrad.compiler.backend import blas_symbols
+from tests.helpers import rng_of
+
+PRODUCT = """
+import sys
+import numpy as np
+import staticgrad as sg
+f = sg.compile(lambda a, b: a @ b, wait=True)
+a = np.ones((130, 70), "float32")
+assert (np.asarray(f(a, a.T)) == 70).all()
+print(*[name for name in sys.modules if name.split(".")[0] in ("scipy", "threadpoolctl")])
+"""
+
+
+@pytest.fixture
+def capsules(monkeypatch):
+    """As where SciPy is no wheel."""
+    monkeypatch.setattr(blas_symbols, "openblas", lambda: None)
+
+
+def product(address: int) -> np.ndarray:
+    """Of two matrices, by dgemm at an address."""
+    a, b = rng_of("both roads").standard_normal((2, 9, 9))
+    c, n, one, zero = np.zeros((9, 9)), ctypes.c_int(9), ctypes.c_double(1), ctypes.c_double(0)
+    flag, size, alpha, beta = ctypes.c_char(b"N"), *map(ctypes.byref, (n, one, zero))
+    places = [ctypes.c_void_p(x.ctypes.data) for x in (b, a, c)]
+    gemm = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)
+    flag = ctypes.byref(flag)
+    gemm(flag, flag, size, size, size, alpha, places[0], size, places[1], size, beta, places[2], size)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-12)
+    return c
+
+
+def test_both_roads_find_the_same_routines(capsules, monkeypatch):
+    other = product(blas_symbols.address_of("dgemm"))
+    threads = blas_symbols.thread_functions()
+    monkeypatch.undo()
+    np.testing.assert_array_equal(product(blas_symbols.address_of("dgemm")), other)
+    assert places(blas_symbols.thread_functions()) == places(threads)
+
+
+def places(functions: list | None) -> list[int | None]:
+    return [ctypes.cast(f, ctypes.c_void_p).value for f in functions or ()]
+
+
+def test_plans_need_scipy_for_no_more_than_its_blas():
+    # the first process fills the kernel cache
+    done = [subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True, text=True, check=False) for _ in range(2)][-1]
+    assert (done.returncode, done.stdout.strip() == "") == (0, blas_symbols.openblas() is not None), done.stderr
