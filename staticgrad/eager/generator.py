@@ -52,10 +52,12 @@ def _refuse_tracing(name: str) -> None:
 def _place(x: Any = None, source: Generator | None = None) -> Place:
     """The next draw of the graph being built, or the next one of the generator (`source` if that is given).
 
-    Raises ArgumentError for a generator of the user's in a graph, whose draws are counted by itself.
+    Raises ArgumentError for a generator of the user's in a graph, whose draws are counted by itself, and TraceError in a trace.
     """
     graph = None
     if frontends.tracing and state.tracer is not None:
+        if source is not None and source is not generator:
+            state.tracer.refuse("generator= can't be traced: a plan counts the draws of the default generator")
         graph = state.tracer.graph
     elif isinstance(x, Symbol):
         graph = x.graph

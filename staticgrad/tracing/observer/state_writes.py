@@ -51,7 +51,8 @@ def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = No
     else:
         try:
             old = object.__getattribute__(x, name)
-            if isinstance(old, types.MethodType) or (found is not MISSING and name not in getattr(x, "__dict__", (name,))):
+            inherited = found is not MISSING and not hasattr(type(found), "__set__")  # a descriptor's value is the object's own
+            if isinstance(old, types.MethodType) or (inherited and name not in getattr(x, "__dict__", (name,))):
                 old = MISSING
         except AttributeError:
             old = MISSING
