@@ -84,8 +84,9 @@ class KernelWriter:
         """place: the value or variable in whose memory a stored value is; number: positions in the graph's listing."""
         self.group, self.layouts, self.place, self.domain = group, layouts, place, group.domain
         self.args = Parameters(number)
-        self.operands = Operands(self.args, group, layouts, place)
         self.tiling = tiling_for(group, layouts)
+        innermost = self.tiling is None or not self.tiling.interchanged
+        self.operands = Operands(self.args, group, layouts, place, innermost)
         self.nest = LoopNest(group, self.tiling.dots if self.tiling is not None else {})
         accumulated = [n for n in group.members if isinstance(n.op.emit, Reduction) and n in self.domain.post]
         self.acc = Accumulators(self.args, self.domain, accumulated, self.nest.rank, self.nest.flat)

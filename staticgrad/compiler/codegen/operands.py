@@ -7,15 +7,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
+from ...types import int32, int64
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import table_strides
 from ..fusion.layout import Layouts, real, row_run, row_terms
+from ..fusion.node_facts import inlined
 from ..fusion.padding_fusion import strides_of
 from ..fusion.rank_assignment import split_strides
 from .compositions import composed
-from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, Statement, assign, scalar, total
-from .parameters import BufferRef, Parameters
+from .loop_ir import (
+    COLUMN_J,
+    ROW_I,
+    ZERO,
+    Convert,
+    Draw,
+    Expr,
+    Greatest,
+    Infix,
+    Integer,
+    Least,
+    Load,
+    Name,
+    Scalar,
+    Statement,
+    assign,
+    inside,
+    scalar,
+    total,
+)
+from .parameters import BufferRef, Parameters, real_extent
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+MOST = 2**31 - 1
+"""The greatest int32."""
 
 
 class Run(NamedTuple):
@@ -28,9 +53,10 @@ class Run(NamedTuple):
 class Operands:
     """Expressions for values that a kernel reads, from the layouts of the graph."""
 
-    def __init__(self, args: Parameters, group: Group, layouts: Layouts, place: Mapping[Node, Node]):
-        """place: the value or variable in whose memory a stored value is."""
-        self.args, self.layouts, self.place = args, layouts, place
+    def __init__(self, args: Parameters, group: Group, layouts: Layouts, place: Mapping[Node, Node], innermost: bool):
+        """place: the value or variable in whose memory a stored value is; innermost: whether loops over columns are, not those
+        over the rows of a tile."""
+        self.args, self.layouts, self.place, self.innermost = args, layouts, place, innermost
         self.domain = group.domain
         self.uniform: dict[Node, Name] = {}
         self.runs: dict[Expr, Run] = {}
@@ -75,11 +101,29 @@ class Operands:
             draw = Draw(str(emit.scalar), generator.name, later, element, result, emit.cost)
             return Convert(draw, result) if result.kind in "iu" else draw
         if isinstance(emit.scalar, str):
+            if emit.scalar in COMPARISONS and self._narrows(node, operands):
+                operands, dtype = [_narrow(operand) for operand in operands], int32
             return scalar(emit.scalar, operands, dtype, result, emit.cost)
         note = self.args.note(node)
         lines, value = composed(emit.scalar, operands, dtype, self.args.literal, self.args.fresh, note)
         body += lines
         return Convert(value, result) if result.kind in "iu" else value
+
+    def _narrows(self, node: Node, operands: Sequence[Expr]) -> bool:
+        """Whether a comparison is one of the column's number with a value that all columns of the row share, and int32 has the
+        numbers of all columns: then a loop over float32 has lanes of one width."""
+        if not self.innermost or COLUMN_J not in operands or node.inputs[0].type.dtype != int64:
+            return False
+        if real_extent(self.domain, "columns") > MOST:
+            return False
+        at = 1 if operands[0] == COLUMN_J else 0
+        other, source = node.inputs[at], origin(node.inputs[at])
+        if source in self.domain.rank:
+            return self.domain.rank[source] in (ROW, SCALAR)
+        if inlined(source) or not other.type.shape:
+            return COLUMN_J not in inside(operands[at])
+        found = split_strides(other, node.type.shape, FULL, self.domain, self.layouts)
+        return found is not None and found[2] == 0
 
     def access(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...]) -> tuple[str, Expr | None, Expr | None]:
         """(pointer, row term, column term) of an operand in memory; None for terms that are 0."""
@@ -172,3 +216,8 @@ class Operands:
             if axis == 0 and inner == 1:
                 return flat
         return flat // self.args.size(("inner", node), inner) % self.args.size(("extent", node), n)
+
+
+def _narrow(value: Expr) -> Expr:
+    """An int64 as an int32 that compares with the number of a column as it does."""
+    return Convert(value if value == COLUMN_J else Least(Greatest(value, Integer(-1)), Integer(MOST)), int32)

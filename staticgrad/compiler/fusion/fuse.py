@@ -369,6 +369,8 @@ class Fuser:
         _check_grains(a.grain, b.grain)
         members = len(small.members) + len(large.members)
         _check_scalars(tally[EARLY], members)
+        if tally[DEAR] and union.extents[0] > 1:
+            raise FusionFailure("values per column are expensive, and computed once, in a kernel of their own")
         operands, taken = self._operands(a, b)
         if operands > MAX_OPERANDS:
             raise FusionFailure(f"more than {MAX_OPERANDS} operands in one kernel")
@@ -457,15 +459,19 @@ def _check_grains(a: tuple[int, frozenset[str]], b: tuple[int, frozenset[str]]) 
         raise FusionFailure("it reads memory along other axes")
 
 
-COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY = range(5)
+COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY, DEAR = range(6)
 
 
 def _counts(node: Node, rank: str, post: bool) -> tuple[bool, ...]:
     """Whether a node is a reduction per column, of everything, or per row; whether a kernel with a reduction per row keeps its
-    value; and whether it is a scalar that is known before the first row."""
-    folds = isinstance(node.op.emit, Reduction)
-    kept = rank == ROW or (rank == FULL and _cost(node) > CHEAP)
-    return folds and rank == COL, folds and rank == SCALAR, folds and rank == ROW, kept, rank == SCALAR and not post
+    value; whether it is a scalar that is known before the first row; and whether each row would compute again what is
+    expensive."""
+    folds, dear = isinstance(node.op.emit, Reduction), _cost(node) > CHEAP
+    kept, before = rank == ROW or (rank == FULL and dear), not post
+    return (
+        folds and rank == COL, folds and rank == SCALAR, folds and rank == ROW, kept, rank == SCALAR and before,
+        dear and rank == COL and before,
+    )  # fmt: skip
 
 
 def _buffers(tally: Sequence[int], stored: int) -> int:

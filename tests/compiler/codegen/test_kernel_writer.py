@@ -44,6 +44,11 @@ def cross_entropy(b: Bench) -> list[Symbol]:
     return [loss, *gradients([loss], [x])]
 
 
+def one_class_of_many(b: Bench) -> list[Symbol]:
+    x, labels = b.feed(8, 100), b.feed(value=np.arange(8))
+    return [F.where(F.eq(F.expand_dims(labels, 1), F.index_along(x, 1)), x, 0)]
+
+
 def layer_norm(b: Bench) -> list[Symbol]:
     x = b.feed(4, 5)
     centred = x - F.mean(x, 1, keepdims=True)
@@ -122,8 +127,8 @@ def running_sum(b: Bench) -> list[Symbol]:
 
 
 KERNELS = (
-    pointwise, bias_relu, cross_entropy, layer_norm, adam, column_sum, general_broadcast, booleans, integers, scalars,
-    kept_values, totals, draws, layer_norm_of_many, logistic, kept_in_blocks, running_sum,
+    pointwise, bias_relu, cross_entropy, one_class_of_many, layer_norm, adam, column_sum, general_broadcast, booleans, integers,
+    scalars, kept_values, totals, draws, layer_norm_of_many, logistic, kept_in_blocks, running_sum,
 )  # fmt: skip
 
 
@@ -298,3 +303,17 @@ def test_values_are_not_rearranged(name: str):
     """Kernels round as NumPy does, one operation at a time; only the steps of a sum have no order."""
     b = Bench()
     b.check(EXACT[name](b.feed(value=INFINITE)), rtol=0.0)
+
+
+FAR = np.array([[-(2**63)], [-(2**32) - 1], [-(2**31) - 1], [-1], [0], [3], [2**31 - 1], [2**31], [2**32 + 3], [2**63 - 1]])
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("columns", [5, 40])
+def test_positions_compare_with_any_integer(name: str, columns: int):
+    """Kernels compare them as int32."""
+    b = Bench()
+    x, far, compare = b.feed(len(FAR), columns), b.feed(value=FAR), getattr(F, name)
+    at, row = F.index_along(x, 1), F.index_along(x, 0)
+    pairs = (at, far), (far, at), (at, far + 1), (at, row), (row, at), (at, F.sum(far * 0) + 3)
+    b.check(*(F.where(compare(*pair), x, 0) for pair in pairs))

@@ -52,6 +52,12 @@ KERNELS: dict[str, tuple[Callable[[Bench], list[Symbol]], int]] = {
     "a column sum used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x, 0)], 2),
     "a total used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x)], 2),
     "softmax over the rows": (lambda b: [F.softmax(b.feed(4, 5), 0)], 3),
+    "a cheap value per column": (lambda b: [b.feed(4, 5) * (b.feed(5) * 2 + 1)], 1),
+    "an expensive value per column": (lambda b: [b.feed(4, 5) * F.exp(b.feed(5))], 2),
+    "an expensive value per column, which a sum over a row reads": (
+        lambda b: [F.sum((b.feed(6, 1, 5) - b.feed(4, 5)) * F.exp(b.feed(4, 5)), 2)],
+        2,
+    ),
     "spaces that differ": (lambda b: [F.exp(b.feed(4, 5)), F.exp(b.feed(3, 7))], 2),
     "a transposed reader": (lambda b: [(y := F.exp(b.feed(4, 5))), y.T * b.feed(5, 4)], 2),
 }
