@@ -245,3 +245,31 @@ def _refused(ones: Sequence[MemoryUse]) -> TraceError:
         ADVICE,
         where=changed.where,
     )
+
+
+def apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:
+    """(first, last + 1) byte of the memory that is written. Raises TraceError where another tensor shares it: kernels assume
+    that none does."""
+    places: dict[int, tuple[int, int, Tensor]] = {}
+    for tensor in reached:
+        data = tensor._data
+        if data.size:
+            begin = data.__array_interface__["data"][0]
+            places[id(tensor)] = begin, begin + data.nbytes, tensor
+    ids = set(map(id, written))
+    order = sorted(places.values(), key=lambda place: place[:2])
+    furthest: dict[bool, tuple[int, int, Tensor] | None] = {True: None, False: None}
+    for place in order:
+        writes = id(place[2]) in ids
+        for other_writes, other in furthest.items():
+            if other is not None and other[1] > place[0] and (writes or other_writes):
+                raise TraceError(
+                    f"the compiled function changes a tensor of shape {shape_text((place if writes else other)[2].shape)} "
+                    f"that shares memory with another one of shape {shape_text((other if writes else place)[2].shape)} "
+                    "which it uses",
+                    "use one tensor for both, or a clone()",
+                )
+        known = furthest[writes]
+        if known is None or known[1] < place[1]:
+            furthest[writes] = place
+    return [places[id(tensor)][:2] for tensor in written if id(tensor) in places]

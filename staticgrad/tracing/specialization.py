@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,12 @@ from ..operators import Symbol, append
 from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
+from .gradient_binding import GradientBinding, fits
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .result_tape import ResultTape, result_tape
-from .sharing import bounds, check, pattern
+from .sharing import apart, bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding
 from .tracer import Tracer
 
@@ -46,52 +46,6 @@ class _Buffers(dict[Cell, np.ndarray]):
 
 
 BUFFERS = _Buffers()
-
-
-class GradientBinding:
-    """The tensor that a step leaves in `holder.grad`; `cell` is where the plan writes it.
-
-    Eager steps make a new tensor each time, so a tensor that the user still holds must not be written again. The only access
-    to it is `.grad`, whose reads `Structure.reads` counts: usually no reference count has to be taken.
-    """
-
-    __slots__ = ("alone", "cell", "cells", "holder")
-
-    def __init__(self, holder: Tensor, cell: Cell):
-        self.holder = holder
-        self.cell = cell
-        self.cells = [cell]
-        self.alone: tuple[int, int] | None = None
-        """Reference counts of the tensor and of its array when only this binding holds them."""
-
-    @property
-    def tensor(self) -> Tensor:
-        """What the step leaves in `.grad`."""
-        found: Tensor = self.cell.tensor
-        return found
-
-    def release(self) -> None:
-        """Let go of the tensor, which is now another binding's: that one counts who holds it."""
-        self.cell.tensor = None
-
-    def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> GradientBinding:
-        """The same for a plan over other storage."""
-        return GradientBinding(self.holder, cells[self.cell])
-
-    def held(self) -> bool:
-        """Whether somebody else holds the tensor or its array. The first call, when nobody can, sets the baseline."""
-        tensor = self.cell.tensor
-        counts = getrefcount(tensor) - (self.holder._grad is tensor), getrefcount(tensor._data)
-        if self.alone is None:
-            self.alone = counts
-        return counts[0] > self.alone[0] or counts[1] > self.alone[1]
-
-    def renew(self) -> Tensor:
-        """Give the step a new tensor; those who hold the old one keep it."""
-        old = self.cell.tensor._data
-        self.cell.tensor = wrap(np.empty(old.shape, old.dtype))
-        fresh: Tensor = self.cell.tensor
-        return fresh
 
 
 class Specialization:
@@ -296,7 +250,7 @@ class Specialization:
             and self.suits(call.given)
             and self.holds()
             and self._same_hooks()
-            and all((t._grad is None) if cell is None else t._grad is not None and _fits(t._grad, cell)
+            and all((t._grad is None) if cell is None else t._grad is not None and fits(t._grad, cell)
                     for t, cell in self.initial_grads)
         )  # fmt: skip
 
@@ -414,7 +368,7 @@ class Specialization:
                 if g is not None:
                     return False
             elif g is not cell.tensor:
-                if g is None or not _fits(g, cell):
+                if g is None or not fits(g, cell):
                     return False
                 cell.tensor = g
                 self.changes = -1  # until it is bound
@@ -447,7 +401,7 @@ class Specialization:
         checked. Raises TraceError for tensors that share memory."""
         self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
-        self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
+        self.ranges = apart(written, [cell.tensor for cell in self.plan.builder.cells])
         bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
         self.updated = [tensor for tensor in written if id(tensor) not in bindings]
         updated = set(map(id, self.updated))
@@ -602,42 +556,3 @@ def _row_major(x: Any) -> bool:
     """Whether the elements of an argument lie in row-major order."""
     array = x._data if isinstance(x, Tensor) else x
     return not isinstance(array, ndarray) or array.flags.c_contiguous
-
-
-def _fits(g: Tensor, cell: Cell) -> bool:
-    data, kind = g._data, cell.type
-    return (
-        g._record is None
-        and data.shape == kind.shape
-        and data.dtype == kind.dtype
-        and data.flags.c_contiguous
-        and data.flags.writeable
-    )
-
-
-def _apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:
-    """(first, last + 1) byte of the memory that is written. Raises TraceError where another tensor shares it: kernels assume
-    that none does."""
-    places: dict[int, tuple[int, int, Tensor]] = {}
-    for tensor in reached:
-        data = tensor._data
-        if data.size:
-            begin = data.__array_interface__["data"][0]
-            places[id(tensor)] = begin, begin + data.nbytes, tensor
-    ids = set(map(id, written))
-    order = sorted(places.values(), key=lambda place: place[:2])
-    furthest: dict[bool, tuple[int, int, Tensor] | None] = {True: None, False: None}
-    for place in order:
-        writes = id(place[2]) in ids
-        for other_writes, other in furthest.items():
-            if other is not None and other[1] > place[0] and (writes or other_writes):
-                raise TraceError(
-                    f"the compiled function changes a tensor of shape {shape_text((place if writes else other)[2].shape)} "
-                    f"that shares memory with another one of shape {shape_text((other if writes else place)[2].shape)} "
-                    "which it uses",
-                    "use one tensor for both, or a clone()",
-                )
-        known = furthest[writes]
-        if known is None or known[1] < place[1]:
-            furthest[writes] = place
-    return [places[id(tensor)][:2] for tensor in written if id(tensor) in places]

@@ -433,34 +433,9 @@ class Plan:
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; other instructions run natively."""
-        return self.alone(self._run_unjitted, arrays, store)
+        from .unjitted import run_plan
 
-    def _run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        from .unjitted import next_instruction, pointers, run_unjitted
-
-        self.bind(store)
-        self.read_numbers()
-        arrays = self.stage(arrays)
-        at, kernel = 0, None
-        while at < len(self.instructions):
-            instruction = self.instructions[at]
-            if instruction.kind == "shards":  # one after the other: they follow the instruction that jumps over them
-                at += 2
-                continue
-            if instruction.control:
-                at = next_instruction(instruction, at)
-                continue
-            if instruction.kind == "host":
-                self.call_host(instruction, arrays)
-            elif instruction.kind in ("kernel", "fold"):
-                kernel = instruction.kernel if instruction.kernel is not None else kernel  # a fold ends the kernel before it
-                assert kernel is not None
-                buffers = pointers(instruction.buffers, arrays)
-                run_unjitted(kernel, buffers, instruction.sizes, instruction.start, instruction.stop)
-            else:
-                self.run_one(at)
-            at += 1
-        return [buffer.array(arrays).copy() for buffer in self.fetches]
+        return self.alone(run_plan, self, arrays, store)
 
     def call_host(self, instruction: Instruction, arrays: Sequence[np.ndarray]) -> None:
         """Run an op without native code: its NumPy meaning, on views of the plan's buffers."""

@@ -8,20 +8,23 @@ from __future__ import annotations
 import ctypes
 import linecache
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...ir import REGISTRY, OpDef, Pointwise
+from ...ir import REGISTRY, Cell, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
 from ...types import DTYPES, SHORT
 from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
 from ..codegen.loop_ir import Kernel
 from ..codegen.printers import PYTHON
 from ..lower.instructions import Instruction, memory_of
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 
 class Pointer:
@@ -43,6 +46,33 @@ class Pointer:
 
     def __setitem__(self, i: Any, value: Any) -> None:
         self.array[self._place(i)] = value
+
+
+def run_plan(plan: Plan, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+    """The results of a plan; see `Plan.run_unjitted`."""
+    plan.bind(store)
+    plan.read_numbers()
+    arrays = plan.stage(arrays)
+    at, kernel = 0, None
+    while at < len(plan.instructions):
+        instruction = plan.instructions[at]
+        if instruction.kind == "shards":  # one after the other: they follow the instruction that jumps over them
+            at += 2
+            continue
+        if instruction.control:
+            at = next_instruction(instruction, at)
+            continue
+        if instruction.kind == "host":
+            plan.call_host(instruction, arrays)
+        elif instruction.kind in ("kernel", "fold"):
+            kernel = instruction.kernel if instruction.kernel is not None else kernel  # a fold ends the kernel before it
+            assert kernel is not None
+            buffers = pointers(instruction.buffers, arrays)
+            run_unjitted(kernel, buffers, instruction.sizes, instruction.start, instruction.stop)
+        else:
+            plan.run_one(at)
+        at += 1
+    return [buffer.array(arrays).copy() for buffer in plan.fetches]
 
 
 def run_unjitted(kernel: Kernel, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int) -> None:
