@@ -64,6 +64,7 @@ PYTORCH = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"), "ConvolutionBackward0"),
     "max_pool2d": "MaxPool2DWithIndicesBackward0", "_by_batch": "NativeBatchNormBackward0",
     "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
+    "_dropped": "MulBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 TUPLES = frozenset({tuple, Size})
@@ -310,6 +311,8 @@ def _costs_little(node: Node) -> bool:
     emit = node.op.emit
     if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
         return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
+    if node.op.draws:  # a random number takes as long as some thirty additions
+        return False
     return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))
 
 
