@@ -119,4 +119,6 @@ def _costs_little(node: Node) -> bool:
     emit = node.op.emit
     if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
         return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
+    if node.op.draws:  # a random number takes as long as some thirty additions
+        return False
     return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))

@@ -41,6 +41,7 @@ PYTORCH = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"), "ConvolutionBackward0"),
     "max_pool2d": "MaxPool2DWithIndicesBackward0", "_by_batch": "NativeBatchNormBackward0",
     "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
+    "_dropped": "MulBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 TUPLES = frozenset({tuple, Size})

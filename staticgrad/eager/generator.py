@@ -26,6 +26,7 @@ from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
+from .composites import composite
 from .execution import run
 from .tensor import Tensor
 
@@ -397,5 +398,15 @@ def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
         raise DTypeError(f"dropout: x has to be floating, got {x.dtype}")
     if p == 1:
         return F.where(False, x, 0)
-    masked: AnyTensor = dropout_mask(x, marks.mark(_place(x).draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
+    place = _place(x)
+    if isinstance(x, Tensor) and isinstance(place.rng, Tensor) and not state.levels:
+        return _dropped(x, marks.mark(place.rng), p)
+    masked: AnyTensor = dropout_mask(x, marks.mark(place.draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
+    return masked
+
+
+@composite
+def _dropped(x: AnyTensor, seed: AnyTensor, p: float) -> AnyTensor:
+    """`dropout` by the numbers of a seed (seed, draw)."""
+    masked: AnyTensor = dropout_mask(x, apply(uniform_op, seed, x, shape=None, dtype=x.dtype, index=0), p)
     return masked

@@ -109,7 +109,7 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
     def make() -> Program | None:
         graph = Graph()
         operands = placeholders(graph, kinds)
-        if kinds[0][1] not in FLOATS:
+        if not any(dtype in FLOATS for _, dtype in kinds):
             return None
         out = append(graph, op, operands, attrs)
         if (

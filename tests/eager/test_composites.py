@@ -23,6 +23,12 @@ pytestmark = pytest.mark.usefixtures("empty_default_graph")
 
 LABELS = np.array([0, 2, 1, 3])
 
+
+def dropped(x: sg.Tensor) -> sg.Tensor:
+    sg.manual_seed(5)
+    return F.dropout(x, 0.4)
+
+
 CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (5,), w, b), [(4, 5), (5,), (5,)]),
     "gelu": (F.gelu, [(4, 5)]),
@@ -32,6 +38,7 @@ CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "conv2d": (lambda x, w, b: F.conv2d(x, w, b, padding=1), [(2, 2, 4, 5), (3, 2, 3, 3), (3,)]),
     "max_pool2d": (lambda x: F.max_pool2d(x, 2), [(1, 2, 4, 6)]),
     "mse_loss": (F.mse_loss, [(4, 5), (4, 5)]),
+    "dropout": (dropped, [(4, 5)]),
 }
 
 

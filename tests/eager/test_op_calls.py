@@ -22,6 +22,7 @@ CASES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "sqrt": (lambda x: x.sqrt(), [LARGE]),
     "pow": (lambda x, y: x**y, [LARGE, (50,)]),
     "maximum": (lambda x, y: sg.maximum(x, y), [LARGE, LARGE]),
+    "where": (lambda x, y: sg.where(x > 0.7, x * x, y), [LARGE, LARGE]),
     "sum": (lambda x: x.sum(1) * 2, [LARGE]),
     "mean": (lambda x: (x * x).mean(), [LARGE]),
     "softmax": (lambda x: x.softmax(-1), [LARGE]),
@@ -51,6 +52,13 @@ def test_calls_that_differ_from_the_one_before():
                 for axis in (0, 1):
                     assert_close(sg.tensor(x).sum(axis).numpy(), x.sum(axis), rtol=1e-5)
                 assert_close(sg.exp(sg.tensor(x.T.copy().T)).numpy(), np.exp(x), rtol=1e-5)
+
+
+def test_an_operand_that_is_not_floating():
+    with sg.eager_kernels(wait=True):
+        x = sg.tensor(arrays_of([LARGE])[0])
+        sg.where(x > 0.7, x, -x)
+        assert any(key[0] is REGISTRY["where"] and call.plan is not None for key, call in known.items())
 
 
 def test_kernels_are_used_from_a_size_on():

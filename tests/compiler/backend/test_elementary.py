@@ -305,9 +305,20 @@ def test_tanh_and_sigmoid_stay_within_their_bounds(dtype: type) -> None:
         assert z.max() <= 1
 
 
+@needs_long_double
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_exponential_of_numbers_up_to_0(dtype: type) -> None:
+    """As accurate as `exp` down to the least normal number; 0 below."""
+    least = -87 if dtype is np.float32 else -708
+    x = np.random.default_rng(0).uniform(least, 0, 200_000).astype(dtype)
+    assert ulps(run("exp_to_one", x), np.exp(x.astype(WIDE))).max() <= stated("exp", dtype)
+    assert (run("exp_to_one", np.array([np.nextafter(dtype(least), -INF), -1e4, -np.finfo(dtype).max], dtype)) == 0).all()
+
+
 SMALL = 1e-310  # subnormal in float64, 0 in float32
 SPECIAL = [  # name, argument, exact result
     *(("exp", x, y) for x, y in [(-INF, 0), (INF, INF), (0, 1), (-0.0, 1), (1e4, INF), (-1e4, 0)]),
+    *(("exp_to_one", x, y) for x, y in [(-INF, 0), (0, 1), (-0.0, 1), (NAN, NAN)]),
     *(("expm1", x, y) for x, y in [(-INF, -1), (INF, INF), (0, 0), (-0.0, -0.0), (1e4, INF), (-1e4, -1)]),
     *(("expm1", x, x) for x in [1e-30, -1e-30, 1e-40, -1e-40, SMALL]),
     *(("sigmoid", x, y) for x, y in [(-INF, 0), (INF, 1), (0, 0.5), (-0.0, 0.5), (1e4, 1), (-1e4, 0)]),

@@ -281,6 +281,16 @@ def test_many_levels_in_one_kernel(write: Callable, threads: int, monkeypatch: p
     assert all(row.chunks == threads for row in plan.instructions if row.kind == "kernel")
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("fold", [F.sum, F.amax], ids=lambda f: f.__name__)
+def test_threads_share_a_large_reduction(fold: Callable, axis: int | None, monkeypatch: pytest.MonkeyPatch):
+    """Also one that keeps no axis: its work is that of the elements which it folds."""
+    monkeypatch.setattr("staticgrad.compiler.lower.instruction_builder.get_num_threads", lambda: 2)
+    b = Bench()
+    plan = b.check(fold(b.feed(700, 500), axis), rtol=1e-4)
+    assert max(row.chunks for row in plan.instructions) == 2
+
+
 # floating-point meaning -------------------------------------------------------------------------------------------
 
 INFINITE = np.array([[1.0, np.inf, -np.inf], [np.nan, -0.0, 3e38]], F32)
