@@ -56,6 +56,8 @@ class Saved(NamedTuple):
     results: int
     kinds: Kinds
     attrs: dict[str, Any]
+    names: list[str]
+    """PyTorch's name of the last operation, once somebody has asked for it."""
     smooth: tuple[int, ...] = ()
     views: Mapping[int, Callable[[Sequence[np.ndarray]], np.ndarray]] = MappingProxyType({})
     """The cotangents that are views of those of results, by the operand: functions of what the backward plan is fed with."""
@@ -110,9 +112,12 @@ class CompositeRecord(Record):
         """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
         if self.named is not None or self.op.backward:
             return super().name()
-        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-        node = (out[0] if isinstance(out, tuple) else out).node
-        return str(node.op.grad_name(node))
+        names = self.saved.names
+        if not names:
+            out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+            node = (out[0] if isinstance(out, tuple) else out).node
+            names.append(str(node.op.grad_name(node)))
+        return names[0]
 
     @property
     def results(self) -> int:
