@@ -45,7 +45,7 @@ def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bo
         count = len(outs) if several else 0
         family = (form, family_of(kinds), tracked)
         if not tracked:
-            saved[key] = Saved(None, (), (), count, (), {"call": form})
+            saved[key] = Saved(None, (), (), count, (), {"call": form}, [])
             return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
         floating = [x for x in outs if x.dtype in FLOATS]
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
@@ -72,7 +72,7 @@ def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bo
         n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
         smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
         reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
-        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, smooth, views, (fetches, read_by))
+        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by))
         return program_of(graph, [*results, *kept], feeds, family)
 
     return make

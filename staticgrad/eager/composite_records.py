@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .backward_hooks import Cotangents
 from .op_calls import NEVER, Kinds, placeholders
 from .tape import FreedTensor, Memory, Named, Record, edge
 from .tensor import PublicTensor
+
+if TYPE_CHECKING:
+    from .backward_graphs import Steps
 
 NAMED: Any = Record.__dict__["named"]
 
@@ -56,8 +59,10 @@ class Saved(NamedTuple):
     results: int
     kinds: Kinds
     attrs: dict[str, Any]
+    names: list[str]
+    """PyTorch's name of the last operation, once somebody has asked for it."""
     smooth: tuple[int, ...] = ()
-    views: Mapping[int, Callable[[Sequence[np.ndarray]], np.ndarray]] = MappingProxyType({})
+    views: Mapping[int, Steps] = MappingProxyType({})
     """The cotangents that are views of those of results, by the operand: functions of what the backward plan is fed with."""
     backward: tuple[Sequence[Node], Sequence[Node]] = (), ()
     """The nodes of all cotangents, and those that the backward plan is fed with."""
@@ -110,9 +115,12 @@ class CompositeRecord(Record):
         """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
         if self.named is not None or self.op.backward:
             return super().name()
-        out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-        node = (out[0] if isinstance(out, tuple) else out).node
-        return str(node.op.grad_name(node))
+        names = self.saved.names
+        if not names:
+            out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
+            node = (out[0] if isinstance(out, tuple) else out).node
+            names.append(str(node.op.grad_name(node)))
+        return names[0]
 
     @property
     def results(self) -> int:

@@ -33,7 +33,7 @@ from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change,
 from .tensor import PublicTensor, Tensor, new, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PLAIN = frozenset({int, float, bool, str, type(None), type})
+PLAIN = frozenset({int, float, bool, str, type(None), type, Form})
 """Classes of arguments that are part of a call's key."""
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
@@ -273,7 +273,7 @@ def _by_composition(g: dict[int, Any], create: bool, record: Any, wanted: Sequen
             wanted = [wants and i in record.saved.positions for i, wants in enumerate(wanted)]
             if True not in wanted:
                 return [None] * len(operands)
-        found = gradient(tuple(record.attrs["call"]), tuple(wanted), tuple(g), *g.values(), *operands)
+        found = gradient(record.attrs["call"], tuple(wanted), tuple(g), *g.values(), *operands)
         given = iter(found if isinstance(found, tuple) else (found,))
         return [next(given) if wants else None for wants in wanted]
     tensors = [
@@ -299,11 +299,11 @@ def _composed(form: Form, g: dict[int, Any], wanted: Sequence[bool], tensors: Se
 
 
 @composite
-def gradient(call: tuple[Any, ...], wanted: tuple[bool, ...], numbers: tuple[int, ...], *tensors: Any) -> Any:
+def gradient(form: Form, wanted: tuple[bool, ...], numbers: tuple[int, ...], *tensors: Any) -> Any:
     """The gradients of a composite function with respect to the operands that `wanted` marks: itself one, so that a recorded
-    backward pass runs kernels too. call: the fields of its `Form`; numbers: of the results whose cotangents are given, which
-    come first among the tensors; then the operands. One gradient, or a tuple of several."""
-    form, n = Form(*call), len(numbers)
+    backward pass runs kernels too. form: of the call; numbers: of the results whose cotangents are given, which come first
+    among the tensors; then the operands. One gradient, or a tuple of several."""
+    n = len(numbers)
     g, operands = dict(zip(numbers, tensors[:n], strict=True)), tensors[n:]
     if any(isinstance(x, Symbol) for x in tensors):
         out = form(*operands)

@@ -16,6 +16,7 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..ir import Node
 from ..operators import F, Symbol, as_array, flows
+from ..ops.broadcasting import broadcast_like_op
 from .traced import Leaf, LostValue, Traced, memory_node
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def grad(
     order = tracer.graph.reaching([root.node for root in checked.roots])
     wanted = _versions(tracer, checked.targets, order)
     parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
+    _note_passed_on(tracer, parts, checked.seeds)
     if not checked.retain:
         _free(tracer, checked.roots, order, {node for _, node in wanted})
     sums = {id(key): g for key, g in _sums(wanted, parts, create_graph)}
@@ -144,6 +146,23 @@ def _gradients(
         return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
     finally:
         modes.now.grad, tracer.differentiating = saved
+
+
+def _note_passed_on(tracer: Tracer, found: Sequence[Traced | None], seeds: Sequence[Any]) -> None:
+    """Note which gradients eager mode has in the memory of a seed, of each other, or of fewer elements: their rules pass on
+    what they get, or repeat it. Each is an `own` value here."""
+    memory = {g.node: _passed(g.node.inputs[0]) for g in found if g is not None}
+    held = [*memory.values(), *[memory_node(seed.node) for seed in seeds if isinstance(seed, Traced)]]
+    for node, source in memory.items():
+        if held.count(source) > 1 or source.type.size < node.type.size:
+            tracer.passed_on |= {node, source}
+
+
+def _passed(node: Node) -> Node:
+    """The node whose memory a cotangent has in eager mode."""
+    while node.op.aliases or node.op is broadcast_like_op:
+        node = node.inputs[0]
+    return node
 
 
 def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:

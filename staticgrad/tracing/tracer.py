@@ -93,6 +93,8 @@ class Tracer:
         """Values that in-place changes replaced, with the lines of these."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
+        self.passed_on: set[Node] = set()
+        """Gradients that eager mode has in the memory of another one or of a seed, and these."""
         self.freed: set[Node] = set()
         """Operations whose saved values a backward pass freed."""
         self.versions: dict[Node, int | None] = {}
@@ -135,7 +137,16 @@ class Tracer:
         self.shared_views.clear()
         self.bases.clear()
         self.overwritten.clear()
-        for nodes in (self.leaves, self.tracked, self.cut, self.writers, self.freed, self.versions, self.layouts):
+        for nodes in (
+            self.leaves,
+            self.tracked,
+            self.cut,
+            self.writers,
+            self.passed_on,
+            self.freed,
+            self.versions,
+            self.layouts,
+        ):
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
@@ -478,6 +489,12 @@ class Tracer:
             self.refuse(
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
                 "write y = f(y), or change a clone()",
+            )
+        if same_memory and memory_node(x.node) in self.passed_on:
+            self.refuse(
+                f"an in-place change of {x.describe()} can't be traced: grad() returned a gradient in the memory of its "
+                "grad_outputs, of another gradient, or of a part that is repeated, as PyTorch does",
+                "write g = f(g), or change a clone()",
             )
         recorded = same_memory and modes.now.grad and not detached
         if not recorded and x.node in self.tracked and x.node not in self.leaves:

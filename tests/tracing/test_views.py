@@ -440,3 +440,24 @@ def test_a_reshape_that_copies_is_no_view_of_a_leaf():
 
     for found, expected in zip(sg.compile(step)(leaf()), step(leaf()), strict=True):
         np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+
+
+def _changes(x: sg.Tensor, seed: sg.Tensor) -> list[sg.Tensor]:
+    """A gradient that is in the memory of another one and of the seed."""
+    a, b = x.detach().requires_grad_(), (2 * x).requires_grad_()
+    first, second = sg.grad(a + b, [a, b], seed)
+    first += 1
+    return [first, second, seed * 1]
+
+
+def _changes_alone(x: sg.Tensor, seed: sg.Tensor) -> list[sg.Tensor]:
+    a, b = x.detach().requires_grad_(), (2 * x).requires_grad_()
+    first, second = sg.grad(a * b, [a, b], seed)
+    first += 1
+    return [first, second, seed * 1]
+
+
+def test_a_change_of_a_gradient_in_the_memory_of_others_is_refused():
+    with pytest.raises(sg.TraceError, match="in the memory of its grad_outputs, of another gradient"):
+        sg.compile(_changes)(sg.ones(3), sg.ones(3))
+    sg.compile(_changes_alone)(sg.ones(3), sg.ones(3))

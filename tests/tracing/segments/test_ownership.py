@@ -64,3 +64,17 @@ def test_references_of_plans_do_not_count():
     assert not alone()
     del alias
     assert alone()
+
+
+def test_a_gradient_in_the_memory_of_another_one_changes_with_it():
+    """As in eager mode, where `grad` returns the seed for both."""
+
+    def change(x, seed):
+        a, b = x.detach().requires_grad_(), (2 * x).requires_grad_()
+        first, second = sg.grad(a + b, [a, b], seed)
+        first += 1
+        return first, second, seed * 1
+
+    for function in (change, sg.compile(change)):
+        for found in function(sg.arange(3.0), sg.ones(3)):
+            assert found.tolist() == [2, 2, 2]
