@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
@@ -68,10 +68,8 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
 
     further: names that it takes beside those, each with its own. `f(x, *sizes)` takes `sizes=` too, as one argument.
     """
-    parameters = inspect.signature(function).parameters
-    words = tuple(parameters)
-    synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in parameters} | dict(further)
-    star = next((word for word, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
+    words, star = _parameters(function)
+    synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in words} | dict(further)
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
     node = None if getattr(function, "one_node", False) else NAMES.get(name)
@@ -98,6 +96,22 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
 
     call.synonyms = synonyms  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], str | None]:
+    """The names of a function's parameters, and that of `*args`. Most are read from its code: `inspect.signature` of all
+    functions is a tenth of the time of `import staticgrad`."""
+    inner = inspect.unwrap(function, stop=lambda f: hasattr(f, "__signature__"))
+    if not isinstance(inner, FunctionType) or hasattr(inner, "__signature__"):
+        parameters = inspect.signature(inner).parameters
+        return tuple(parameters), next((word for word, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
+    code = inner.__code__
+    names, first = code.co_varnames, code.co_argcount
+    last = first + code.co_kwonlyargcount
+    stars = [names[last]] if code.co_flags & inspect.CO_VARARGS else []
+    after = last + len(stars)
+    others = names[after : after + bool(code.co_flags & inspect.CO_VARKEYWORDS)]
+    return (*names[:first], *stars, *names[first:last], *others), stars[0] if stars else None
 
 
 def one_node(function: Function) -> Function:

@@ -16,8 +16,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import llvmlite.binding as binding
-
 from ...signals import module, uninterrupted
 
 ROUTINES = ("sgemm", "dgemm")
@@ -34,7 +32,9 @@ def symbol(name: str) -> str:
 
 @cache
 def bind() -> None:
-    """Define the symbols for code that is loaded from now on."""
+    """Define the symbols for code that LLVM loads from now on."""
+    import llvmlite.binding as binding
+
     for name in ROUTINES:
         binding.add_symbol(symbol(name), address_of(name))
 
@@ -96,6 +96,7 @@ def _cython_blas() -> ModuleType:
     return importlib.import_module(name)
 
 
+@cache
 def address_of(name: str) -> int:
     """The address of a BLAS routine."""
     library = openblas()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from . import code_generation, kernel_cache, object_code
 from . import disk_cache as disk
+from . import kernel_cache, object_code
 
 
 @cache
@@ -33,6 +33,7 @@ def kernel(kind: str) -> int:
 
 
 def _compiled(kind: str) -> bytes:
+    from . import code_generation
     from .gemm_products import module
 
     return code_generation.compiled(module(kind))

@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from .cpu import BYTES
 from .gemm_form import DEPTH, FAR, NEAR, WIDE
 from .gemm_tiles import Elements, Product, panel, prefetch, tile
-from .llvm import BYTES, EIGHT, I64, Int, call, call_one_of, steps, where
+from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
 
 def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:

@@ -1,6 +1,6 @@
 """The numbers on which the kernel of matrix products and the code that calls it agree; see `gemm_products.py`."""
 
-from .llvm import BYTES, REGISTERS
+from .cpu import BYTES, REGISTERS
 
 FIRST, FORM = 3, 13
 """The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""

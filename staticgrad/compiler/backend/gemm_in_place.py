@@ -14,9 +14,10 @@ from typing import Any
 from llvmlite import ir
 
 from .blas_calls import gemm
+from .cpu import BYTES
 from .gemm_form import DEPTH, NEAR, WIDE
 from .gemm_tiles import Elements, Product, panel, tile
-from .llvm import BYTES, EIGHT, I64, Int, call, call_one_of, steps, where
+from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
 LONG = 1 << 20
 """Elements of B from which the product of a single row is BLAS's."""

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from .cpu import BYTES
 from .gemm_form import WIDE
-from .llvm import BYTES, EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
+from .llvm import EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
 
 
 class Elements:

@@ -22,8 +22,8 @@ from ... import logs
 from ...errors import CompileError
 from ...locks import rlock, unforked
 from ...signals import uninterrupted
-from . import code_generation, object_code, source_key
 from . import disk_cache as disk
+from . import object_code, source_key
 
 HEADER = """\
 import math
@@ -208,6 +208,7 @@ def prepare() -> None:
 def _packed(codes: dict[str, str]) -> bytes:
     """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code and of the functions
     that it calls."""
+    from . import code_generation
     from .elementary import rare
 
     parts: list[tuple[str | int, ...]] = []

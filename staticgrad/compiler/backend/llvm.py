@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.binding
 from llvmlite import ir
+
+from .cpu import REGISTERS
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 EIGHT = 8
-BYTES, REGISTERS = (64, 32) if llvmlite.binding.get_host_cpu_features().get("avx512f") else (32, 16)
-"""Bytes of this CPU's vectors, and the number of its registers for them."""
 
 Write = Callable[..., None]
 

@@ -1,4 +1,7 @@
-"""Machine code: compiled from LLVM code, kept in the kernel cache, loaded into this process. See `code_generation.py`."""
+"""Machine code: compiled from LLVM code, kept in the kernel cache, loaded into this process. See `code_generation.py`.
+
+A process whose code is all in the cache does not import LLVM, where `linker.py` can link the code.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import llvmlite
-import llvmlite.binding as llvm
 
 from ...locks import unforked
 from ...signals import uninterrupted
-from . import blas_symbols, code_generation, source_key
+from . import blas_symbols, linker, source_key
 from . import disk_cache as disk
+from .cpu import description
 
 
 class Made(NamedTuple):
@@ -30,17 +33,36 @@ class Made(NamedTuple):
 @cache
 def cpu() -> str:
     """The CPU and the versions of the tools, which machine code depends on besides its source."""
-    features = sorted(llvm.get_host_cpu_features().items())
-    return f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}"
+    return f"{llvmlite.__version__} {sys.version} {description()}"
 
 
 def known(name: str) -> bool:
     """Whether code can call a function of this name in every process: a C function, or a BLAS routine."""
-    return name in map(blas_symbols.symbol, blas_symbols.ROUTINES) or hasattr(ctypes.CDLL(None), name)
+    return name in _routines() or hasattr(ctypes.CDLL(None), name)
+
+
+@cache
+def _routines() -> dict[str, str]:
+    """BLAS routines by the symbols of kernels."""
+    return {blas_symbols.symbol(name): name for name in blas_symbols.ROUTINES}
+
+
+def _outside(name: str) -> int:
+    """The address of a function that is no machine code of ours; 0 where there is none."""
+    if name in _routines():
+        return blas_symbols.address_of(_routines()[name])
+    function = getattr(ctypes.CDLL(None), name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
     """The addresses of functions of object code that is linked together and with BLAS. Each call has a namespace of its own."""
+    parts = list(parts)
+    addresses = linker.linked(parts, _outside)
+    if addresses is not None:
+        return {name: addresses[name] for name in names}
+    from . import code_generation
+
     blas_symbols.bind()
     return code_generation.loaded(parts, names)
 

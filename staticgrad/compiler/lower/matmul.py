@@ -13,8 +13,8 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
+from ..backend.cpu import REGISTERS
 from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, scratch_of
-from ..backend.llvm import REGISTERS
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place

@@ -8,38 +8,45 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...locks import rlock
-from ..backend import code_generation, object_code
 from ..backend import disk_cache as disk
+from ..backend import object_code
 from ..backend.compile_pool import pool
 from ..backend.machine_code import tiers
-from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
 
-ENTRIES = {
-    "step": instruction_loop.step,
-    "steps": run_loop.steps,
-    "hold_calls": instruction_loop.hold_calls,
-    "call": fastcall_body.call,
-    "control": control_instructions.control,
-    "shards": batch_shards.shards,
-    "worker": worker.worker,
-}
-
+OPERANDS = {"step": 8, "steps": 11, "hold_calls": 1, "call": 3, "control": 2, "shards": 4, "worker": 1}
+"""The functions of the runtime that others call, with the number of their operands."""
 
 _lock = rlock()
 
 
 @cache
 def _addresses() -> dict[str, int]:
-    return object_code.made_or_kept("runtime", [Path(__file__)], _compiled, ENTRIES).addresses
+    return object_code.made_or_kept("runtime", [Path(__file__)], _compiled, OPERANDS).addresses
+
+
+def entries() -> dict[str, Callable[..., Any]]:
+    """The sources of these functions. They are imported where the runtime is compiled, as LLVM is."""
+    from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
+
+    return {
+        "step": instruction_loop.step,
+        "steps": run_loop.steps,
+        "hold_calls": instruction_loop.hold_calls,
+        "call": fastcall_body.call,
+        "control": control_instructions.control,
+        "shards": batch_shards.shards,
+        "worker": worker.worker,
+    }
 
 
 def _compiled() -> bytes:
+    from ..backend import code_generation
     from ..backend.runtime_compiler import translated
 
-    return code_generation.compiled(translated(ENTRIES))
+    return code_generation.compiled(translated(entries()))
 
 
 def address(name: str) -> int:
@@ -49,8 +56,7 @@ def address(name: str) -> int:
 
 
 def _function(name: str) -> Callable[..., int]:
-    operands = ENTRIES[name].__code__.co_argcount
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * operands)(address(name))
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * OPERANDS[name])(address(name))
 
 
 def _begin() -> None:

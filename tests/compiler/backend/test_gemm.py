@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.compiler.backend.cpu import REGISTERS
 from staticgrad.compiler.backend.gemm import kernel as kernel_of
 from staticgrad.compiler.backend.gemm_form import FORM, scratch_of
-from staticgrad.compiler.backend.llvm import REGISTERS
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of

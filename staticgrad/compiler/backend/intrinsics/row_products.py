@@ -11,8 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..cpu import BYTES
 from ..kernel_types import Builtin, Float, Pointer, Value, builtin, float32, float64, int64
-from ..llvm import BYTES, I32, I64, Int, function, spread, steps
+from ..llvm import I32, I64, Int, function, spread, steps
 
 __all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
 

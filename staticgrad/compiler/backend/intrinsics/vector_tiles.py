@@ -13,8 +13,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..cpu import BYTES
 from ..kernel_types import Pointer, Value, builtin, float64, int64
-from ..llvm import BYTES, EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, rows_at_once, spread
+from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, call, folded, rows_at_once, spread
 
 SIXTEEN = 16
 

@@ -1,0 +1,162 @@
+"""Links object code into this process: what LLVM's linker does too, without the time that llvmlite takes to be imported.
+
+It knows the code that LLVM makes for x86-64 and ELF, whose references are whole addresses (the large code model). Other code
+is left to LLVM; see `object_code.py`. Format: System V Application Binary Interface, AMD64 supplement, and ELF-64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from ...errors import CompileError
+
+MAGIC = b"\x7fELF\x02\x01\x01"
+"""64 bits, little-endian."""
+HEADER = 64
+"""Bytes of a file's header."""
+RELOCATABLE, X86_64 = 1, 62
+SYMBOLS, RELOCATIONS, ZEROS = 2, 4, 8
+WRITABLE, LOADED = 1, 2
+LOCAL = 0
+ADDRESS, DISTANCE = 1, 24
+"""Relocations: the address of a symbol, and its distance from the place."""
+UNWINDING = 0x70000001
+"""Sections with tables for exceptions, which nothing throws."""
+WORD = struct.Struct("<Q")
+
+_mappings: list[mmap.mmap] = []
+"""The loaded code, which stays for the life of the process."""
+
+
+class Section(NamedTuple):
+    """A section's header."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class Symbol(NamedTuple):
+    """An entry of a table of symbols."""
+
+    name: str
+    binding: int
+    section: int
+    value: int
+
+
+class Unknown(Exception):
+    """Code that this linker leaves to LLVM."""
+
+
+class Part:
+    """One object file. Raises Unknown."""
+
+    def __init__(self, code: bytes):
+        if len(code) < HEADER or code[:7] != MAGIC or struct.unpack_from("<HH", code, 16) != (RELOCATABLE, X86_64):
+            raise Unknown
+        self.code = code
+        (table,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
+        self.sections = [Section._make(struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i)) for i in range(count)]
+        self.loaded = {
+            i: section for i, section in enumerate(self.sections)
+            if section.flags & LOADED and section.size and section.kind != UNWINDING
+        }  # fmt: skip
+        if any(section.flags & WRITABLE or section.kind == ZEROS for section in self.loaded.values()):
+            raise Unknown
+        self.places: dict[int, int] = {}
+        """Of sections, from the beginning of the mapping."""
+        self.symbols = list(self._symbols())
+
+    def _symbols(self) -> Iterator[Symbol]:
+        for section in self.sections:
+            if section.kind == SYMBOLS:
+                names = self.sections[section.link].offset
+                for at in range(section.offset, section.offset + section.size, 24):
+                    name, info, _, where, value, _ = struct.unpack_from("<IBBHQQ", self.code, at)
+                    end = self.code.index(b"\0", names + name)
+                    yield Symbol(self.code[names + name : end].decode(), info >> 4, where, value)
+
+    def place(self, start: int) -> int:
+        """Give the sections places from `start` on. Returns where they end."""
+        for i, section in self.loaded.items():
+            start = -(-start // max(section.align, 1)) * max(section.align, 1)
+            self.places[i] = start
+            start += section.size
+        return start
+
+    def relocations(self) -> Iterator[tuple[int, int, Symbol, int]]:
+        """(place, kind, symbol, addend) of each reference."""
+        for section in self.sections:
+            if section.kind == RELOCATIONS and section.info in self.places:
+                for at in range(section.offset, section.offset + section.size, 24):
+                    offset, info, addend = struct.unpack_from("<QQq", self.code, at)
+                    yield self.places[section.info] + offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend
+
+
+def linked(parts: Iterable[bytes], outside: Callable[[str], int]) -> Mapping[str, int] | None:
+    """The addresses of the functions of object code that is linked together; None where it is code for LLVM's linker.
+
+    outside: the address of a function that no part has; 0 where there is none. Raises CompileError for such functions, and
+    where the system does not let memory be executed.
+    """
+    try:
+        read = [Part(code) for code in parts]
+        end = 0
+        for part in read:
+            end = part.place(end)
+        memory = mmap.mmap(-1, max(end, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        known: dict[str, int] = {}
+        for part in read:
+            for symbol in part.symbols:
+                if symbol.binding != LOCAL and symbol.section in part.places:
+                    known.setdefault(symbol.name, start + part.places[symbol.section] + symbol.value)
+        for part in read:
+            _write(part, memory, start, known, outside)
+    except Unknown:
+        return None
+    if _protect()(start, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
+        raise CompileError("the system does not let machine code be executed: mprotect failed")
+    _mappings.append(memory)
+    return known
+
+
+def _write(part: Part, memory: mmap.mmap, start: int, known: Mapping[str, int], outside: Callable[[str], int]) -> None:
+    """Copy the sections of a part, and fill in the addresses that they refer to. Raises Unknown."""
+    for i, place in part.places.items():
+        section = part.sections[i]
+        memory[place : place + section.size] = part.code[section.offset : section.offset + section.size]
+    for place, kind, symbol, addend in part.relocations():
+        if symbol.binding != LOCAL:
+            address = known.get(symbol.name) or outside(symbol.name)
+            if not address:
+                raise CompileError(f"machine code calls {symbol.name}, which is not there")
+        elif symbol.section in part.places:
+            address = start + part.places[symbol.section] + symbol.value
+        else:
+            raise Unknown
+        if kind not in (ADDRESS, DISTANCE):
+            raise Unknown
+        value = address + addend - (start + place if kind == DISTANCE else 0)
+        WORD.pack_into(memory, place, value & 0xFFFFFFFFFFFFFFFF)
+
+
+@cache
+def _protect() -> Callable[[int, int, int], int]:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    found: Callable[[int, int, int], int] = function
+    return found
