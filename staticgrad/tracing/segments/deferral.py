@@ -434,7 +434,7 @@ class Deferral:
         for reference in self.tensors:
             tensor: Any = reference()
             if tensor is not None and tensor.__class__ is Pending and tensor._value.array is not None:
-                _settle_tensor(tensor)
+                settled(tensor)
         for made in self.records:
             record = made()
             if record is not None and record.out.__class__ is Value and record.out.array is not None:
@@ -449,14 +449,6 @@ class Deferral:
         self._begin()
         if raised is not None:
             raise raised
-
-
-def _settle_tensor(tensor: Any) -> None:
-    array, home = tensor._value.array, tensor._home
-    settled(tensor, array if home is None else home)
-    base = tensor._base
-    if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
-        tensor._base = None  # a reshape had to copy
 
 
 def _cut() -> tuple[Any, str]:
