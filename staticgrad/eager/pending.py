@@ -119,12 +119,15 @@ def pending(value: Value, record: Record | None = None) -> Tensor:
     return out
 
 
-def settled(tensor: Any, array: np.ndarray) -> None:
-    """Make a pending tensor an ordinary one."""
-    Tensor._data.__set__(tensor, array)  # type: ignore[attr-defined]
+def settled(tensor: Any) -> None:
+    """Make a pending tensor whose value is computed an ordinary one."""
+    array, home, base = tensor._value.array, tensor._home, tensor._base
+    Tensor._data.__set__(tensor, array if home is None else home)  # type: ignore[attr-defined]
     tensor.__class__ = PublicTensor
     del tensor.__dict__["_value"]
     tensor.__dict__.pop("_home", None)
+    if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
+        tensor._base = None  # a reshape had to copy
 
 
 def saved_result(value: Value, record: Record, as_tensor: bool) -> Any:

@@ -71,6 +71,10 @@ class Deferral:
         self.inputs: dict[int, Node] = {}
         self.held: list[ndarray] = []
         """The arrays whose ids are keys of `inputs`."""
+        self.bases: dict[int, int] = {}
+        """How many of them are views of a base, by its id."""
+        self.given: set[int] = set()
+        """The ids of `arrays`."""
         self.leaves: dict[Node, Tensor | None] = {}
         """Leaves that require grad, by the nodes of their arrays."""
         self.copied: dict[int, tuple[Node, Tensor]] = {}
@@ -98,6 +102,7 @@ class Deferral:
             return None
         refs: list[Any] = []
         large = whole = False
+        bare = True  # all operands are tensors
         flags, bit = 0, 1
         for arg in args:
             kind = arg.__class__
@@ -108,6 +113,7 @@ class Deferral:
                     flags |= bit if arg._record is None else bit << 1
             elif kind in NUMBERS:
                 refs.append(arg)
+                bare = False
             elif kind is SavedNumber:
                 refs.append(arg.value)
             elif isinstance(arg, Tensor) and not (arg._tracked or arg._data.ndim or arg._data.flags.writeable):
@@ -122,8 +128,10 @@ class Deferral:
                 refs.append(node)
             elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
                 refs.append(self._taken(arg.copy()))
+                bare = False
             elif isinstance(arg, np.generic) and arg.dtype.kind in "biuf":
                 refs.append(self._taken(np.array(arg)))
+                bare = False
             else:
                 return None
             bit <<= 2
@@ -147,7 +155,7 @@ class Deferral:
         if step.numbers:
             self._numbers(step, args, refs)
         assert step.recorded is not None
-        out = self._result(step.recorded, step, args, attrs, flags)
+        out = self._result(step.recorded, step, args, attrs, flags, bare)
         if self.count >= LONG:
             self.settle()
         return out
@@ -165,28 +173,29 @@ class Deferral:
             elif region is not None and step.free:
                 region.whole = False
 
-    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int) -> Tensor:
-        """The tensor of a noted operation, on the tape where a gradient can flow."""
-        first = args[0]
-        is_view = step.view and isinstance(first, Tensor)
+    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int, bare: bool) -> Tensor:
+        """The tensor of a noted operation, on the tape where a gradient can flow. bare: all operands are tensors."""
+        is_view = step.view and isinstance(args[0], Tensor)
         source = None
         if is_view:
-            source = first._value if first.__class__ is Pending else first._data
+            source = args[0]._value if args[0].__class__ is Pending else args[0]._data
         value = Value(step.node, self, source)
         self.values.append(weakref.ref(value))
         record = None
-        if flags:
+        if flags and step.flows is not False:
             mode = modes.now
-            inputs = tuple([
+            inputs = args if bare else tuple([
                 a if isinstance(a, Tensor) else self._saved(a, step, i) if a.__class__ in NUMBERS else wrap(np.array(a))
                 for i, a in enumerate(args)
             ])  # fmt: skip
-            if flows(op, inputs, value):  # type: ignore[arg-type]
+            if step.flows is None:
+                step.flows = flows(op, inputs, value)  # type: ignore[arg-type]
+            if step.flows:
                 record = record_of(op, inputs, attrs, value, mode)
                 self.records.append(weakref.ref(record))
         out = pending(value, record)
         if is_view:
-            link(out, first)
+            link(out, args[0])
         return out
 
     def _saved(self, value: Any, step: Step, position: int) -> Tensor:
@@ -219,10 +228,7 @@ class Deferral:
         """Go on after the operations of a region. arrays: its inputs, each with the tensor's array that it is."""
         steps = region.inputs
         for (array, key), node in zip(arrays, steps, strict=True):
-            self.arrays.append(array)
-            if key is not None:
-                self.inputs[id(key)] = node
-                self.held.append(key)
+            self._give(array, key, node)
         assert region.end is not None
         self.at = region.end
         self.count += region.steps
@@ -239,11 +245,19 @@ class Deferral:
             fixed = self.fixed and (origin is None or key is not None)
             self.region.source(origin, array, fixed, former)
             self.region.inputs.append(node)
-        self.arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))
+        self._give(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape), key, node)
+        return node
+
+    def _give(self, array: ndarray, key: ndarray | None, node: Node) -> None:
+        """Give the plan an array as the next input. key: the tensor's array that it is, or stands for."""
+        self.arrays.append(array)
+        self.given.add(id(array))
         if key is not None:
             self.inputs[id(key)] = node
             self.held.append(key)
-        return node
+            base = key.base
+            if base is not None:
+                self.bases[id(base)] = self.bases.get(id(base), 0) + 1
 
     def _casts(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> bool:
         """Whether operands are cast first."""
@@ -360,18 +374,20 @@ class Deferral:
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""
-        views = sum([other.base is array for other in self.held])
+        views = self.bases.get(id(array), 0)
         for _, tensor in self.copied.values():  # some of which nobody else holds any more
             if tensor.__class__ is not Pending and tensor._data.base is array and only_copied(tensor):
                 views += 1
         if id(array) not in self.inputs:
             return views
-        return 1 + any(other is array for other in self.arrays) + views
+        return 1 + (id(array) in self.given) + views
 
     # cuts ---------------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Run what was noted, and make all tensors ordinary ones."""
+        if self.at is self.roads.root and not self.values and self.region is None:
+            return
         deferral, state.deferral = state.deferral, None
         try:
             self._run()
@@ -418,7 +434,7 @@ class Deferral:
         for reference in self.tensors:
             tensor: Any = reference()
             if tensor is not None and tensor.__class__ is Pending and tensor._value.array is not None:
-                _settle_tensor(tensor)
+                settled(tensor)
         for made in self.records:
             record = made()
             if record is not None and record.out.__class__ is Value and record.out.array is not None:
@@ -433,14 +449,6 @@ class Deferral:
         self._begin()
         if raised is not None:
             raise raised
-
-
-def _settle_tensor(tensor: Any) -> None:
-    array, home = tensor._value.array, tensor._home
-    settled(tensor, array if home is None else home)
-    base = tensor._base
-    if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
-        tensor._base = None  # a reshape had to copy
 
 
 def _cut() -> tuple[Any, str]:

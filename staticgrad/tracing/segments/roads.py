@@ -36,13 +36,13 @@ class Step:
     operation as the tape has it, that over complex numbers where there are some.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
-    these are inputs, so that any number will do. flags: which operands are on the tape, and how. view: the result shares the
-    memory of the first operand. regions, calls: see `regions.py` and
-    `calls.py`.
+    these are inputs, so that any number will do. flags: which operands are on the tape, and how; flows: whether a gradient can
+    flow through it then, None before that was found out. view: the result shares the memory of the first operand. regions,
+    calls: see `regions.py` and `calls.py`.
     """
 
     __slots__ = (
-        "attrs", "calls", "children", "flags", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
+        "attrs", "calls", "children", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
         "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
@@ -55,6 +55,7 @@ class Step:
         self.numbers: dict[int, np.dtype] = {}
         self.free = False
         self.flags = 0
+        self.flows: bool | None = None
         self.view = False
         self.regions: dict[Any, Any] = {}
         self.calls: dict[Any, Any] = {}
