@@ -87,7 +87,7 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
 
     Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
     neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it: the fewer registers hold
-    the sums of a tile, the more tiles there are.
+    the sums of a tile, the more tiles there are. It pays sooner where steps of A are rows apart, or a panel is one of several.
     """
     (tx, ldx), (ty, ldy) = x, y
     if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
