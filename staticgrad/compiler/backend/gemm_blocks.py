@@ -22,7 +22,7 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
     wide = WIDE * of.lanes
     high, broad = NEAR // step, FAR // (wide * step) * wide
     above, beside, zero = scratch, scratch + NEAR, Int(builder, I64(0))
-    kinds = [*((vectors, False) for vectors in range(WIDE, 0, -1)), (1, True), (WIDE, True)]
+    kinds = [*((vectors, False) for vectors in range(WIDE, 0, -1)), *((vectors, True) for vectors in range(1, WIDE + 1))]
     tiles = [partial(tile, of, vectors, cut, True) for vectors, cut in kinds]
     names = [f"packed_{of.name}_{'edge_' * cut}{vectors}" for vectors, cut in kinds]
     with steps(0, n, broad) as left, steps(0, k, DEPTH) as r:
@@ -42,7 +42,7 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
                 rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(wide)
                 whole = rows.equals(EIGHT)
                 which = [whole & columns.equals(vectors * of.lanes) for vectors in range(WIDE, 0, -1)]
-                which.append(columns <= of.lanes)
+                which += [columns <= vectors * of.lanes for vectors in range(1, WIDE)]
                 call_one_of(builder, which, names, tiles, (rows, columns, count, *here))
 
 

@@ -31,12 +31,13 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
     block = (Int(builder, I64(NEAR // of.size)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
     at_edge = edge.differs(0)
-    kinds = [(1, True), (WIDE, True), *((wide, False) for wide in range(WIDE, 0, -1))]
+    kinds = [*((wide, True) for wide in range(1, WIDE + 1)), *((wide, False) for wide in range(WIDE, 0, -1))]
     tiles = [partial(tile, of, wide, cut, False) for wide, cut in kinds]
     names = [f"tile_{of.name}_{'edge_' * cut}{wide}" for wide, cut in kinds]
     with steps(0, m, block) as top, steps(0, n, WIDE * of.lanes) as j, steps(0, k.at_least(1), DEPTH) as r:
         columns, count, bottom = (n - j).at_most(WIDE * of.lanes), (k - r).at_most(DEPTH), (top + block).at_most(m)
-        which = [at_edge & (columns <= of.lanes), at_edge, *(columns > wide * of.lanes for wide in range(WIDE - 1, 0, -1))]
+        which = [at_edge & (columns <= wide * of.lanes) for wide in range(1, WIDE + 1)]
+        which += [columns > wide * of.lanes for wide in range(WIDE - 1, 0, -1)]
         width = (columns + of.lanes - 1) // of.lanes * BYTES
         part = p.moved(of, top, j)
         source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)

@@ -85,14 +85,14 @@ def tile(
 ) -> None:
     """EIGHT rows of `wide` vectors over `count` steps, as many at once as registers hold.
 
-    At an edge there are `rows` <= EIGHT, and `columns` may be fewer too. packed: A and B are panels, A of EIGHT rows, B of WIDE
-    vectors' width.
+    At an edge there are `rows` <= EIGHT, and the last vector may have fewer `columns`. packed: A and B are panels, A of EIGHT
+    rows, B of WIDE vectors' width, which has some number beside its last column.
     """
     p = Product(*operands)
     if packed:
         row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, WIDE * BYTES))
         p = p._replace(a_row=row, a_step=step, b_row=panel_row)
-    masks = [of.within(columns - v * of.lanes, of.lanes) if edge else None for v in range(wide)]
+    masks = [None] * (wide - 1) + [of.within(columns - (wide - 1) * of.lanes, of.lanes) if edge else None]
     at_once = rows_at_once(wide)
     for first in range(0, EIGHT, at_once):
         numbers = [Int(builder, I64(r)) for r in range(first, first + at_once)]
@@ -117,7 +117,7 @@ def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, coun
         builder.store(zero, place)
     with steps(0, count, 1) as step:
         row, offset = p.b + step * p.b_row, (step * p.a_step).value
-        vectors = [of.load(row + BYTES * v, mask) for v, mask in enumerate(masks)]
+        vectors = [of.load(row + BYTES * v, None if packed else mask) for v, mask in enumerate(masks)]
         for at, start in enumerate(starts):
             scalar = builder.load(builder.bitcast(builder.gep(start, [offset]), of.llvm.as_pointer()))
             for place, vector in zip(sums[at * wide : (at + 1) * wide], vectors, strict=True):

@@ -21,7 +21,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     (r"more than \d+ (operations|operands|buffers)", "nothing: longer kernels take longer to compile than they save"),
     ("too many nodes lie between", "write the two operations next to each other"),
     ("a node between them", "move what lies between before or after both, or compute it without the stored value"),
-    ("scalar arithmetic is done once", KEEP),
+    ("(scalar arithmetic is done once|values per column are expensive)", KEEP),
     ("it (reads memory along other axes|is stored in another order)", "store the operand in the other order once, outside"),
     ("copied, because", "reduce along the last axes of memory, or store the operand in the other order once"),
     (r"it needs the finished \w+ of all rows", "reduce along the last axis, where the mathematics allows it"),

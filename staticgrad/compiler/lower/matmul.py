@@ -27,8 +27,8 @@ LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
 L2, PAGE = 2 * NEAR, 4096
 """Bytes of a core's cache, and of a page of memory."""
-NARROW, MANY = 48, 1 << 24
-"""Rows, columns and steps, and multiplications, from which copies pay where tiles are small."""
+NARROW, DEEP, MANY = 16, 48, 1 << 22
+"""Rows and columns, steps, and multiplications, from which copies pay where tiles are small."""
 FEW = 1 << 21
 """Multiplications below which products take less than copies pay."""
 
@@ -87,7 +87,7 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
 
     Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
     neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it: the fewer registers hold
-    the sums of a tile, the more tiles there are.
+    the sums of a tile, the more tiles there are. It pays sooner where steps of A are rows apart, or a panel is one of several.
     """
     (tx, ldx), (ty, ldy) = x, y
     if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
@@ -96,7 +96,8 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
         return "as columns of the left one are pages apart"
     if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:
         return "as rows of the right one are pages apart"
-    if REGISTERS < 32 and min(m, n, k) >= NARROW and m * n * k >= (MANY // 2 if tx else MANY):
+    soon = k >= DEEP and (tx or k > DEPTH)
+    if REGISTERS < 32 and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
         return "which many tiles read"
     return ""
 

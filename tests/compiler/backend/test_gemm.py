@@ -109,7 +109,7 @@ def test_blocks(dtype: str, turned_a: int, turned_b: int):
         ((1100, 80, 40), "a", "as columns of the left one are pages apart"),
         ((16, 1000, 1100), "", "as rows of the right one are pages apart"),
         ((300, 200, 300), "", "which many tiles read" if REGISTERS < 32 else ""),
-        ((128, 256, 128), "", ""),
+        ((96, 256, 128), "", ""),
     ],
 )
 def test_large_operands_are_packed(shapes: tuple[int, int, int], turned: str, why: str):
