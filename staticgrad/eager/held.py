@@ -43,7 +43,7 @@ class Held:
         """An array as a tensor, as PyTorch's `grad` returns it: one that a rule passed on unchanged is one tensor for all who
         get it, and one that a rule took a view of is a view of it."""
         found = self.tensors.get(id(data))
-        if found is None:
+        if found is None or (found._data is not data and owner(found._data) is not data):  # a hook may give a tensor other data
             found = self.tensors[id(data)] = wrap(data)
             if data.base is not None and (whole := owner(data)) is not data:
                 link(found, self.tensor(whole))

@@ -13,6 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
+from staticgrad.eager.held import Held
 from staticgrad.eager.tape import Record
 from tests.helpers import assert_close
 
@@ -672,3 +673,14 @@ def test_adding_a_part_leaves_arrays_of_others_alone():
     assert seen == [[2.0, 2.0, 1.0]]
     assert seed.tolist() == [1.0, 1.0, 1.0]
     assert x.grad.tolist() == [2.0, 2.0, 1.0]
+
+
+def test_an_array_of_which_a_hook_took_the_tensor_away():
+    """The tensor that a hook got is that of other data then."""
+    array = np.ones(3)
+    held = Held([])
+    tensor = held.tensor(array)
+    assert held.tensor(array) is tensor
+    assert held.tensor(array[1:])._base is tensor
+    tensor.data = Tensor([5.0, 6.0])
+    assert held.tensor(array).tolist() == [1, 1, 1]
