@@ -15,7 +15,8 @@ from ..ir import Cell
 
 
 class DeferredGradientBinding:
-    """As `gradient_binding.GradientBinding`: the tensor that a step leaves in `holder.grad`, of which the plan writes only the parts."""
+    """As `gradient_binding.GradientBinding`: the tensor that a step leaves in `holder.grad`, of which the plan writes only the
+    parts."""
 
     __slots__ = ("cells", "holder", "how", "tensor")
 
