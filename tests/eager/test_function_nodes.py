@@ -169,4 +169,6 @@ def test_a_call_is_one_node_beside_random_tensors():
 
     with ThreadPoolExecutor(1) as pool:  # each thread has a default graph of its own
         intercepted, found, loss, _ = pool.submit(run).result()
-    assert intercepted and found == {case: wanted for case, (_, wanted) in FIRST.items()} and loss == "NllLoss"
+    assert intercepted
+    assert found == {case: wanted for case, (_, wanted) in FIRST.items()}
+    assert loss == "NllLoss"
