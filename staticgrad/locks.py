@@ -5,6 +5,7 @@ What such a thread was at is left as it stood: a run begins anew, the arrays tha
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from typing import Any
@@ -43,7 +44,9 @@ unforked = threading.RLock()
 """Held by work that must not be copied half-done, such as a compilation: LLVM has locks and tables of its own,
 which no child could put in order. A fork waits until it is free."""
 LONGEST = 10.0
-"""Seconds that a fork waits."""
+"""Seconds that a fork waits, and the end of the process, which would destroy LLVM's tables under a daemon thread."""
+
+atexit.register(lambda: unforked.acquire(timeout=LONGEST))
 _waited = threading.local()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -75,3 +77,21 @@ def test_a_child_of_fork_waits_for_no_thread_of_its_parent(program: str):
     process = start(BEGIN + program)
     _, err = ended(process)
     assert process.returncode == 0, err
+
+
+def test_the_end_of_a_process_waits_for_work_that_must_not_be_copied():
+    """A daemon thread compiles, say: LLVM's tables have to stay until it is done."""
+    program = """
+import threading, time
+from staticgrad.locks import unforked
+begun = threading.Event()
+def work():
+    with unforked:
+        begun.set()
+        time.sleep(0.5)
+        print("done", flush=True)
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "done\n"

@@ -150,15 +150,17 @@ def fast_call(
     ids = sorted(excluded)
     id_block = numbers(ids)
     made = block(t.FAST_CALL_BLOCK)
-    made[t.PLAN], made[t.API], made[t.TRUSTED] = address(plan), address(api()), trusted
+    functions, method = api(), _method()  # threads that ask at the same time get objects of their own
+    made[t.PLAN], made[t.API], made[t.TRUSTED] = address(plan), address(functions), trusted
     made[t.TAKES], made[t.SPECS] = len(specs), address(spec_block)
     made[t.RANGES], made[t.RANGED] = address(ranges), len(places)
     made[t.EXCLUDED], made[t.EXCLUDES] = address(id_block), len(ids)
-    made.kept = (plan, tuple(specs), spec_block, shapes, ranges, id_block, *(_boxed(made, box) if box is not None else ()))
+    boxed = () if box is None else _boxed(made, box)
+    made.kept = plan, tuple(specs), spec_block, shapes, ranges, id_block, functions, method, *boxed
     if container is not None:
         made[t.MAKE], made[t.PUT], made[t.GET] = _containers()[container]
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return new(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(_method()), made, None)
+    return new(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(method), made, None)
 
 
 def _boxed(made: Block, box: Box) -> tuple[Any, ...]:

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ...locks import rlock
 
+_lock = rlock()
 _count: int | None = None
 
 
@@ -43,8 +45,14 @@ def set_num_threads(n: int) -> None:
     _count = n
 
 
-@cache
 def blas_hold() -> np.ndarray | None:
+    """The words of `_blas_hold`, one array for all threads."""
+    with _lock:
+        return _blas_hold()
+
+
+@cache
+def _blas_hold() -> np.ndarray | None:
     """The words by which the driver limits SciPy's OpenBLAS to one thread: (holders, number of threads before, addresses of
     the functions that get and set it, a lock around these calls).
 

@@ -14,6 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
+from staticgrad.compiler.execute import fastcall
 from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
 from staticgrad.compiler.execute.outputs import LARGE
 from staticgrad.operators import F
@@ -100,6 +101,19 @@ def test_a_bare_argument_is_no_tensor():
         assert (call(sg.tensor(X)) is None) is bare
         (result,) = call(X)
         assert_close(result, X * 2, None)
+
+
+def test_a_function_keeps_what_it_reads(monkeypatch: pytest.MonkeyPatch):
+    """Threads that make the first functions at the same time may each make the table of C functions and the method."""
+    found = []
+    for name in ("api", "_method"):
+        make = getattr(fastcall, name).__wrapped__
+        monkeypatch.setattr(fastcall, name, lambda make=make: found.append(weakref.ref(made := make())) or made)
+    call, _ = taker()
+    gc.collect()
+    assert found
+    assert all(ref() is not None for ref in found)
+    assert call(X, INDEX, MODE) is not None
 
 
 def test_a_plan_in_use_declines():
