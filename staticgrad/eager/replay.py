@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompileError, StaticgradError
-from ..ir import Node, Region, Result, Subgraph
+from ..ir import REGISTRY, Node, Region, Result, Subgraph
 from ..operators import F, frontends
 from ..ops.adjoint import adjoint_op
 from ..ops.control.loop_operands import Loop
@@ -21,6 +21,7 @@ from .backward_engine import BackwardEngine
 from .execution import run
 from .grad_mode import modes
 from .kernels import OFF
+from .tape import Record
 from .tensor import wrap
 
 Values = dict[Node, Any]
@@ -33,6 +34,8 @@ class Replay:
         self.leaves, self.results = leaves, results
         self.order = order
         self.sources = {x for node in order if node.op is adjoint_op for x in _parts(node)[2]}
+        self.apart = self.sources | {x for node in order if node.op is adjoint_op for x in _parts(node)[3]}
+        """Nodes whose tensors are objects of their own, also where they only name the value of another node."""
         if self.sources:
             _check_functions(order)
 
@@ -52,7 +55,9 @@ class Replay:
         for node in self.order:
             if node.op is not adjoint_op:
                 if node not in values:
-                    values[node] = _value(node, values)
+                    made = values[node] = _value(node, values)
+                    if node in self.apart and any(made is values[i] for i in node.inputs):
+                        values[node] = _renamed(made)
             else:
                 group = _group(node)
                 if group not in groups:
@@ -120,6 +125,11 @@ def _value(node: Node, values: Values) -> Any:
         return run(op, tuple(operands), dict(node.attrs))
     except StaticgradError as error:
         raise type(error)(error.summary, *error.details, where=node.where) from None
+
+
+def _renamed(x: Any) -> Any:
+    """The same value at another point of the tape."""
+    return wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data) if x._tracked else None)
 
 
 def _call(body: Subgraph, operands: Sequence[Any]) -> list[Any]:

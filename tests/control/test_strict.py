@@ -122,3 +122,19 @@ def test_within_rounding_where_the_graph_is_differentiated():
             with sg.Session(numerics=numerics) as session:
                 found.append(session.run(g, {x: np.ones(3), h: np.full(3, 0.9)}))
     agree(found[:1], found[1:], np.float64, "fed")
+
+
+def test_a_leaf_that_changes_beside_a_loop():
+    """Its value before and after the change are two leaves of the graph, also where one has the memory of the other."""
+
+    def function(x):
+        last, _ = sg.scan(lambda c, _: (sg.tanh(c * 0.5 + x), None), x, length=1)
+        with sg.no_grad():
+            x.copy_(x)
+        (g,) = sg.grad(sg.sin(last).sum(), [x], create_graph=True)
+        return [g, *sg.grad((g * g).sum() + x.sum(), [x])]
+
+    found, expected = (
+        [*run(sg.tensor([-0.625, 0.5], requires_grad=True))] for run in (sg.compile(function, numerics="strict"), function)
+    )
+    identical(found, expected, "a leaf that changes")
