@@ -88,3 +88,18 @@ def test_refusals(key: Any, error: type[Exception], text: str):
     with pytest.raises(error) as caught:
         sg.tensor(X)[key]
     assert caught.value.summary.startswith(text)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 700), (2, 5, 520)])
+def test_gradients_of_rows_that_are_picked_often(shape: tuple[int, ...]):
+    """Wide rows are added whole, in the same order as elements of narrow ones."""
+    index, axis = np.array([[4, 0, 4], [2, 4, -1]]), len(shape) - 2
+    rng = np.random.default_rng(0)
+    g = rng.standard_normal((*shape[:axis], *index.shape, shape[-1])).astype(np.float32)
+    wanted = np.zeros(shape, np.float32)
+    for place in np.ndindex(index.shape):
+        wanted[..., index[place], :] += g[(..., *place, slice(None))]
+    x = sg.tensor(rng.standard_normal(shape).astype(np.float32), requires_grad=True)
+    with sg.eager_kernels(False):
+        (found,) = sg.grad(x[..., index, :], [x], sg.tensor(g))
+    assert np.array_equal(found.numpy(), wanted)
