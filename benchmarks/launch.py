@@ -26,10 +26,10 @@ from .timing import load
 ROOT = Path(__file__).parent.parent
 LIMIT = 600
 """Seconds after which a process is given up."""
-TURNS = 8
+TURNS = 5
 """Turns of each process: what disturbs the machine for a while meets all of them."""
-REST = 0.3
-"""Seconds before the first turn: threads of a BLAS spin for 0.1 s and more before they sleep."""
+REST = 0.15
+"""Seconds before each turn: threads of a BLAS, which the process before it may have, spin for 0.1 s before they sleep."""
 
 
 class Launcher:
@@ -195,9 +195,9 @@ def measure_case(
                     if not (done and "error" in done[-1]):
                         running[entry] = launcher.start(case, entry, cold=number == 0 and not entry.malloc)
                     bar.update()
-                time.sleep(REST)
                 for _ in range(TURNS):
                     for process in running.values():
+                        time.sleep(REST)
                         process.turn(seconds / TURNS)
             finally:
                 for entry, process in running.items():
