@@ -33,7 +33,7 @@ from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change,
 from .tensor import PublicTensor, Tensor, new, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PLAIN = frozenset({int, float, bool, str, type(None), type, Form})
+PLAIN = frozenset({int, float, bool, str, type(None), type, Form, *(np.dtype(code).__class__ for code in np.typecodes["All"])})
 """Classes of arguments that are part of a call's key."""
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
@@ -176,8 +176,6 @@ def keyed(a: Any) -> Any:
         return tuple(a)
     if isinstance(a, np.integer):
         return int(a)
-    if isinstance(a, np.dtype):
-        return a.type
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
         return wrap(a)
     if a.__class__ in TUPLES:
