@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -25,7 +26,12 @@ import staticgrad.nn.functional
 from .timing import burst
 
 SIZES = (8, 64, 512, 2048)
-ROUNDS = 7
+ROUNDS = 5
+REST = 0.02
+"""Seconds before each turn: OpenMP's threads spin for some milliseconds after the last operation, and would take a CPU from the
+other framework's threads."""
+CALLS = 20
+"""Calls in a turn, at least: after so many, arrays of 16 MB are in the cache again that all CPUs share."""
 
 Call = Callable[[Any, Any, list[Any]], Any]
 
@@ -125,10 +131,13 @@ def measure(names: list[str], sizes: list[int], seconds: float) -> Iterator[Row]
                 for direction, job in mine.items():
                     best: dict[int, float] = {}
                     for _ in range(ROUNDS):
-                        best[0] = min(best.get(0, math.inf), burst(job, seconds / ROUNDS))
+                        time.sleep(REST)
+                        best[0] = min(best.get(0, math.inf), burst(job, seconds / ROUNDS, CALLS))
                         for threads in {1, os.cpu_count() or 1} if theirs else ():
+                            time.sleep(REST)
                             torch.set_num_threads(threads)
-                            best[threads] = min(best.get(threads, math.inf), burst(theirs[direction], seconds / ROUNDS))
+                            took = burst(theirs[direction], seconds / ROUNDS, CALLS)
+                            best[threads] = min(best.get(threads, math.inf), took)
                     ours = best.pop(0)
                     peer = min(best.values()) if best else None
                     yield Row(name, size, direction, ours, peer, None if peer is None else ours / peer)

@@ -1,6 +1,7 @@
 """Matrix products of many shapes beside PyTorch and NumPy's OpenBLAS, with equal numbers of threads.
 
-    python -m benchmarks.products [--shapes 60] [--low 16 --high 4096] [--all] [--seconds 0.2] [--json out.json]
+    python -m benchmarks.products [--shapes 60] [--low 16 --high 4096] [--all] [--seed 0] [--threads 2]
+        [--seconds 0.2] [--json out.json]
 
 Shapes are drawn log-uniformly, m, n and k apart, after some named ones. Each has one of the combinations of dtype, transposes,
 threads and epilogue (a bias that is added), which come in turn; with --all it has every one. Ours is a compiled function whose
@@ -16,6 +17,7 @@ import itertools
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -30,6 +32,9 @@ from .timing import burst
 NAMED = ((512, 1024, 2048), (1024, 1024, 1024), (2048, 2048, 2048))
 TURNED = ("", "a", "b", "ab")
 ROUNDS = 6
+REST = 0.15
+"""Seconds before each turn with several threads: those of OpenBLAS spin for 0.1 s after a product, and would take a CPU from
+the next library's."""
 
 
 class Product(NamedTuple):
@@ -53,11 +58,12 @@ class Row(NamedTuple):
     """The time of the faster peer, divided by ours."""
 
 
-def products(shapes: int, low: int, high: int, every: bool) -> Iterator[Product]:
-    """The named shapes and `shapes` random ones, each with one combination or with every one."""
-    rng = np.random.default_rng(0)
+def products(shapes: int, low: int, high: int, every: bool, seed: int = 0, threads: int | None = None) -> Iterator[Product]:
+    """The named shapes and `shapes` random ones, each with one combination or with every one. threads: their number; by
+    default, one and as many as there are CPUs take turns."""
+    rng = np.random.default_rng(seed)
     drawn = np.exp(rng.uniform(math.log(low), math.log(high + 1), (shapes, 3))).astype(int).tolist()
-    counts = sorted({1, os.cpu_count() or 1})
+    counts = sorted({1, os.cpu_count() or 1}) if threads is None else [threads]
     kinds = list(itertools.product(("float32", "float64"), TURNED, counts, (False, True)))
     order = [kinds[i] for i in rng.permutation(len(kinds))]
     for i, shape in enumerate([*NAMED, *drawn]):
@@ -124,6 +130,8 @@ def measure(product: Product, seconds: float) -> Row:
     with threadpool_limits(product.threads, user_api="blas"):
         for _ in range(ROUNDS):
             for name, job in found.items():
+                if product.threads > 1:
+                    time.sleep(REST)
                 best[name] = min(best[name], burst(job, seconds / ROUNDS))
     ours = best.pop("ours")
     return Row(product, ours, best.get("torch"), best["numpy"], min(best.values()) / ours)
@@ -136,12 +144,14 @@ def main(argv: list[str] | None = None) -> list[Row]:
     parser.add_argument("--high", type=int, default=4096)
     parser.add_argument("--most", type=float, default=4e10, help="leave out products of more multiplications")
     parser.add_argument("--all", action="store_true", help="every combination of dtype, transposes, threads and bias")
+    parser.add_argument("--seed", type=int, default=0, help="of the random shapes")
+    parser.add_argument("--threads", type=int, help="by default, one and as many as there are CPUs take turns")
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--json", help="write the rows to this file")
     options = parser.parse_args(argv)
     print(f"{'m':>6}{'n':>6}{'k':>6}  {'':<26}{'staticgrad':>12}{'torch':>12}{'numpy':>12}{'ratio':>8}")
     rows: list[Row] = []
-    for product in products(options.shapes, options.low, options.high, options.all):
+    for product in products(options.shapes, options.low, options.high, options.all, options.seed, options.threads):
         m, n, k, dtype, turned, threads, bias = product
         if m * n * k > options.most:
             continue

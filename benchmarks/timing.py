@@ -13,6 +13,10 @@ BLOCK = 0.02
 """Seconds that a block of steps takes, unless a single one takes longer."""
 
 
+WARM = 0.03
+"""Seconds of a job after which its data are in the caches as far as they fit."""
+
+
 class Timing(NamedTuple):
     """Microseconds a step: of each block, and the CPU time of all threads over all blocks."""
 
@@ -40,13 +44,14 @@ def _block(step: Callable[[], Any], count: int) -> float:
     return time.perf_counter() - begin
 
 
-def burst(job: Callable[[], Any], seconds: float) -> float:
-    """The least microseconds of one call: of several short loops for a short job."""
+def burst(job: Callable[[], Any], seconds: float, calls: int = 1) -> float:
+    """The least microseconds of one call: of several short loops for a short job. calls: how many there are at least, unless
+    they take more than `WARM` seconds; the first ones bring back into the caches what another job has driven out."""
     began = time.perf_counter()
     job()
     once = time.perf_counter() - began
     number = max(1, min(200, int(2e-4 / max(once, 1e-7))))
-    best, until = math.inf, time.perf_counter() + seconds
+    best, until = math.inf, time.perf_counter() + max(seconds, min(calls * once, WARM))
     while True:
         began = time.perf_counter()
         for _ in range(number):

@@ -1,13 +1,18 @@
-"""`sg.amp`: mixed precision as PyTorch spells it. There is one precision here, so it can only be switched off."""
+"""`sg.amp`: mixed precision as PyTorch spells it. There is one precision here, so it can only be switched off. A loss can be
+scaled nevertheless, on the CPU as in PyTorch."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from .errors import ArgumentError
+import numpy as np
+
+from .eager import Tensor, no_grad
+from .errors import ArgumentError, GradientError
+from .operators import F, frontends, is_tensor, state
 from .types import as_dtype, get_default_dtype
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,46 +52,169 @@ class autocast:
         return call  # type: ignore[return-value]
 
 
+def _not_finite(gradients: Iterable[Any]) -> Any:
+    """Whether any element of any gradient is infinite or NaN, as a tensor."""
+    found = [F.any(F.logical_not(F.isfinite(g))) for g in gradients]
+    return F.any(F.stack(found))
+
+
+def _check_run(name: str) -> None:
+    """A whole trace would note the state of a scaler instead of changing it: the function runs in segments."""
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.refuse(
+            f"GradScaler.{name}: whether the optimizer steps depends on values of gradients",
+            'compile the function with on_break="split", or call it outside of the compiled function',
+        )
+
+
 class GradScaler:
-    """Scales nothing: losses of 32 bits have no need of it. It warns where it was to be enabled, as PyTorch does."""
+    """Scales a loss, so that small gradients don't vanish, and skips the steps whose gradients are infinite or NaN.
+
+    The scale grows by `growth_factor` after `growth_interval` steps without such gradients, and shrinks by `backoff_factor`
+    after one with them. With another device than the CPU it warns, as PyTorch does where there is none, and scales nothing.
+    A compiled function that steps with it runs in segments.
+
+    Examples:
+        >>> scaler = sg.amp.GradScaler("cpu", init_scale=4.0)
+        >>> scaler.scale(sg.tensor(3.0))
+        tensor(12.)
+    """
 
     def __init__(
         self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ):  # fmt: skip
-        if enabled:
+        if enabled and device != "cpu":
             warnings.warn(
                 f"torch.{device}.amp.GradScaler is enabled, but {device.upper()} is not available.  Disabling.", stacklevel=2
             )
+        self._enabled = enabled and device == "cpu"
+        if self._enabled and (growth_factor <= 1.0 or backoff_factor >= 1.0):
+            wrong = "growth factor must be > 1.0" if growth_factor <= 1.0 else "backoff factor must be < 1.0"
+            raise ArgumentError(f"The {wrong}.")
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._scale, self._growth_tracker = Tensor(np.float32(init_scale)), Tensor(np.int32(0))
+        self._unscaled: dict[int, Any] = {}
+        """Since the last update: whether the unscaled gradients of an optimizer, by its id, are not finite."""
+        self._stepped: set[int] = set()
+        """Optimizers that were stepped since the last update."""
 
     def is_enabled(self) -> bool:
-        """False."""
-        return False
+        """Whether it scales anything."""
+        return self._enabled
 
     def scale(self, outputs: Any) -> Any:
-        """The same."""
-        return outputs
+        """A tensor, or lists and tuples of them, times the scale."""
+        if not self._enabled:
+            return outputs
+        if is_tensor(outputs):
+            return outputs * F.astype(self._scale, outputs.dtype)
+        if isinstance(outputs, (list, tuple)):
+            parts = [self.scale(part) for part in outputs]
+            return type(outputs)(*parts) if hasattr(outputs, "_fields") else type(outputs)(parts)
+        raise ArgumentError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Nothing: gradients are not scaled."""
+        """Divide the gradients of an optimizer's parameters by the scale, once between updates, as before they are clipped."""
+        if not self._enabled:
+            return
+        _check_run("unscale_")
+        if id(optimizer) in self._stepped:
+            raise GradientError("unscale_() is being called after step().")
+        if id(optimizer) in self._unscaled:
+            raise GradientError("unscale_() has already been called on this optimizer since the last update().")
+        with no_grad():
+            gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            if not gradients:
+                raise GradientError("No inf checks were recorded for this optimizer.", "call backward() before")
+            self._unscaled[id(optimizer)] = _not_finite(gradients)
+            for g in gradients:
+                g.mul_(F.astype(1.0 / self._scale, g.dtype))
 
     def step(self, optimizer: Any, *args: Any, **named: Any) -> Any:
-        """A step of the optimizer."""
-        return optimizer.step(*args, **named)
+        """A step of the optimizer, unless a gradient is infinite or NaN. The gradients are unscaled first unless they are."""
+        if not self._enabled:
+            return optimizer.step(*args, **named)
+        _check_run("step")
+        if "closure" in named:
+            raise ArgumentError("Closure use is not currently supported if GradScaler is enabled.")
+        if id(optimizer) in self._stepped:
+            raise GradientError("step() has already been called since the last update().")
+        if id(optimizer) not in self._unscaled:
+            self.unscale_(optimizer)
+        self._stepped.add(id(optimizer))
+        return None if bool(self._unscaled[id(optimizer)]) else optimizer.step(*args, **named)
 
-    def update(self, new_scale: float | None = None) -> None:
-        """Nothing."""
+    def update(self, new_scale: Any = None) -> None:
+        """Change the scale by what the steps since the last update found, or to `new_scale`."""
+        if not self._enabled:
+            return
+        _check_run("update")
+        with no_grad():
+            if new_scale is not None:
+                self._scale.copy_(new_scale) if is_tensor(new_scale) else self._scale.fill_(new_scale)
+            elif not self._unscaled:
+                raise GradientError("No inf checks were recorded prior to update.")
+            else:
+                found = F.any(F.stack([*self._unscaled.values()]))
+                grows = F.eq(self._growth_tracker + 1, self._growth_interval)
+                larger = self._scale * self._growth_factor
+                larger = F.where(F.logical_and(grows, F.isfinite(larger)), larger, self._scale)
+                self._scale.copy_(F.where(found, self._scale * self._backoff_factor, larger))
+                self._growth_tracker.copy_(F.where(F.logical_or(found, grows), 0, self._growth_tracker + 1))
+        self._unscaled.clear()
+        self._stepped.clear()
 
     def get_scale(self) -> float:
-        """1."""
-        return 1.0
+        """The scale; 1 where it is disabled."""
+        return self._scale.item() if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """The factor by which the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale grows."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """The factor by which the scale shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale shrinks."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """The number of steps without infinite gradients after which the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set the number of steps after which the scale grows."""
+        self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """Empty."""
-        return {}
+        """The scale, its settings and the number of steps since it changed; empty where it is disabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker.item(),
+        }  # fmt: skip
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing."""
+        """Take over a state. Raises ArgumentError for that of a disabled scaler."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise ArgumentError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        with no_grad():
+            self._scale.fill_(state_dict["scale"])
+            self._growth_tracker.fill_(state_dict["_growth_tracker"])
 
 
 def is_autocast_available(device_type: str) -> bool:

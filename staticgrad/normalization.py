@@ -83,6 +83,22 @@ def batch_norm(
         tensor([[-1.0000],
                 [ 1.0000]])
     """
+    if training and running_mean is None and running_var is None:
+        return _by_batch_alone(input, weight, bias, momentum, eps)
+    x, mean, var, weight, bias = _checked(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training:
+        out, batch_mean, batch_var = _by_batch(x, weight, bias, eps)
+        _move_running(x, mean, var, momentum, batch_mean, batch_var)
+        return out
+    if mean is None or var is None:
+        raise ArgumentError(f"{'running_mean' if mean is None else 'running_var'} must be defined in evaluation mode")
+    return _standardized(x, kept(mean, x), kept(var, x), weight, bias, eps)
+
+
+def _checked(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: Any, eps: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The tensors among the arguments of `batch_norm`. Raises its errors."""
     x = operand(input)
     _floating("batch_norm", x)
     check_eps("batch_norm", eps)
@@ -114,12 +130,7 @@ def batch_norm(
             raise ArgumentError(f"batch_norm: momentum has to be a number, got {momentum!r}")
         if all(x.shape[a] == 1 for a in _folded(x)):
             raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
-        out, mean, var = _by_batch(x, weight, bias, eps)
-        _move_running(x, running_mean, running_var, momentum, mean, var)
-        return out
-    if running_mean is None or running_var is None:
-        raise ArgumentError(f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode")
-    return _standardized(x, kept(running_mean, x), kept(running_var, x), weight, bias, eps)
+    return x, running_mean, running_var, weight, bias
 
 
 @composite
@@ -148,6 +159,13 @@ def _by_batch(x: Any, weight: Any, bias: Any, eps: Any) -> tuple[Tensor, Tensor,
     return _scaled(x, mean, var, weight, bias, eps), mean, var
 
 
+@composite
+def _by_batch_alone(input: Any, weight: Any, bias: Any, momentum: Any, eps: Any) -> Tensor:
+    """`batch_norm` in training without running values. Its checks are part of it: calls of one plan pass them once."""
+    x, _, _, weight, bias = _checked(input, None, None, weight, bias, True, momentum, eps)
+    return _by_batch(x, weight, bias, eps)[0]
+
+
 def _folded(x: Any) -> tuple[int, ...]:
     """All axes but that of the channels."""
     return tuple(a for a in range(len(x.shape)) if a != 1)
@@ -155,21 +173,30 @@ def _folded(x: Any) -> tuple[int, ...]:
 
 def _move_running(x: Any, running_mean: Any, running_var: Any, momentum: Any, mean: Any, var: Any) -> None:
     """The running mean and variance move towards those of a batch, unless it is empty."""
-    axes = _folded(x)
-    extents = [x.shape[a] for a in axes]
-    if 0 in extents or (running_mean is None and running_var is None):
+    if 0 in [x.shape[a] for a in _folded(x)] or (running_mean is None and running_var is None):
         return
-    count = apply(REGISTRY["samples"], x, axis=axes, dtype=x.dtype)
 
-    def move(running: Any, now: Any) -> None:
-        old = kept(running, x)
-        moved = old + (now - old) * momentum
-        renew(running, F.where(count > 0, moved, old) if None in extents else moved, x)
+    def move(running: Any, now: Any, unbiased: bool) -> None:
+        with no_grad():
+            moved = _moved(kept(running, x), now, x, momentum, unbiased)
+        renew(running, moved, x)
 
     if running_mean is not None:
-        move(running_mean, F.reshape(mean, (-1,)))
+        move(running_mean, mean, False)
     if running_var is not None:
-        move(running_var, F.reshape(var, (-1,)) * (count / (count - 1)))
+        move(running_var, var, True)
+
+
+@composite
+def _moved(running: Any, now: Any, x: Any, momentum: Any, unbiased: bool) -> Tensor:
+    """A running value, moved towards that of the batch x; unbiased: towards `now` for one sample fewer."""
+    axes = _folded(x)
+    count = apply(REGISTRY["samples"], x, axis=axes, dtype=x.dtype)
+    now = F.reshape(now, (-1,))
+    if unbiased:
+        now = now * (count / (count - 1))
+    moved: Tensor = running + (now - running) * momentum
+    return F.where(count > 0, moved, running) if None in [x.shape[a] for a in axes] else moved
 
 
 @spelled
@@ -203,6 +230,8 @@ def group_norm(
     bias = None if bias is None else operand(bias)
     _check_channels("weight", weight, channels)
     _check_channels("bias", bias, channels)
+    if None not in x.shape and channels and math.prod(x.shape[2:]) >= LONG:
+        return _by_channels(x, int(num_groups), weight, bias, eps)
     rest = None if None in x.shape[1:] else math.prod(x.shape[1:]) // num_groups
     if x.shape[0] is None and rest is None:
         raise ShapeError(f"group_norm: too many extents are unknown in {size_text(x.shape)}", "give the batch's size")
@@ -211,6 +240,30 @@ def group_norm(
     out = reshape_like(centered * F.rsqrt(F.mean(F.square(centered), -1, keepdims=True) + eps), x)
     out = out if weight is None else out * _per_channel(weight, len(x.shape))
     return out if bias is None else out + _per_channel(bias, len(x.shape))
+
+
+LONG = 16
+"""Elements of a channel from which groups are normalized channel by channel."""
+
+
+def _by_channels(x: Any, groups: int, weight: Any, bias: Any, eps: float) -> Tensor:
+    """`group_norm` by the mean and variance of each channel, from which those of its group follow: every large operation is
+    then one along rows of one length, and what differs between the channels of a group is one number per row.
+
+    The variance of a group is the mean of those of its parts, plus the variance of their means. Source: Chan, Golub, LeVeque,
+    "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+    """
+    n, channels = x.shape[:2]
+    apart, each = (n, groups, channels // groups), (n, channels, 1)
+    rows = F.reshape(x, (n, channels, math.prod(x.shape[2:])))
+    mean = F.mean(rows, -1, keepdims=True)
+    variance = F.mean(F.square(rows - mean), -1, keepdims=True)
+    means = F.reshape(mean, apart)
+    center = F.mean(means, -1, keepdims=True)
+    spread = F.mean(F.reshape(variance, apart) + F.square(means - center), -1, keepdims=True)
+    center, scale = (F.reshape(F.broadcast_to(v, apart), each) for v in (center, F.rsqrt(spread + eps)))
+    out = (rows - center) * (scale if weight is None else scale * F.reshape(weight, (channels, 1)))
+    return reshape_like(out if bias is None else out + F.reshape(bias, (channels, 1)), x)
 
 
 @spelled

@@ -12,10 +12,11 @@ import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
+from . import garbage
 from .errors import caller, user_line
+from .locks import unforked
 
 Result = TypeVar("Result")
 
@@ -70,8 +71,13 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
 
 
 def module(name: str) -> Any:
-    """A module, of which never a half stays imported: that half could not be imported again. Not to be called while a
-    module is imported that the other one imports in turn.
+    """A module, of which never a half stays imported: that half could not be imported again. Nor does a fork copy the half,
+    whose lock no thread of the child would release. Not to be called while a module is imported that the other one imports in
+    turn.
     """
-    load = partial(importlib.import_module, name)
-    return load() if name in sys.modules else uninterrupted(load)
+
+    def load() -> Any:
+        with unforked, garbage.paused(old=True):
+            return importlib.import_module(name)
+
+    return importlib.import_module(name) if name in sys.modules else uninterrupted(load)

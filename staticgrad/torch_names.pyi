@@ -209,7 +209,11 @@ def argwhere(input: Any) -> Tensor:
     """The positions of elements that are not 0, (number, axes). Eager only."""
 
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+    """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
+    order."""
+
+def as_strided_copy(input: Any, *args: Any, _source: str = 'as_strided', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
 
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
@@ -591,7 +595,20 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
-    axis."""
+    axis.
+
+    A view, as in PyTorch: a change of it is one of `input`.
+
+    Examples:
+        >>> x = sg.zeros(2, 2)
+        >>> _ = x.diagonal().add_(1)
+        >>> x
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+
+def diagonal_copy(input: Any, *args: Any, _source: str = 'diagonal', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """`input` with `src` on a diagonal."""
@@ -756,7 +773,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def flip(input: Any, dims: Any = (), *more: int) -> Tensor: ...
 @overload
 def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
-    """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+    """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
     Examples:
         >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
@@ -1530,6 +1547,12 @@ def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
         tensor([1, 2, 3])
     """
 
+@overload
+def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+@overload
+def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+    """`length` elements along `dim` from `start` on, in memory of its own."""
+
 def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x != y elementwise, bool."""
 
@@ -2066,8 +2089,19 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int =
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
 
+def split_copy(input: Any, *args: Any, _source: str = 'split', **named: Any) -> tuple[Tensor, ...]:
+    """As the function without `_copy`, in memory of its own."""
+
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts of these sizes along `dim`."""
+
+def split_with_sizes_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'split_with_sizes',
+    **named: Any,
+) -> tuple[Tensor, ...]:
+    """As the function without `_copy`, in memory of its own."""
 
 def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
     """Square root.
@@ -2373,6 +2407,9 @@ def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         (tensor([1, 2]), tensor([3, 4]))
     """
 
+def unbind_copy(input: Any, *args: Any, _source: str = 'unbind', **named: Any) -> tuple[Tensor, ...]:
+    """As the function without `_copy`, in memory of its own."""
+
 @overload
 def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
 @overload
@@ -2380,7 +2417,7 @@ def unflatten(*, input: Any, axis: int, sizes: Any) -> Tensor:
     """`input` with one axis cut into several of these extents, of which one may be -1."""
 
 def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+    """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
 def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
@@ -2626,23 +2663,17 @@ arcsinh = asinh
 arctan = atan
 arctan2 = atan2
 arctanh = atanh
-as_strided_copy = as_strided
 concat = cat
 conj_physical = conj
-diagonal_copy = diagonal
 fix = trunc
 ger = outer
 moveaxis = movedim
-narrow_copy = narrow
 resolve_neg = resolve_conj
 row_stack = vstack
-split_copy = split
-split_with_sizes_copy = split_with_sizes
 spmm = mm
 swapdims = swapaxes
 trapz = trapezoid
 true_divide = divide
-unbind_copy = unbind
 unsafe_chunk = chunk
 unsafe_split = split
 unsafe_split_with_sizes = split_with_sizes

@@ -71,8 +71,29 @@ with own:
 """
 
 
+IMPORTS = """
+from staticgrad.signals import module
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == "staticgrad.compiler.rebinding":
+            begun.set()
+            time.sleep(0.3)
+
+sys.meta_path.insert(0, Slow())
+step = sg.compile(lambda x: (x * 2).sum())
+other = threading.Thread(target=step, args=(np.ones(3),))
+other.start()
+begun.wait()
+child_of_fork(lambda: step(np.ones(3)).item() == 6)
+other.join()
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("program", [PLANS, OWN], ids=["plans", "own"])
+@pytest.mark.parametrize("program", [PLANS, OWN, IMPORTS], ids=["plans", "own", "imports"])
 def test_a_child_of_fork_waits_for_no_thread_of_its_parent(program: str):
     process = start(BEGIN + program)
     _, err = ended(process)

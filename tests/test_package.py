@@ -131,6 +131,7 @@ ORDER = [
     "logs",
     "files",
     "locks",
+    "garbage",
     "signals",
     "types",
     "devices",

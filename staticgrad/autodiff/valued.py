@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import TransformError
+from ..ir import View
 from ..operators import Application, F, Level, Lifted, apply
 
 PRUNE = frozenset(2**n for n in range(4, 40))
@@ -62,7 +63,7 @@ class Changeable(Lifted):
             return
         rule = node.op.vjp_for(0)
         assert rule is not None
-        if node.type.size > node.types[0].size:
+        if isinstance(node.op.emit, View) and node.op.emit.overlaps(node, node.types[0].shape):
             raise TransformError(
                 f"{name}: more than one element of the written-to tensor refers to a single memory location: {self.describe()}",
                 "change a clone()",

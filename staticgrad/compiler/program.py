@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import logs
+from .. import garbage, logs
 from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..ops.known_values import value_operands
@@ -107,9 +107,10 @@ class Program:
                 ready = self.prepared
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
-                self.plans[key], self.outcome = pipeline.specialized_plan(
-                    ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
-                )
+                with garbage.paused():
+                    self.plans[key], self.outcome = pipeline.specialized_plan(
+                        ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
+                    )
                 logs.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]
             if self.wait:

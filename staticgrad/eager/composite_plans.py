@@ -12,7 +12,7 @@ from ..operators import Symbol
 from ..signals import module
 from .backward_graphs import moved_from
 from .composite_records import Form, Saved
-from .kernels import program_of, requests
+from .kernels import Bounded, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 from .sparse_gradients import sparse_gradient_of
 from .tensor import Tensor
@@ -20,7 +20,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from ..compiler.program import Program
 
-saved: dict[Hashable, Saved] = {}
+saved: Bounded[Saved] = Bounded()
 """By key of a call."""
 
 

@@ -39,9 +39,9 @@ PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
     "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"), "ConvolutionBackward0"),
-    "max_pool2d": "MaxPool2DWithIndicesBackward0", "_by_batch": "NativeBatchNormBackward0",
-    "_standardized": "NativeBatchNormBackward0", "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
-    "_dropped": "MulBackward0",
+    "max_pool2d": "MaxPool2DWithIndicesBackward0", "_dropped": "MulBackward0",
+    **dict.fromkeys(("_by_batch", "_by_batch_alone", "_standardized"), "NativeBatchNormBackward0"),
+    "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 TUPLES = frozenset({tuple, Size})
@@ -79,7 +79,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tensors.append(a)
                 tracked |= wants
             elif kind in PLAIN:
-                signature += (kind, a)
+                signature += (kind, a if a or kind is not float else repr(a))  # 0.0 == -0.0
             elif kind in TUPLES and plain(a):
                 signature.append(a)
             else:
@@ -92,7 +92,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tensors.append(a)
                 tracked |= wants
             elif kind in PLAIN or (kind in TUPLES and plain(a)):
-                signature += (word, kind, a)
+                signature += (word, kind, a if a or kind is not float else repr(a))
             else:
                 return other(args, named)
         if not tensors or tensors[0]._data.size < mode.heavy:
@@ -107,14 +107,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             except TypeError:  # an argument that can't be hashed
                 return written(args, named)
             ready = made or requests.call(whole, programs(whole, form_of(function, args, named), tensors, grad))
-            if ready.plan is None:
+            places = saved.get(whole)
+            if ready.plan is None or places is None:
                 return written(args, named)
             found = ready.run(*arrays)
             if found is None:
                 found = ready.in_any_layout(*arrays)
                 if found is None:
                     return written(args, named)
-            places = saved[whole]
             recent = signature, ready, places
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])

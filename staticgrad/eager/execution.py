@@ -70,14 +70,36 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
     """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
-    out = fresh(op, inputs, data, mode, attrs)
-    base = out._data.base
-    source = inputs[0]._data
+    if data.__class__ is not ndarray:
+        data = np.asarray(data)
+    out = new(PublicTensor)
+    out._data = data
+    out._base = None
+    out._views = None
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):  # as in `fresh`, without another call
+        out._tracked = True
+        out._record = record = new(Record)
+        record.op = op
+        record.inputs = inputs
+        record.attrs = attrs
+        record.out = data
+        record.clock = tick()
+        record.memory = record.hooks = record.position = record.named = None
+        if mode.watched:
+            watch(record, mode)
+    else:
+        out._tracked = False
+        out._record = None
+        if INFERRING:
+            mark_inference(out)
+    x = inputs[0]
+    source = x._data
+    base = data.base
     if base is None:
         if data is source:
-            link(out, inputs[0])
+            link(out, x)
     elif base is source or base is source.base:
-        link(out, inputs[0])
+        link(out, x)
     return out
 
 
@@ -175,10 +197,7 @@ def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error
 
 def link(out: Tensor, x: Tensor) -> None:
     """Make `out` a view of `x`: an in-place change of either changes both."""
-    base = x._base
-    if base is None:
-        base = x
-    out._base = base
+    out._base = base = x if x._base is None else x._base
     if not modes.now.grad or x._views is UNRECORDED:
         out._views = UNRECORDED
     if base._record is None and base._tracked:

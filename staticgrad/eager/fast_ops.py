@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 
 from ..ir import NO_ATTRS, REGISTRY, Reduction
-from ..operators import F, Operators, frontends, public
+from ..operators import SPECIAL, F, Operators, frontends, public
 from ..operators import Tensor as AnyTensor
-from ..ops.indexing import bounds
+from ..operators.node_names import NAMES
+from ..ops.indexing import PLAIN, bounds
 from ..ops.reductions import chosen, kept
-from ..types import ALL_AXES, normalize_axes
+from ..types import ALL_AXES, ShapeLike, int64, normalize_axes
 from .execution import fresh, result
-from .grad_mode import modes
+from .grad_mode import INFERRING, mark_inference, modes
+from .kernels import MOVED, flat_for
 from .op_calls import value as kernel_value
-from .operands import FLOATS, NUMBERS, number
-from .tensor import PublicTensor, Tensor
+from .operands import FLOATS, number
+from .routes import routed, viewed
+from .tape import Named
+from .tensor import PublicTensor, Tensor, wrap
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
@@ -34,19 +38,21 @@ UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
 
 
 def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """The op of a tensor and a tensor of the same floating dtype, or a plain number."""
-    op, general = REGISTRY[name], getattr(F, name)
-    ufunc, differentiable, elementwise = op.eval, op.vjp is not None, name != "matmul"
+    """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind."""
+    op, elementwise = REGISTRY[name], name != "matmul"
+    general = getattr(F, name) if elementwise else routed(getattr(F, name))
+    ufunc, differentiable = op.eval, op.vjp is not None
     made = fresh if isinstance(ufunc, np.ufunc) else result
+    kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
     def method(self: Tensor, other: Any) -> Any:
-        if frontends.tracing or (dtype := self._data.dtype) not in FLOATS:
+        if frontends.tracing or (dtype := self._data.dtype) not in kinds:
             return general(other, self) if reflected else general(self, other)
         first = self._data
         if isinstance(other, Tensor):
             if other._data.dtype is not dtype or not (elementwise or first.ndim == 2 == other._data.ndim):
                 return general(self, other)
-        elif other.__class__ in NUMBERS and elementwise:
+        elif (other.__class__ is int or (other.__class__ is float and dtype is not int64)) and elementwise:
             other = number(other, dtype)
         else:
             return general(other, self) if reflected else general(self, other)
@@ -68,13 +74,14 @@ def unary(name: str) -> Callable[[Any], Any]:
     """The op of a floating tensor."""
     op, general = REGISTRY[name], getattr(F, name)
     function = op.eval
-    made = fresh if isinstance(function, np.ufunc) else result
+    ufunc = isinstance(function, np.ufunc)
+    made = fresh if ufunc else result
 
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
         mode, data = modes.now, self._data
-        value = kernel_value(op, NO_ATTRS, data) if data.size >= mode.least else None
+        value = kernel_value(op, NO_ATTRS, data) if data.size >= (mode.least if ufunc else mode.heavy) else None
         if value is None:
             try:
                 value = mode.quiet(function, data)
@@ -88,7 +95,7 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def reduction(name: str, record: str = "") -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general = REGISTRY[record or name], getattr(F, name)
+    op, general = REGISTRY[record or name], routed(getattr(F, name))
     assert isinstance(op.emit, Reduction)
     fold = op.emit.fold
 
@@ -108,7 +115,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode, attrs = modes.now, {"axis": axes, "keepdims": keepdims}
-        value = kernel_value(op, attrs, data) if data.size >= mode.least else None
+        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
         if value is None:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
@@ -122,7 +129,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
 
 def extremum(name: str, whole: str) -> Callable[..., Any]:
     """`max` or `min`, which without arguments is `amax` or `amin`."""
-    general, all_axes = getattr(F, name), getattr(Tensor, whole)
+    general, all_axes = routed(getattr(F, name)), getattr(Tensor, whole)
 
     def method(self: Tensor, *args: Any, **named: Any) -> Any:
         return general(self, *args, **named) if args or named else all_axes(self)
@@ -154,6 +161,8 @@ def along(name: str) -> Callable[..., Any]:
     function = op.eval
 
     def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        if len(args) == 2 and args[1] is None:  # the dtype, where `==` would take float64 for None
+            args = args[:1]
         if frontends.tracing or named or len(args) > 1 or (data := self._data).dtype not in FLOATS:
             return general(self, *args, **named)
         axis = args[0] if args else -1
@@ -171,8 +180,18 @@ def along(name: str) -> Callable[..., Any]:
     return method
 
 
+VIEWS = "squeeze unsqueeze expand_dims flatten permute swapaxes broadcast_to expand narrow select t"
+"""Functions whose results are views."""
+ROUTED = """
+    movedim unflatten split chunk unbind tensor_split cat concatenate stack index_select take take_along_axis gather
+    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin all any prod cumsum cumprod
+    median topk sort argsort dot mv mm floor ceil round reciprocal isnan isinf isfinite pow
+    logical_not logical_and logical_or bitwise_not scatter_add scatter index_add
+"""
+"""Functions whose calls take routes. One that is `@composite` has a plan instead."""
+
 REVERSED = tuple(axes[::-1] for axes in ALL_AXES)
-PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
+PERMUTE, RESHAPE, SLICE, IDENTITY = (REGISTRY[name] for name in ("permute", "reshape", "slice", "identity"))
 
 
 def transposed(self: Tensor) -> Any:
@@ -188,10 +207,49 @@ def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
     if frontends.tracing or shape is not None or (extents and extents[0] is None):  # NumPy would accept it
         return F.reshape(self, *extents, shape=shape)
     try:
-        data = self._data.reshape(*extents)
+        data = self._data
+        data = (data if data.size < MOVED else flat_for(data, extents)).reshape(*extents)
     except (TypeError, ValueError):
         return F.reshape(self, *extents)  # raises the error that names shapes and line
     return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
+
+
+SWAPPED = tuple((*axes[:-2], *axes[:-3:-1]) for axes in ALL_AXES)
+TRANSPOSE = NAMES["swapaxes"]
+
+
+def last_swapped(self: Tensor) -> Any:
+    """The last two axes swapped."""
+    if frontends.tracing or (data := self._data).ndim < 2:  # a pending tensor has no array
+        return F.swapaxes(self, -1, -2)
+    mode = modes.now if self._tracked else None
+    out = result(PERMUTE, (self,), data.swapaxes(-1, -2), mode, {"axes": SWAPPED[data.ndim]})
+    if (record := out._record) is not None:
+        record.named = Named(str(TRANSPOSE.name), record.clock - 1, 0, (), TRANSPOSE.order, TRANSPOSE.kept)
+    return out
+
+
+def clone(self: Tensor, *, memory_format: object = None) -> AnyTensor:
+    """A copy in memory of its own, row-major; gradients flow through."""
+    mode = modes.now
+    if frontends.tracing or (data := self._data).dtype not in FLOATS or data.size >= mode.least:
+        return F.clone(self)
+    return result(IDENTITY, (self,), data.copy(), mode if self._tracked else None, NO_ATTRS)
+
+
+def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
+    """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+    out: Any = _view(self, *shape) if frontends.tracing else reshape(self, *shape)
+    return _view(self, *shape) if out.__class__ is PublicTensor and out._base is None and out is not self else out
+
+
+def transpose(self: Tensor, *axes: Any, **named: Any) -> AnyTensor:
+    """See `staticgrad.transpose`."""
+    return F.swapaxes(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
+
+
+_view, _transpose = Tensor.view, F.transpose
+indexed = routed(F.getitem)
 
 
 def getitem(self: Tensor, key: Any) -> Any:
@@ -204,9 +262,33 @@ def getitem(self: Tensor, key: Any) -> Any:
             if key.__class__ is slice:
                 data = self._data[key]
                 return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (bounds(key),)})
+            if key.__class__ is tuple and PLAIN.issuperset([k.__class__ for k in key]):
+                data = self._data[(*key, ...)]
+                slices = tuple([k if k.__class__ is int else bounds(k) for k in key])
+                return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": slices})
         except (IndexError, TypeError, ValueError):
             pass  # the general path raises the error that names index and line
-    return F.getitem(self, key)
+    return indexed(self, key)
+
+
+def like(name: str, made: Callable[..., np.ndarray]) -> None:
+    """`zeros_like` or `ones_like` of an eager tensor."""
+    general = getattr(F, name)
+
+    @functools.wraps(general)
+    def call(input: Any, *args: Any, **named: Any) -> Any:
+        if args or named or frontends.tracing or input.__class__ is not PublicTensor:
+            return general(input, *args, **named)
+        data = input._data
+        try:
+            out = wrap(made(data.shape, data.dtype))
+        except MemoryError:
+            return general(input)  # raises the error that names the line
+        if INFERRING:
+            mark_inference(out)
+        return out
+
+    public(call, name)
 
 
 def function_of(method: Callable[..., Any], name: str) -> None:
@@ -243,6 +325,23 @@ for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 for _name in (*BINARY, *UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax"):
     function_of(getattr(Tensor, _name), _name)
+like("zeros_like", np.zeros)
+like("ones_like", np.ones)
 Tensor.T = property(transposed)  # type: ignore[assignment]
+Tensor.clone = clone  # type: ignore[method-assign]
+Tensor.mT = property(last_swapped)  # type: ignore[assignment]
+Tensor.view = view  # type: ignore[method-assign]
+Tensor.transpose = transpose  # type: ignore[method-assign, assignment]
 Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]
+_routes: dict[Any, Any] = {getattr(F, name): viewed(getattr(F, name)) for name in VIEWS.split()}
+_routes |= {getattr(F, name): routed(getattr(F, name)) for name in ROUTED.split()}
+for _name, _written in [*vars(F).items()]:  # under all names of a function
+    if _written in _routes:
+        setattr(F, _name, _routes[_written])
+for _name, _written in [*SPECIAL.items()]:
+    if _written in _routes:
+        SPECIAL[_name] = _routes[_written]
+for _name, _written in vars(Operators).items():
+    if callable(_written) and _written in _routes:
+        setattr(Tensor, _name, _routes[_written])

@@ -21,7 +21,7 @@ from .execution import UNLISTED
 from .grad_mode import modes
 from .pending import Pending, settle_all
 from .tape import Record, overwritten_operand, touch
-from .tensor import UNRECORDED, Tensor, check_inplace, unrecorded_view, wrap
+from .tensor import UNRECORDED, PublicTensor, Tensor, check_inplace, unrecorded_view, wrap
 
 
 def tracer() -> Any:
@@ -91,6 +91,17 @@ def check_change(x: Any) -> None:
         check_inplace(x)
     else:
         tracer().check_inplace(x)
+
+
+def unrecorded(x: Any, name: str) -> bool:
+    """Whether x may be given new values right away: no tape, trace or transform is told. Raises GradientError for read-only
+    memory."""
+    if frontends.tracing or x.__class__ is not PublicTensor:
+        return False
+    if modes.now.grad and (x._tracked or (x._base is not None and x._base._tracked)):
+        return False
+    check_writeable(x, name)
+    return True
 
 
 def check_writeable(x: Tensor, name: str) -> None:

@@ -12,8 +12,11 @@ from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_ar
 from ..ops.operands import number_in
 from ..types import check_unmasked, shape_text
 from . import item_assignment, random_fills
-from .inplace import check_change, replace
-from .tensor import Tensor
+from .grad_mode import modes
+from .inplace import check_change, replace, unrecorded
+from .operands import NUMBERS
+from .tape import touch
+from .tensor import PublicTensor, Tensor
 
 
 def _inplace(name: str) -> Callable[..., Tensor]:
@@ -70,9 +73,19 @@ for _name, _call in (
     setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
 
 
+MOST = 1e38
+"""A number below it is in the range of every floating dtype."""
+
+
 def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     """Take over the values of `src` (broadcast, cast to this dtype)."""
     check_change(self)
+    given: Any = src
+    plain = given.__class__ is PublicTensor and not (given._tracked and modes.now.grad) and unrecorded(self, "copy_")
+    if plain and given._data.dtype is self._data.dtype and given._data.shape == self._data.shape:
+        np.copyto(self._data, given._data)
+        touch(self)
+        return self
     if not hasattr(src, "shape"):
         check_unmasked(src)
         src = Tensor(np.asarray(src, self.dtype))
@@ -88,6 +101,11 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
 def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
+    plain: Any = value if value.__class__ in NUMBERS and self.dtype.kind == "f" else None
+    if plain is not None and abs(plain) < MOST and unrecorded(self, "fill_"):
+        self._data.fill(plain)
+        touch(self)
+        return self
     check_unmasked(value)
     value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value)
     if value.shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from .inplace import check_change, of_a_graph, owner_of, part_written, replace, 
 from .pending import settle_all
 from .tape import touch
 from .tensor import Tensor
+
+Written = TypeVar("Written", bound=Any)
 
 
 def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
@@ -37,9 +39,8 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
             raise of_a_graph("setitem", part)
     check_unmasked(value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
-    if category(value.dtype) > category(self.dtype):
-        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    value = fitting(value, self.dtype, keys)
     check_order(keys)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = owner_of(self)
@@ -63,12 +64,21 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     replace(self, F.where(mask, flat, self), "setitem")
 
 
+def fitting(value: Written, dtype: np.dtype, keys: Sequence[Any]) -> Written:
+    """A value of another category than the tensor's is cast, as in PyTorch: `mask[..., 0] = 0` writes False. Raises DTypeError
+    for complex numbers, and for several values in places that a mask or an array names."""
+    if category(value.dtype) <= category(dtype):
+        return value
+    if value.dtype.kind == "c" or (value.ndim and any(isinstance(k, (Operators, np.ndarray, list)) for k in keys)):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {dtype} tensor", "cast one of them")
+    return cast("Written", F.astype(value, dtype))
+
+
 def _set_lifted(x: Any, key: Any, value: Any) -> None:
     """x[key] = value of a tensor under a transform: a new value with the elements that the key names replaced."""
     value = value if isinstance(value, Operators) else np.asarray(value, x.dtype)
-    if category(value.dtype) > category(x.dtype):
-        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    value = fitting(value, x.dtype, keys)
     value = F.astype(value, x.dtype)
     masks = [k for k in keys if isinstance(k, Operators) and k.dtype == np.bool_]
     if masks and len(keys) == 1:

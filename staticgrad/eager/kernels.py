@@ -17,7 +17,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 USES = 3
 """Calls by NumPy before a plan is made in the background: most shapes of a short program come once or twice."""
 KEPT = 1024
-"""Calls that are kept; the oldest goes first."""
+"""Calls that are kept, and what belongs to them; the oldest goes first."""
 PENDING = 256
 """Requests that may wait for the background thread; further ones are made again later."""
 SPARE = 3
@@ -44,9 +44,12 @@ BRIEFLY = 2e-4
 operation that wants it back would wait for Python's 5 ms otherwise."""
 SHAPES = 64
 """Shapes of large results from which spare arrays of the older ones are released."""
+MOVED = 1 << 14
+"""Elements from which a kernel copies an array in another order of memory sooner than NumPy."""
 OFF = kernels_setting(False)
 
 Make = Callable[[], "Program | None"]
+Value = TypeVar("Value")
 
 
 class Call:
@@ -63,9 +66,37 @@ class Call:
         if self.plan is None:
             return None
         try:
-            return self.plan.run([np.ascontiguousarray(a).reshape(a.shape) for a in arrays], {})
+            return self.plan.run([row_major(a) for a in arrays], {})
         except StaticgradError:
             return None  # NumPy raises the error, which names the user's operation
+
+
+def row_major(array: np.ndarray) -> np.ndarray:
+    """The array if its elements lie in row-major order, else a copy in that order. Native code takes nothing but plain arrays:
+    one of a subclass is viewed as such, one of NumPy's scalars becomes a 0-d array."""
+    if array.__class__ is not np.ndarray:
+        array = np.asarray(array)
+    return array if array.flags.c_contiguous else copied(array)
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy in row-major order: of a large array by a kernel."""
+    if array.size < MOVED:
+        return np.array(array, order="C")
+    found: np.ndarray = module("staticgrad.compiler.execute.array_copies").copied(array)
+    return found
+
+
+def flat_for(array: np.ndarray, extents: tuple[Any, ...]) -> np.ndarray:
+    """An array to reshape, in row-major order where the result can't be a view of it."""
+    if not array.flags.c_contiguous and array.size >= modes.now.heavy:
+        try:
+            array.reshape(*extents, copy=False)
+        except ValueError:
+            return copied(array)
+        except TypeError:  # NumPy 2.0 copies by itself
+            pass
+    return array
 
 
 def declined(*arrays: np.ndarray) -> None:
@@ -94,11 +125,20 @@ def _fast(plan: Plan) -> Callable[..., Any]:
     return run
 
 
+class Bounded(OrderedDict[Hashable, Value]):
+    """At most `KEPT` items: a program may have no end of shapes and numbers."""
+
+    def __setitem__(self, key: Hashable, value: Value) -> None:
+        super().__setitem__(key, value)
+        while len(self) > KEPT:
+            self.popitem(last=False)
+
+
 class Requests:
     """The calls by key, and those that wait to be made."""
 
     def __init__(self) -> None:
-        self.known: OrderedDict[Hashable, Call] = OrderedDict()
+        self.known: Bounded[Call] = Bounded()
         self.seen: dict[Hashable, int] = {}
         self.waiting: set[Hashable] = set()
         self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
@@ -157,8 +197,6 @@ class Requests:
                 with self.lock:
                     self.known[key] = found
                     self.seen.pop(key, None)
-                    if len(self.known) > KEPT:
-                        self.known.popitem(last=False)
             return found
 
     def _compiled(self, make: Make) -> Call:
@@ -172,7 +210,10 @@ class Requests:
             return NONE  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):
             return NONE
-        plan.results.share(self.pools, SPARE)
+        if any(node.op.sparse for node in plan.ir.nodes):  # arrays whose rows are noted while they live
+            plan.results.share({}, 0)
+        else:
+            plan.results.share(self.pools, SPARE)
         if len(self.pools) > SHAPES:  # the shapes of a program that has no end of them
             for pool in [*self.pools.values()][: -SHAPES // 2]:
                 pool[:] = None
@@ -220,4 +261,4 @@ def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], fam
     return found
 
 
-_templates: dict[Hashable, Any] = {}
+_templates: Bounded[Any] = Bounded()

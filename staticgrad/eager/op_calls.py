@@ -10,8 +10,9 @@ import numpy as np
 
 from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ..operators import F, Symbol, append
-from ..types import TensorType
-from .kernels import known, program_of, requests
+from ..types import TensorType, int64
+from .kernels import MOVED, copied, known, program_of, requests
+from .scatters import by_kernel
 from .tape import Record
 from .tensor import PublicTensor
 
@@ -26,15 +27,18 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def least_of(op: OpDef) -> int:
-    """The number of elements of the first operand from which a kernel computes the op, as measured: a kernel beats NumPy sooner
-    where NumPy makes temporaries or calls no vector code. It is noted in the record."""
+    """The number of elements of the first operand from which a kernel computes the op, as measured: a call of a kernel takes
+    half a microsecond, more than one of a NumPy ufunc, and less than one of any other function of NumPy's. It is noted in the
+    record."""
     emit = op.emit
-    if isinstance(emit, Pointwise):
+    if op.copies:
+        least = MOVED
+    elif isinstance(emit, Pointwise) and (emit.memory != "as computed" or isinstance(op.eval, np.ufunc)):
         least = NEVER if emit.memory != "as computed" else 32768 if emit.linear or emit.bilinear else 2048
-    elif isinstance(emit, Reduction):
-        least = 1024
+    elif isinstance(emit, (Pointwise, Reduction)):
+        least = 1
     else:
-        least = 1 if isinstance(emit, (Expand, Native)) and not op.sparse and op.pure else NEVER
+        least = NEVER if not (isinstance(emit, (Expand, Native)) and op.pure) else MOVED if op.sparse else 1
     object.__setattr__(op, "eager_least", least)
     return least
 
@@ -44,11 +48,17 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     first = arrays[0]
     if first.size < (op.eager_least or least_of(op)):
         return None
+    if len(arrays) == 1 and first.dtype not in FLOATS and not op.draws:
+        return None
     former = recent.get(op)
     if former is not None and same(former[0], attrs):
         found = former[1](*arrays)
         if found is not None:
             return found[0]
+    if op.copies:
+        return None if first.flags.c_contiguous else copied(first)
+    if op.sparse:
+        return by_kernel(op, arrays, attrs)
     if op.product and _by_blas(first.shape, arrays[1].shape):
         return None
     key: tuple[Any, ...]
@@ -68,9 +78,9 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if found is None:
         if call.plan is None:
             return None
-        for a in arrays:
-            if not a.flags.c_contiguous:
-                return None  # the memory of the result follows that of the operands
+        for a in arrays:  # the memory of the result follows that of the operands, the first one above all
+            if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED):
+                return None
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
@@ -109,11 +119,11 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
     def make() -> Program | None:
         graph = Graph()
         operands = placeholders(graph, kinds)
-        if not any(dtype in FLOATS for _, dtype in kinds):
-            return None
+        if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
+            return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
         out = append(graph, op, operands, attrs)
         if (
-            out.dtype.kind not in "fb"
+            not by_plan(op, kinds[0][1], out.dtype)
             or (out.node.op.product and _by_blas(*[n.type.shape for n in out.node.inputs]))
             or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
         ):
@@ -126,6 +136,12 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
 def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Whether NumPy computes a product of these shapes: of a vector and a matrix that is not large."""
     return (1 in a[-2:] or 1 in b[-2:]) and max(math.prod(a), math.prod(b)) < THREADED
+
+
+def by_plan(op: OpDef, first: np.dtype, out: np.dtype) -> bool:
+    """Whether plans compute an op with results of this dtype: numbers and truth values, and positions that a routine finds
+    in numbers."""
+    return out.kind in "fb" or (out == int64 and first in FLOATS and isinstance(op.emit, Native))
 
 
 def _inputs(out: Symbol) -> Sequence[Node]:

@@ -13,6 +13,7 @@ from ..ir import REGISTRY, OpDef, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
 from .grad_mode import modes
+from .scatters import value_of_sparse
 from .tape import FreedTensor
 from .tensor import Tensor, ndarray, wrap
 
@@ -46,13 +47,13 @@ def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     plan = PLANS.get((op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]))
     if plan is not None:
         given = [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
-        return op.eval(*given, **attrs)
+        return value_of_sparse(op, given, attrs) if op.sparse else op.eval(*given, **attrs)
     if any(isinstance(arg, np.generic) for arg in args):  # results of NumPy's functions of 0-d arrays
         return value_of(op, [np.asarray(arg) if isinstance(arg, np.generic) else arg for arg in args], attrs)
     given = arrays_of(op, args)
     if any(array.dtype.kind == "c" for array in given):
         op = over_complex_here(op, given)
-    return op.eval(*given, **attrs)
+    return value_of_sparse(op, given, attrs) if op.sparse else op.eval(*given, **attrs)
 
 
 def over_complex_here(op: OpDef, operands: Sequence[Any]) -> OpDef:

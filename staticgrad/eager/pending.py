@@ -101,6 +101,8 @@ class Pending(PublicTensor):
     def detach(self) -> Tensor:
         out = pending(self._value)
         out._memory = memory_of(self)
+        if state.deferral is not None:
+            state.deferral.detached.add(out, self)
         return out
 
     def contiguous(self, memory_format: object = None) -> AnyTensor:

@@ -14,6 +14,7 @@ import numpy as np
 from ..ir import REGISTRY, Node, Pointwise, View
 from ..ops.sparse_rows import carry
 from ..types import TensorType
+from .scatters import value_of_sparse
 from .tensor import PublicTensor, Tensor, new
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ class SparseGradient:
             if node not in values:
                 only = node.op.shape_only
                 operands = [_stand_in(i) if p in only else values[i] for p, i in enumerate(node.inputs)]
-                values[node] = node.op.eval(*operands, **node.attrs)
+                if node.op.sparse:
+                    values[node] = value_of_sparse(node.op, operands, node.attrs)
+                else:
+                    values[node] = node.op.eval(*operands, **node.attrs)
                 if isinstance(node.op.emit, Pointwise) and node.op.emit.linear:
                     carry(values[node], *operands)
         return values[self.node]

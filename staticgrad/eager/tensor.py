@@ -141,18 +141,20 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: TensorLike) -> None:
+        kept = False
         if frontends.tracing:
             if state.tracer is not None:
                 state.tracer.set_data(self, value)
                 return
             if state.deferral is not None:
-                state.deferral.settle()
-        array = value._data if isinstance(value, Tensor) else as_array(value)
-        misuse.check_holds(array.dtype, self._tracked)
-        self._data = array
-        self._base = None
+                kept = state.deferral.rebind(self, value)
+        if not kept:
+            array = value._data if isinstance(value, Tensor) else as_array(value)
+            misuse.check_holds(array.dtype, self._tracked)
+            self._data = array
+            self._base = None
+            Structure.changes += 1
         self._views = None if self._views is UNRECORDED else self._views
-        Structure.changes += 1
         self._memory = Memory()
         touch(self)
 
@@ -399,6 +401,8 @@ class Tensor(Operators):
             return traced
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself, which would keep its tape alive
+        if frontends.tracing and state.deferral is not None:
+            state.deferral.detached.add(out, self)
         if self._drawn:
             out._drawn = True
         return out
@@ -425,7 +429,7 @@ class Tensor(Operators):
 
     def contiguous(self, memory_format: object = None) -> AnyTensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
-        return self if self._data.flags.c_contiguous else F.clone(self)
+        return self if self._data.flags.c_contiguous else self.clone()
 
     def is_contiguous(self, memory_format: object = None) -> builtins.bool:
         return self._data.flags.c_contiguous

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import no_grad
+from ..eager.routes import routed
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import bounded, gather_op, scatter_op
@@ -16,6 +17,7 @@ from ..ops.settings import operand
 from ..types import int64, shape_text
 
 
+@routed
 @spelled
 def embedding(
     input: TensorLike, weight: TensorLike, padding_idx: int | None = None, max_norm: float | None = None,

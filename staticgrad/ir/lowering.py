@@ -99,6 +99,17 @@ class Layout:
             step *= extent
         return True
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether an element may have several places: along some axis the steps are shorter than what the axes with shorter
+        steps span."""
+        span = 1
+        for stride, extent in sorted((abs(s), d) for d, s in zip(self.shape, self.strides, strict=True) if d > 1):
+            if stride < span:
+                return True
+            span += stride * (extent - 1)
+        return False
+
     def joined(self, first: int, last: int) -> list[tuple[int, int]]:
         """(extent, stride) of axes [first, last), merged where one stride walks several; at least one."""
         found: list[tuple[int, int]] = []
@@ -123,6 +134,11 @@ class View:
 
     rule: Callable[[Node, Layout], Layout | None]
     keeps_order: bool = False
+
+    def overlaps(self, node: Any, shape: tuple[int, ...]) -> bool:
+        """Whether elements of an operand of this shape may appear several times in the view."""
+        found = self.rule(node, Layout.contiguous(shape))
+        return found is not None and 0 not in found.shape and found.overlaps
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..types import StackType, TensorType, TupleType
-from .lowering import Effect, Emit, Leaf, Native, Region, Result, View
+from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ class OpDef:
     product: bool = field(init=False, repr=False, default=False)
     """Whether it is a product of matrices. Where one of them is a vector, NumPy calls the BLAS routine, sooner than a kernel
     is called."""
+    copies: bool = field(init=False, repr=False, default=False)
+    """Whether it copies its operand to memory of its own, in row-major order."""
     pure: bool = field(init=False, repr=False, default=True)
     """Whether the result depends only on inputs and attributes, so that the node may be interned, moved or dropped."""
 
@@ -143,6 +145,7 @@ class OpDef:
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
         put(self, "by_rules", self.vjp_all is None and self.vjp_add is None)
         put(self, "product", isinstance(self.emit, Native) and self.emit.scales)
+        put(self, "copies", isinstance(self.emit, Pointwise) and self.emit.memory == "row-major")
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, cast, overload
 
@@ -326,14 +327,55 @@ class ParameterDict(Module):
         return value
 
     def update(self, parameters: Any) -> None:
-        """Add or replace several, from a mapping or pairs."""
-        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+        """Add or replace several, from a mapping or pairs. As in PyTorch, those of a plain dict come in the order of their
+        names, which is that of `parameters()`, and so of an optimizer's state; an OrderedDict and pairs keep their order."""
+        ordered = isinstance(parameters, (OrderedDict, ParameterDict))
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in sorted(pairs) if isinstance(parameters, Mapping) and not ordered else pairs:
             self[key] = value
 
     def clear(self) -> None:
         """Remove all members."""
         for key in self.keys():
             del self[key]
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The member under a name, which becomes the default where there is none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last member and return its name and itself. Raises KeyError."""
+        key = next(reversed(self._keys), None)
+        if key is None:
+            raise KeyError("ParameterDict is empty")
+        return key, self.pop(key)
+
+    def copy(self) -> ParameterDict:
+        """Another dict of the same members."""
+        return ParameterDict(OrderedDict(self.items()))
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dict with the default under each name."""
+        return ParameterDict((key, default) for key in keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        copied = self.copy()
+        copied.update(other)
+        return copied
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        copied = ParameterDict(other)
+        copied.update(self)
+        return copied
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
 
     def extra_repr(self) -> str:
         return "\n".join(f"  ({key}): {_member_text(value, '')}" for key, value in self.items())

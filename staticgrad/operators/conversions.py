@@ -63,7 +63,7 @@ def type_as(self: Any, other: Any) -> Tensor:
 
 def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
     def method(self: Any, memory_format: Any = None) -> Tensor:
-        return F.astype(self, dtype)
+        return self if self.dtype is dtype else F.astype(self, dtype)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor in {dtype}."

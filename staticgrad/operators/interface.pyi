@@ -454,13 +454,11 @@ class Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+        """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
+        order."""
 
     def as_strided_(self, *args: Any, **named: Any) -> Tensor:
         """Refused: write `x = x.as_strided(size, stride)`. Raises ArgumentError."""
-
-    def as_strided_copy(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
@@ -869,11 +867,17 @@ class Tensor:
 
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
-        axis."""
+        axis.
 
-    def diagonal_copy(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
-        axis."""
+        A view, as in PyTorch: a change of it is one of `input`.
+
+        Examples:
+            >>> x = sg.zeros(2, 2)
+            >>> _ = x.diagonal().add_(1)
+            >>> x
+            tensor([[1., 0.],
+                    [0., 1.]])
+        """
 
     def diagonal_scatter(
         self,
@@ -1073,7 +1077,7 @@ class Tensor:
     def flip(self, dims: Any = (), *more: builtins.int) -> Tensor: ...
     @overload
     def flip(self, dims: Any = (), *, more: builtins.int) -> Tensor:
-        """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+        """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
         Examples:
             >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
@@ -2110,12 +2114,7 @@ class Tensor:
     def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor: ...
     @overload
     def narrow_copy(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
-
-        Examples:
-            >>> sg.narrow(sg.arange(5), 0, 1, 3)
-            tensor([1, 2, 3])
-        """
+        """`length` elements along `dim` from `start` on, in memory of its own."""
 
     @property
     def nbytes(self) -> builtins.int: ...
@@ -2713,32 +2712,7 @@ class Tensor:
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
-    def split_copy(
-        self,
-        split_size_or_sections: Any,
-        dim: builtins.int = 0,
-        *,
-        axis: builtins.int = 0,
-    ) -> tuple[Tensor, ...]:
-        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
-
-        Raises ArgumentError for sizes that don't add up to the extent.
-
-        Examples:
-            >>> sg.split(sg.arange(5), 2)
-            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-        """
-
     def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Parts of these sizes along `dim`."""
-
-    def split_with_sizes_copy(
-        self,
-        split_sizes: Any,
-        dim: builtins.int = 0,
-        *,
-        axis: builtins.int = 0,
-    ) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     def spmm(self, mat2: Any) -> Tensor:
@@ -3091,14 +3065,6 @@ class Tensor:
             (tensor([1, 2]), tensor([3, 4]))
         """
 
-    def unbind_copy(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The slices along `dim`, without that axis.
-
-        Examples:
-            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
-            (tensor([1, 2]), tensor([3, 4]))
-        """
-
     @overload
     def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor: ...
     @overload
@@ -3106,7 +3072,7 @@ class Tensor:
         """`input` with one axis cut into several of these extents, of which one may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+        """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
     def uniform_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
@@ -3546,11 +3512,12 @@ class Functions:
 
     @staticmethod
     def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+        """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
+        order."""
 
     @staticmethod
-    def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+    def as_strided_copy(input: Any, *args: Any, _source: str = 'as_strided', **named: Any) -> Tensor:
+        """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
     def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -4023,12 +3990,21 @@ class Functions:
     @staticmethod
     def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
-        axis."""
+        axis.
+
+        A view, as in PyTorch: a change of it is one of `input`.
+
+        Examples:
+            >>> x = sg.zeros(2, 2)
+            >>> _ = x.diagonal().add_(1)
+            >>> x
+            tensor([[1., 0.],
+                    [0., 1.]])
+        """
 
     @staticmethod
-    def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
-        axis."""
+    def diagonal_copy(input: Any, *args: Any, _source: str = 'diagonal', **named: Any) -> Tensor:
+        """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
     def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -4231,7 +4207,7 @@ class Functions:
     @overload
     @staticmethod
     def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
-        """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+        """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
         Examples:
             >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
@@ -5163,12 +5139,7 @@ class Functions:
     @overload
     @staticmethod
     def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
-        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
-
-        Examples:
-            >>> sg.narrow(sg.arange(5), 0, 1, 3)
-            tensor([1, 2, 3])
-        """
+        """`length` elements along `dim` from `start` on, in memory of its own."""
 
     @staticmethod
     def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -5796,23 +5767,21 @@ class Functions:
         """
 
     @staticmethod
-    def split_copy(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
-
-        Raises ArgumentError for sizes that don't add up to the extent.
-
-        Examples:
-            >>> sg.split(sg.arange(5), 2)
-            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-        """
+    def split_copy(input: Any, *args: Any, _source: str = 'split', **named: Any) -> tuple[Tensor, ...]:
+        """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
     def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @staticmethod
-    def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """Parts of these sizes along `dim`."""
+    def split_with_sizes_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'split_with_sizes',
+        **named: Any,
+    ) -> tuple[Tensor, ...]:
+        """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
     def spmm(input: Any, mat2: Any) -> Tensor:
@@ -6186,13 +6155,8 @@ class Functions:
         """
 
     @staticmethod
-    def unbind_copy(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """The slices along `dim`, without that axis.
-
-        Examples:
-            >>> sg.unbind(sg.tensor([[1, 2], [3, 4]]))
-            (tensor([1, 2]), tensor([3, 4]))
-        """
+    def unbind_copy(input: Any, *args: Any, _source: str = 'unbind', **named: Any) -> tuple[Tensor, ...]:
+        """As the function without `_copy`, in memory of its own."""
 
     @overload
     @staticmethod
@@ -6204,7 +6168,7 @@ class Functions:
 
     @staticmethod
     def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
-        """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+        """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
     @staticmethod
     def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:

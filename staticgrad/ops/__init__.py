@@ -9,6 +9,7 @@ from . import (
     broadcasting,
     complex_numbers,
     convolution,
+    copies,
     cumulative,
     custom_gradient,
     data_dependent,
@@ -44,6 +45,7 @@ from . import (
     splitting,
     stacking,
     statistics,
+    strided_views,
 )
 from .control import cond, records, scan, while_loop
 from .rewrites import algebra

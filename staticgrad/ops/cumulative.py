@@ -31,7 +31,8 @@ from . import return_types
 from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
 from .over_complex import HOLOMORPHIC
-from .reductions import ADD, axis_of_scalar, widened
+from .reductions import ADD, axis_of_scalar, reduced, spread, widened
+from .shaping import backwards
 from .tangents import linear
 
 # sums -----------------------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def _cumsum_fused(node: Node) -> Reduction | None:
 
 def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     axis = node.attrs["axis"]
-    return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
+    return backwards(apply(cumsum_op, backwards(g, (axis,)), axis=axis), (axis,))
 
 
 def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
@@ -154,7 +155,7 @@ for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.m
 
 
 def _reversed(x: Any, axis: int) -> Any:
-    return F.flip(x, axis)
+    return backwards(x, (axis,))
 
 
 def _later(x: Any, axis: int, fill: float) -> Any:
@@ -246,22 +247,26 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     return result if dtype is None else F.astype(result, dtype)
 
 
+MULTIPLY: Any = np.multiply  # the stubs of ufunc.reduce know fewer forms than NumPy takes
+
+
 def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """The product of the others: of those before, and of those after."""
-    axis = node.attrs["axis"]
+    (axis,) = node.attrs["axis"]
     before = apply(cumprod_op, _earlier(x, axis, 1.0), axis=axis)
     after = _reversed(apply(cumprod_op, _reversed(_later(x, axis, 1.0), axis), axis=axis), axis)
-    return F.expand_dims(g, axis) * before * after
+    return spread(g, x, (axis,), node.attrs["keepdims"]) * before * after
 
 
 prod_op = define(
     OpDef(
         name="prod",
         complex=HOLOMORPHIC,
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])),
-        eval=lambda x, axis: np.asarray(np.multiply.reduce(x, axis, x.dtype)),
+        attrs={"axis": at.one_axis, "keepdims": at.flag},
+        infer=reduced,
+        eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims)),
         vjp=(_prod_vjp,),
+        emit=Reduction(lambda dtype: 1, "times", MULTIPLY.reduce),
         promote=widened,
         doc="The product along an axis.",
     )
@@ -281,10 +286,9 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
         return F.all(x, dim, keepdim) if dtype_of(x) == bool_ else F.astype(prod(x, dim, keepdim), dtype)
     x, n = input, ndim_of(input)
     if dim is None or not n:
-        return apply(prod_op, F.reshape(x, (-1,)), axis=0)
+        return apply(prod_op, F.reshape(x, (-1,)), axis=(0,), keepdims=False)
     for axis in reversed(normalize_axes(dim, n)):
-        x = apply(prod_op, x, axis=axis)
-        x = F.expand_dims(x, axis) if keepdim else x
+        x = apply(prod_op, x, axis=(axis,), keepdims=bool(keepdim))
     return x
 
 
@@ -309,7 +313,7 @@ def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     top = F.stop_gradient(F.amax(F.real(out) if out.dtype.kind == "c" else out, axis, keepdims=True))
     top = F.where(F.isfinite(top), top, 0.0)
     weighted = g * F.exp(top - out)
-    return F.exp(x - top) * F.flip(F.cumsum(F.flip(weighted, axis), axis), axis)
+    return F.exp(x - top) * backwards(F.cumsum(backwards(weighted, (axis,)), axis), (axis,))
 
 
 logcumsumexp_op = define(

@@ -7,35 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, apply, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Tensor, enter_as, frontends, numpy_twin, spelled, torch_function
 from ..types import int64, normalize_axis
-from .gathering import bounded, gather_op
 from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
-
-
-def _diagonal_places(rows: int, columns: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
-    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    return np.arange(count) - min(offset, 0), np.arange(count) + max(offset, 0)
-
-
-@torch_function(names=("diagonal_copy",))
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last axis."""
-    n = ndim_of(input)
-    a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
-    if a == b:
-        raise ArgumentError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    x = movedim(input, (a, b), (-2, -1))
-    m, k = extents("diagonal", x, n - 2)
-    rows, columns = _diagonal_places(m, k, integer("diagonal", "offset", offset))
-    indices = [bounded(p, x, n - 2 + i, negative=False) for i, p in enumerate((rows, columns))]
-    return apply(gather_op, x, *indices, axis=n - 2)
-
-
-@numpy_twin(np.diagonal)
-def _numpy_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return diagonal(a, offset, axis1, axis2)
+from .strided_views import diagonal as _diagonal
 
 
 @torch_function()
@@ -72,10 +48,7 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
         return diag_embed(input, diagonal)
     if n != 2:
         raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
-    return _diagonal(input, diagonal)
-
-
-_diagonal = diagonal
+    return F.clone(_diagonal(input, diagonal))
 
 
 @torch_function(np.diagflat)

@@ -21,8 +21,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     if n < 0:
         raise ArgumentError(f"order must be non-negative but got {n}")
     if n == 0:
-        result: Tensor = input
-        return result
+        return F.clone(input)
     parts = [p for p in (prepend, input, append) if p is not None]
     x = F.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(n if x.shape[axis] is None else min_(n, x.shape[axis])):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ def index_along(x: Array, axis: int) -> Tensor:
 
 def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int, loss: str = "") -> np.ndarray:
     n = like.shape[axis]
+    if index.dtype == int64 and index.size and np.maximum.reduce(index.view(np.uint64), None) < n:
+        return index.copy() if low < 0 else index  # a negative one is a large one without a sign
     floor = -n if low < 0 else 0
     if index.size and (index.min() < floor or index.max() >= n):
         raise _out_of_range(int(index[(index < floor) | (index >= n)][0]), axis, n, loss)
@@ -189,10 +192,14 @@ def _of_table(types: Sequence[TensorType], attrs: Any, table: Range, *indices: R
 AXIS = {"axis": at.integer(0, MOST_AXES)}
 
 
-def _where(axis: int, indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    return (slice(None),) * axis + tuple(indices)
+def _gathered(x: np.ndarray, *indices: np.ndarray, axis: int) -> np.ndarray:
+    if len(indices) == 1 and indices[0].dtype == int64:  # `take` refuses uint64
+        return x.take(indices[0], axis)
+    return x[(slice(None),) * axis + indices]
 
 
+ROW = 16
+"""Elements of a row from which threads share the rows of a sum: each of them reads all positions."""
 WIDE = 512
 """Elements of a row from which adding whole rows takes less time than `np.add.at`, which adds element by element."""
 
@@ -213,9 +220,15 @@ def _scatter_eval(g: np.ndarray, like: np.ndarray, *indices: np.ndarray, axis: i
         for row, part in zip(rows.tolist(), g.reshape(-1, inner), strict=True):
             total = sums[row]
             np.add(total, part, out=total)
-    if axis == 0 and len(indices) == 1:
-        note(out, indices[0].copy())
+    named = rows_named((g, like, *indices), {"axis": axis})
+    if named is not None:
+        note(out, named.copy())
     return out
+
+
+def rows_named(operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The positions of the rows but for which the value of a scatter is 0; None where it is not known by rows."""
+    return operands[2] if attrs["axis"] == 0 and len(operands) == 3 else None
 
 
 gather_op = define(
@@ -228,7 +241,7 @@ gather_op = define(
         indexes=_gathered_from,
         range=_of_table,
         infer=_gather_infer,
-        eval=lambda x, *indices, axis: x[_where(axis, indices)],
+        eval=_gathered,
         vjp=lambda i: (
             (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"])) if i == 0 else None
         ),
@@ -296,7 +309,7 @@ def _rows_at(layout: Layout, axis: int, indexed: int) -> tuple[tuple[int, int, i
     joined, inner = layout.joined(axis, last), Layout(layout.shape[last:], layout.strides[last:], 0)
     if not inner.is_contiguous or len(joined) > 2 or not (axis == 0 or layout.is_contiguous):
         return _rows_at(Layout.contiguous(layout.shape), axis, indexed)[0], False
-    (_, far), (group, near) = joined if len(joined) == 2 else (*joined, (1, 0))
+    (_, far), (group, near) = joined if len(joined) == 2 else ((1, 0), *joined)
     return (max(group, 1), far, near, math.prod(layout.shape[axis:])), True
 
 
@@ -307,9 +320,11 @@ def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
     axis, shape = node.attrs["axis"], like.shape
     rows, in_place = _rows_at(layouts[0], axis, index.ndim)
     sizes = (shape[axis], index.size, math.prod(shape[axis + 1 :]), *rows)
-    kernel, span = f"scatter_{SHORT[node.type.dtype]}", math.prod(shape[:axis])
-    strided = (0,) if in_place else ()
-    add = Routine("row_moves", kernel, span, sizes, values.size, name="scatter_add", chunked=False, strided=strided)
+    dtype, span, strided = SHORT[node.type.dtype], math.prod(shape[:axis]), (0,) if in_place else ()
+    if span == 1 and sizes[2] >= ROW:
+        work, kernel, span = values.size + like.size + index.size, f"scatter_rows_{dtype}", shape[axis]
+        return [Routine("row_moves", kernel, span, sizes, work, name="scatter_add", chunked=False, strided=strided)]
+    add = Routine("row_moves", f"scatter_{dtype}", span, sizes, values.size, name="scatter_add", chunked=False, strided=strided)
     return [Clear(), add]
 
 
@@ -322,7 +337,7 @@ pick_op: OpDef = define(
         indexes=_gathered_from,
         range=_of_table,
         infer=_pick_infer,
-        eval=lambda x, index, axis: x[_where(axis, [index])],
+        eval=_gathered,
         vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
         emit=Native(_pick_plan, fused=_pick_lookup),
         promote=keep,
@@ -470,6 +485,11 @@ def _scatter_along_infer(g: TensorType, like: TensorType, index: TensorType, axi
     return g.with_shape(like.shape)
 
 
+def fits_along(a: Sequence[Any], b: Sequence[Any], axis: int) -> bool:
+    """Whether the shapes are equal away from an axis."""
+    return (*a[:axis], *a[axis + 1 :]) == (*b[:axis], *b[axis + 1 :])
+
+
 def _match(x: Any, index: Any, axis: int) -> Any:
     """True where the position along `axis` is the one that `index` (of extent 1 there) names."""
     return F.eq(F.index_along(x, axis), index)
@@ -479,6 +499,8 @@ def _along_expand(node: Node, x: Any, index: Any) -> Any:
     """A single position per row is a masked sum, which fuses with the producer of x."""
     axis = node.attrs["axis"]
     if index.shape[axis] != 1:
+        if fits_along(index.shape, x.shape, axis):
+            return apply(pick_along_op, x, F.astype(index, int64), axis=axis)
         place = _places(x.shape, node.type.shape, F.astype(index, int64), axis)
         return apply(pick_op, F.reshape(x, (-1,)), place, axis=0)
     return F.astype(F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True), x.dtype)
@@ -498,7 +520,10 @@ def _places(within: Sequence[int], shape: Sequence[int], index: Any, axis: int) 
 
 
 def _scatter_along_expand(node: Node, g: Any, like: Any, index: Any) -> Any:
-    place = _places(like.shape, g.shape, F.astype(index, int64), node.attrs["axis"])
+    axis = node.attrs["axis"]
+    if node.type.dtype in ADDED and g.shape == index.shape and fits_along(g.shape, like.shape, axis):
+        return apply(put_along_op, g, like, F.astype(index, int64), axis=axis)
+    place = _places(like.shape, g.shape, F.astype(index, int64), axis)
     return F.reshape(apply(put_op, g, F.reshape(like, (-1,)), place, axis=0), like.shape)
 
 
@@ -515,6 +540,45 @@ def _scatter_along_eval(g: np.ndarray, like: np.ndarray, index: np.ndarray, axis
     grid = [np.minimum(p, like.shape[i] - 1) if i != axis else index for i, p in enumerate(grid)]
     np.add.at(out, tuple(grid), g)
     return out
+
+
+def _check_along(values: TensorType, index: TensorType, axis: int) -> None:
+    """What the routines rely on: an index of 64 bits, and extents that are equal away from the axis."""
+    check_index(index, wide=True)
+    a, b = values.shape, index.shape
+    if len(a) != len(b) or not fits((*a[:axis], *a[axis + 1 :]), (*b[:axis], *b[axis + 1 :])):
+        raise ShapeError(f"the extents differ away from axis {axis}: {shape_text(a)} and {shape_text(b)}")
+
+
+def _pick_along_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
+    _check_along(x, index, axis)
+    return _along_infer(x, index, axis)
+
+
+def _put_along_infer(g: TensorType, like: TensorType, index: TensorType, axis: int) -> TensorType:
+    _check_along(like, index, axis)
+    return _scatter_along_infer(g, like, index, axis)
+
+
+def _pick_along_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    (values, index), axis = (i.type.shape for i in node.inputs), node.attrs["axis"]
+    sizes = values[axis], index[axis], math.prod(index[axis + 1 :])
+    span, kernel = math.prod(index[: axis + 1]), f"along_gather_i{8 * node.type.dtype.itemsize}"
+    return [Routine("row_moves", kernel, span if sizes[2] else 0, sizes, 2 * node.type.size, name="gather", chunked=False)]
+
+
+COLUMNS = 64
+"""Columns of the scatter along an axis that one thread writes."""
+
+
+def _put_along_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    index, axis, shape = node.inputs[2].type, node.attrs["axis"], node.type.shape
+    inner = math.prod(shape[axis + 1 :])
+    blocks, kernel = -(-inner // COLUMNS), f"along_scatter_{SHORT[node.type.dtype]}"
+    sizes, work = (shape[axis], index.shape[axis], inner, blocks), node.type.size + 2 * index.size
+    if node.type.dtype not in ADDED:
+        return None
+    return [Routine("row_moves", kernel, math.prod(shape[:axis]) * blocks, sizes, work, name="scatter_add", chunked=False)]
 
 
 along_op = define(
@@ -545,5 +609,23 @@ scatter_along_op = define(
         shape_only=(1,),
         promote=keep,
         doc="Adds values at positions along one axis; the cotangent of take_along_axis.",
+    )
+)
+pick_along_op: OpDef = define(
+    replace(
+        along_op,
+        name="pick_along",
+        infer=_pick_along_infer,
+        emit=Native(_pick_along_plan),
+        doc="`take_along_axis` without broadcasting, by an int64 index: what it comes down to.",
+    )
+)
+put_along_op: OpDef = define(
+    replace(
+        scatter_along_op,
+        name="put_along",
+        infer=_put_along_infer,
+        emit=Native(_put_along_plan),
+        doc="`scatter_along_axis` without broadcasting, by an int64 index: what it comes down to.",
     )
 )

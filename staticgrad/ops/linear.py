@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, tensor_method, torch_function
+from ..operators import F, Tensor, TensorLike, apply, composite, numpy_twin, tensor_method, torch_function
 from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
@@ -119,6 +119,7 @@ def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
 
 
 @torch_function(np.outer, words={"other": "vec2"})
+@composite
 def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
     """input[i] * vec2[j] for 1-D operands.
 

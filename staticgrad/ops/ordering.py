@@ -5,15 +5,16 @@ A record gives positions; values are gathered from the operand by them, so gradi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ir import OpDef, define
+from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, spelled, torch_function
-from ..types import TensorType, int64, normalize_axis, shape_text
+from ..types import SHORT, TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
 from .batched_moves import searched
@@ -41,6 +42,61 @@ argsort_op = define(
         eval=_argsort_eval,
         promote=None,
         doc="The positions along an axis in the order of their values.",
+    )
+)
+
+
+FEW = 64
+"""The largest k whose positions are kept sorted while a row is read; for more of them the row is sorted."""
+
+
+def _top_infer(x: TensorType, axis: int, k: int, largest: bool) -> TensorType:
+    extent = x.shape[axis]
+    if extent is not None and k > extent:
+        raise ArgumentError("selected index k out of range", f"topk: k is {k}, the extent of axis {axis} is {extent}")
+    return x.with_shape((*x.shape[:axis], k, *x.shape[axis + 1 :])).with_dtype(int64)
+
+
+def _top_eval(x: np.ndarray, axis: int, k: int, largest: bool) -> np.ndarray:
+    """By a partition of each row: those before its k-th value, and the first of those equal to it."""
+    rows = np.moveaxis(x, axis, -1)
+    n = rows.shape[-1]
+    if not 0 < k < n:
+        return _argsort_eval(x, axis, largest)[(slice(None),) * axis + (slice(0, k),)]
+    place = n - k if largest else k - 1
+    edge = np.partition(rows, place, -1)[..., place : place + 1]
+    nan, at_nan = rows != rows, edge != edge
+    tied = (rows == edge) | (nan & at_nan)
+    first = (rows > edge) | (nan & ~at_nan) if largest else (rows < edge) | (~nan & at_nan)
+    chosen = first | (tied & (np.cumsum(tied, -1) <= k - np.sum(first, -1, keepdims=True)))
+    places = np.nonzero(chosen)[-1].reshape(*rows.shape[:-1], k)
+    order = _argsort_eval(np.take_along_axis(rows, places, -1), -1, largest)
+    return np.ascontiguousarray(np.moveaxis(np.take_along_axis(places, order, -1), -1, axis))
+
+
+def _top_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    x, axis, k = node.inputs[0].type, node.attrs["axis"], node.attrs["k"]
+    if k > FEW or x.dtype == bool_:
+        return None
+    inner = math.prod(x.shape[axis + 1 :])
+    blocks = -(-inner // BLOCK)
+    span, sizes = math.prod(x.shape[:axis]) * blocks if k else 0, (x.shape[axis], inner, k, blocks)
+    kernel = f"{'largest' if node.attrs['largest'] else 'smallest'}_{SHORT[x.dtype]}"
+    return [Routine("top_elements", kernel, span, sizes, 4 * x.size, name="topk", chunked=False)]
+
+
+BLOCK = 16
+"""Rows that one step of the kernel reads, side by side."""
+
+topk_op = define(
+    OpDef(
+        name="topk_index",
+        attrs={"axis": at.axis_of(0), "k": at.integer(0), "largest": at.flag},
+        infer=_top_infer,
+        eval=_top_eval,
+        emit=Native(_top_plan),
+        promote=None,
+        doc="The positions of the first k elements along an axis in the order of their values.",
     )
 )
 
@@ -114,7 +170,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     k, extent = integer("topk", "k", k), x.shape[axis]
     if k < 0 or (extent is not None and k > extent):
         raise ArgumentError("selected index k out of range", f"topk: k is {k}, the extent of axis {axis} is {extent}")
-    order = narrowed(apply(argsort_op, x, axis=axis, descending=bool(largest)), axis, 0, k)
+    order = apply(topk_op, x, axis=axis, k=k, largest=bool(largest))
     return return_types.topk(without_axis(along(x, order, axis), scalar), without_axis(order, scalar))
 
 

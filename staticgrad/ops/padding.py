@@ -12,6 +12,7 @@ from ..operators import F, Tensor, TensorLike, apply, composite, spelled
 from ..types import TensorType, is_number
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
+from .shaping import backwards
 
 MODES = ("constant", "reflect", "replicate", "circular")
 
@@ -100,8 +101,8 @@ def _own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     elif mode == "circular":
         first, last = _cut(x, axis, -before, None), _cut(x, axis, 0, after)
     else:
-        first = F.flip(_cut(x, axis, 1, before + 1), axis)
-        last = F.flip(_cut(x, axis, -after - 1, -1), axis)
+        first = backwards(_cut(x, axis, 1, before + 1), (axis,))
+        last = backwards(_cut(x, axis, -after - 1, -1), (axis,))
     return F.concatenate([*([first] if before else []), x, *([last] if after else [])], axis)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
-from .gathering import along_op, bounded, scatter_op
+from .gathering import along_op, bounded, fits_along, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, integer, ndim_of, number_in
 from .overwriting import last_writer, rows_written
@@ -204,6 +204,9 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
             if source.shape[a] != want:
                 values = cut(values, a, 0, want)
     places = bounded(places, x, axis, negative=False)
+    if reduce == "sum" and include_self and None not in places.shape and fits_along(places.shape, x.shape, axis):
+        out = x + apply(scatter_along_op, values, x, places, axis=axis)
+        return F.reshape(out, ()) if scalar else out
     flat = F.reshape(x, (-1,))
     place = _flat_place(x, places, axis)
     if reduce is None:

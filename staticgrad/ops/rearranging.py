@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Tensor, enter_as, is_tensor, numpy_twin, torch_function
+from ..operators import F, Size, Tensor, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
@@ -185,22 +185,6 @@ def broadcast_shapes_(*shapes: Any) -> Size:
     return Size(broadcast_shapes(*(as_shape(s) for s in shapes)))
 
 
-@torch_function()
-def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
-    n, size, step = ndim_of(input), integer("unfold", "size", size), integer("unfold", "step", step)
-    if not n:
-        normalize_axis(dimension, 1)
-        return F.reshape(input, (1,)) if size == 1 else cut(F.reshape(input, (1,)), 0, 0, size)
-    axis = normalize_axis(dimension, n)
-    whole = extent("unfold", input, axis)
-    if size > whole or size < 0 or step <= 0:
-        raise ArgumentError(f"maximum size for tensor at dimension {axis} is {whole} but size is {size} (step {step})")
-    places = np.arange(0, whole - size + 1, step)[:, None] + np.arange(size)
-    picked = F.take(input, places, axis)
-    return movedim(picked, axis + 1, -1)
-
-
 @torch_function(method=False)
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions in the flattened array as positions along each axis."""
@@ -212,39 +196,6 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     return tuple(F.remainder(F.floor_divide(indices, s), d) for s, d in zip(steps, extents, strict=True))
 
 
-@torch_function(names=("as_strided_copy",))
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
-    extents, steps = as_shape(size), as_shape(stride)
-    if len(extents) != len(steps):
-        raise ArgumentError(f"as_strided: mismatch in length of strides and shape, {steps} and {extents}")
-    place = np.asarray(integer("as_strided", "storage_offset", storage_offset or 0), np.int64)
-    for d, s in zip(extents, steps, strict=True):
-        place = place[..., None] + np.arange(d) * s
-    whole = storage_of(input)
-    return F.take(whole, place.reshape(extents), 0)
-
-
 def storage_of(x: Any) -> Any:
     """x, row-major, as one axis."""
     return F.reshape(F.clone(x) if is_tensor(x) and not x.is_contiguous() else x, (-1,))
-
-
-for _name, _source in (
-    ("expand_copy", "expand"), ("permute_copy", "permute"), ("squeeze_copy", "squeeze"), ("transpose_copy", "transpose"),
-    ("unsqueeze_copy", "unsqueeze"), ("unfold_copy", "unfold"), ("t_copy", "t"), ("alias_copy", "clone"),
-    ("select_copy", "select"), ("detach_copy", "stop_gradient"),
-):  # fmt: skip
-
-    def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Tensor:
-        """As the function without `_copy`, in memory of its own."""
-        return F.clone(getattr(F, _source)(input, *args, **named))
-
-    _copy.__name__ = _copy.__qualname__ = _name
-    enter_as(_name, _copy, method=False)
-
-
-@torch_function(method=False)
-def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
-    """`input` in another shape, in memory of its own."""
-    return F.clone(F.reshape(input, size))

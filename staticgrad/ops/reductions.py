@@ -253,9 +253,11 @@ def _arg_infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
     return _infer_nonempty(x, axis, keepdims).with_dtype(int64)
 
 
-def _arg_eval(numpy: Callable[..., Any]) -> Callable[..., np.ndarray]:
+def _arg_eval(method: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """By an array's method: NumPy's function of the same name takes a microsecond more."""
+
     def evaluate(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-        return np.asarray(numpy(x, axis=axis[0], keepdims=keepdims))
+        return np.asarray(method(x, axis[0], keepdims=keepdims))
 
     return evaluate
 
@@ -273,8 +275,12 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 
 
 ALONG = {"axis": at.one_axis, "keepdims": at.flag}
-argmax_op = define(OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG))
-argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG))
+argmax_op = define(
+    OpDef("argmax", _arg_infer, _arg_eval(np.ndarray.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG)
+)
+argmin_op = define(
+    OpDef("argmin", _arg_infer, _arg_eval(np.ndarray.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG)
+)
 
 
 # public functions -----------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from ..types import (
 from . import attributes as at
 from .batching import broadcast, reshaped
 from .operands import ndim_of
+from .reductions import repeated
 from .rules import unbroadcast
 from .tangents import linear
 
@@ -207,6 +208,12 @@ def _broadcast_layout(node: Node, at: Layout) -> Layout:
     return Layout(shape, strides, at.offset)
 
 
+def _broadcast_eval(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    lead = len(shape) - x.ndim
+    fits = lead >= 0 and all(a in (1, b) for a, b in zip(x.shape, shape[lead:], strict=True))
+    return repeated(x, shape) if fits else np.broadcast_to(x, shape)
+
+
 broadcast_to_op = define(
     OpDef(
         name="broadcast_to",
@@ -214,7 +221,7 @@ broadcast_to_op = define(
         batch=broadcast,
         attrs={"shape": at.shape},
         infer=_broadcast_infer,
-        eval=lambda x, shape: np.broadcast_to(x, shape),
+        eval=_broadcast_eval,
         vjp=(lambda g, node, out, x: unbroadcast(g, x),),
         emit=View(_broadcast_layout),
     )
@@ -474,21 +481,24 @@ def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, imp
 @numpy_twin(np.flip)
 def _numpy_flip(m: Any, axis: Any = None) -> Any:
     """NumPy's `flip`, of several axes, or all."""
-    return flip(m, normalize_axes(axis, ndim_of(m)))
+    return backwards(m, normalize_axes(axis, ndim_of(m)))
 
 
 @torch_function()
 def flip(input: Any, dims: Any = (), *more: int) -> Tensor:
-    """`input` in reverse order along each of `dims`: integers, or one tuple of them.
+    """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
     Examples:
         >>> sg.flip(sg.tensor([1, 2, 3]), (0,))
         tensor([3, 2, 1])
     """
     axes = normalize_axes((dims, *more) if isinstance(dims, (int, np.integer)) else dims, ndim_of(input))
-    if not axes:
-        return F.clone(input)
-    slices = [slice(None)] * (axes[-1] + 1)
+    return F.clone(backwards(input, axes))
+
+
+def backwards(x: Any, axes: tuple[int, ...]) -> Tensor:
+    """x in reverse order along ascending axes, as a view; `flip` is a copy in PyTorch."""
+    slices = [slice(None)] * (axes[-1] + 1 if axes else 0)
     for a in axes:
         slices[a] = slice(None, None, -1)
-    return F.getitem(input, tuple(slices))
+    return F.getitem(x, (*slices, ...))

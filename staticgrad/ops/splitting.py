@@ -15,7 +15,7 @@ from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
-@torch_function(method=True, names=("unsafe_split", "split_copy"))
+@torch_function(method=True, names=("unsafe_split",))
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
@@ -51,7 +51,7 @@ def _parts(x: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     return tuple(cut(x, axis, end - size, end) for size, end in zip(sizes, ends, strict=True))
 
 
-@torch_function(names=("split_with_sizes_copy", "unsafe_split_with_sizes"))
+@torch_function(names=("unsafe_split_with_sizes",))
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of these sizes along `dim`."""
     return split(input, list(split_sizes), dim)
@@ -129,7 +129,7 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
     enter_as(_name, spelled(_cut))
 
 
-@torch_function(names=("unbind_copy",))
+@torch_function()
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The slices along `dim`, without that axis.
 
@@ -148,14 +148,7 @@ def select(input: Any, dim: int, index: Any) -> Tensor:
     return F.getitem(input, (*((slice(None),) * axis), integer("select", "index", index)))
 
 
-@torch_function(method=False)
-def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    """input[start:end:step] along `dim`, in memory of its own."""
-    axis = normalize_axis(dim, ndim_of(input))
-    return F.clone(F.getitem(input, (*((slice(None),) * axis), slice(start, end, step))))
-
-
-@torch_function(names=("narrow_copy",))
+@torch_function()
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..eager import Tensor, enable_grad, grad
 from ..eager.grad_mode import modes
@@ -145,8 +147,8 @@ class Optimizer(Hooked):
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
         self._opt_called = False
         """Whether a step was taken, which schedules expect before they take theirs."""
-        self._repeats = False
-        """Whether a group names a parameter twice."""
+        self._shared: tuple[int, bool] = (-1, False)
+        """A count of changes, and whether parameters then shared memory."""
         self.implicit = params is None
         for group in [{"params": []}] if params is None else as_groups(params):
             self.add_param_group(group)
@@ -234,6 +236,11 @@ class Optimizer(Hooked):
         }
         return F.view_as_complex(new_p), new_slots
 
+    def has_rule(self) -> bool:
+        """Whether the class says what a step computes. One that is written as PyTorch's are, with a `step` of its own, does
+        not, and may keep anything in `state`."""
+        return type(self).rule is not Optimizer.rule or type(self).updates is not Optimizer.updates
+
     def updates(self, group: ParamGroup, step: Any, members: list[Member], graph: Any = None) -> list[tuple[Any, Any]]:
         """(place, its new value) for all that a step changes in members that share the step count `step`."""
         read = reader(group, graph)
@@ -273,7 +280,6 @@ class Optimizer(Hooked):
         check_switches(merged)
         self.check(merged)
         merged.sense = self.sense
-        self._repeats |= len({*map(id, merged["params"])}) < len(merged["params"])
         self.param_groups.append(merged)
         Structure.changes += 1
 
@@ -302,7 +308,8 @@ class Optimizer(Hooked):
         for i, group in enumerate(self.param_groups):
             facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
         for i, p in enumerate(self.parameters()):
-            facts += [(f"state[{i}].{name}", id(slot)) for name, slot in self.state.get(p, {}).items()]
+            slots = self.state.get(p, {}).items()  # numbers there are those of a user's `step`, whose reads are guarded
+            facts += [(f"state[{i}].{name}", id(slot)) for name, slot in slots if isinstance(slot, Tensor)]
         return tuple(facts)
 
     # eager and traced steps -------------------------------------------------------------------------------------------
@@ -328,12 +335,21 @@ class Optimizer(Hooked):
             with enable_grad():
                 loss = closure()
         found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
-        for part in _rounds(found) if self._repeats else (found,):
+        for part in self._parts(found):
             if frontends.tracing and state.deferral is not None:
                 state.deferral.step(self, part, functools.partial(self._apply, part))
             else:
                 self._apply(part)
         return loss
+
+    def _parts(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> Iterable[dict[int, list[tuple[Tensor, Any]]]]:
+        """The gradients as those of steps that are taken one after another: several where a group names a parameter twice, or
+        where one shares memory with another, which steps from the values that the one before has left."""
+        now = Structure.changes - Structure.flags
+        if self._shared[0] != now:
+            spans = sorted(byte_bounds(p._data) for p in self.parameters() if p._data.size)
+            vars(self)["_shared"] = now, any(begin < end for (_, end), (begin, _) in itertools.pairwise(spans))
+        return _rounds(gradients) if self._shared[1] else (gradients,)
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
@@ -487,7 +503,8 @@ class Optimizer(Hooked):
             if g.shape != p.shape:
                 raise ShapeError(f"apply_gradients: gradient {shape_text(g.shape)}, parameter {shape_text(p.shape)}")
             by_group.setdefault(position[id(p)], []).append((p, g))
-        self._apply(by_group)
+        for part in self._parts(by_group):
+            self._apply(part)
         return None
 
     # saving -----------------------------------------------------------------------------------------------------------
@@ -522,16 +539,17 @@ class Optimizer(Hooked):
 
 
 def _rounds(gradients: dict[int, list[tuple[Tensor, Any]]]) -> Iterator[dict[int, list[tuple[Tensor, Any]]]]:
-    """The gradients of one step as those of several: a parameter that is named twice takes one step after the other."""
+    """The gradients of one step as those of several, in each of which no parameter shares memory with another."""
     left = gradients
     while any(left.values()):
         found: dict[int, list[tuple[Tensor, Any]]] = {}
         later: dict[int, list[tuple[Tensor, Any]]] = {}
-        seen: set[int] = set()
+        seen: list[np.ndarray] = []
         for i, pairs in left.items():
             for p, g in pairs:
-                (later if id(p) in seen else found).setdefault(i, []).append((p, g))
-                seen.add(id(p))
+                waits = any(np.may_share_memory(p._data, other) for other in seen)
+                (later if waits else found).setdefault(i, []).append((p, g))
+                seen.append(p._data)
         yield found
         left = later
 

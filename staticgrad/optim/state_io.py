@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
 from ..nn.state_dict import snapshot
-from ..operators import as_array
+from ..operators import Operators, as_array
 from ..types import get_default_dtype, shape_text
 from .groups import ParamGroup
 
@@ -34,7 +35,7 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
         position.setdefault(id(p), i)
     return {
         "state": {
-            i: snapshot(_ordered(optimizer.state[p], optimizer.saves_count))
+            i: _copied(_ordered(optimizer.state[p], optimizer.saves_count))
             for i, p in enumerate(parameters)
             if position[id(p)] == i and optimizer.state.get(p)
         },
@@ -43,6 +44,13 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
             for group in optimizer.param_groups
         ],
     }
+
+
+def _copied(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies of slots. Those of a user's own rule may be numbers and anything else, as in PyTorch."""
+    own = {name: copy.deepcopy(value) for name, value in slots.items() if not isinstance(value, Operators)}
+    copies = snapshot({name: value for name, value in slots.items() if name not in own})
+    return {name: own[name] if name in own else copies[name] for name in slots}
 
 
 def _ordered(slots: Mapping[str, Tensor], counted: bool) -> dict[str, Tensor]:
@@ -57,6 +65,12 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     groups = saved["param_groups"]
     positions = [i for group in groups for i in group["params"]]
     owners = [(group, p) for group in optimizer.param_groups for p in group["params"]]
+    if not optimizer.has_rule():
+        for i, (_, p) in zip(positions, owners, strict=True):
+            optimizer.state[p] = {name: _taken(name, value, p) for name, value in saved["state"].get(i, {}).items()}
+        for group, values in zip(optimizer.param_groups, groups, strict=True):
+            group.update(hyper_of(values))
+        return
     loaded = {
         id(p): _arrays(optimizer, group, p, saved["state"].get(i, {})) for i, (group, p) in zip(positions, owners, strict=True)
     }
@@ -72,6 +86,14 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
                 _restore_slots(optimizer, group, p, loaded[id(p)])
             _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
     Structure.changes += 1
+
+
+def _taken(name: str, value: Any, p: Tensor) -> Any:
+    """A slot of an optimizer that takes steps of its own: a copy of whatever was saved, floats in the parameter's dtype."""
+    if not isinstance(value, Tensor):
+        return copy.deepcopy(value)
+    floats = value._data.dtype.kind == p._data.dtype.kind == "f"
+    return Tensor(value._data.astype(p._data.dtype if floats and name != STEP else value._data.dtype))
 
 
 def check_saved(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..eager.kernels import row_major
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
@@ -116,7 +117,7 @@ class Call:
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
         check_unmasked(array)
-        array = np.ascontiguousarray(array).reshape(array.shape)
+        array = row_major(array)
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
             hooks = (*(given._hooks or ()), *(given._accumulated or ()))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .guards import MISSING
+from .observer.code_origin import IGNORED, origin_of
 
 BLIND = frozenset(
     [
@@ -55,7 +56,8 @@ MOVING = frozenset(
 
 
 class Effect:
-    """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "no attribute", "print", "count"."""
+    """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "function" (which is `key`),
+    "no attribute", "print", "count"."""
 
     __slots__ = ("args", "build", "done", "holder", "key", "kind", "kwargs")
 
@@ -83,11 +85,13 @@ class Effect:
         elif kind == "attribute":
             put(holder, key, args[0])
         elif kind == "item":
-            holder[key] = args[0]
+            native(holder, "__setitem__")(key, args[0])
         elif kind == "cell":
             holder.cell_contents = args[0]
         elif kind == "method":
-            getattr(holder, key)(*args, **self.kwargs)
+            native(holder, key)(*args, **self.kwargs)
+        elif kind == "function":
+            key(*args, **self.kwargs)
         elif kind == "no attribute":
             delattr(holder, key)
         else:
@@ -104,6 +108,22 @@ def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
         holder.cell_contents = operation(holder.cell_contents, value)
     else:
         holder[key] = operation(holder[key], value)
+
+
+def native(holder: Any, name: str) -> Any:
+    """The method of the built-in class. An override by the user is Python code, whose own effects are recorded, the call of
+    this method among them; one of this library is not observed."""
+    if isinstance(holder, (dict, list, set, bytearray, collections.deque)) and type(holder).__module__ != "builtins":
+        for kind in type(holder).__mro__:
+            found = vars(kind).get(name)
+            if found is not None and not is_observed(found):
+                return found.__get__(holder)
+    return getattr(holder, name)
+
+
+def is_observed(method: Any) -> bool:
+    """Whether a method is Python code whose instructions are observed."""
+    return isinstance(method, types.FunctionType) and origin_of(method.__code__.co_filename) is not IGNORED
 
 
 def put(holder: Any, name: str, value: Any) -> None:
@@ -147,7 +167,7 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
         if value is MISSING:
             holder.pop(key, None)
         else:
-            holder[key] = value
+            native(holder, "__setitem__")(key, value)
     elif kind == "attribute":
         if value is not MISSING:
             (setattr if isinstance(holder, type) else object.__setattr__)(holder, key, value)
@@ -159,6 +179,8 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
             del holder.cell_contents
         else:
             holder.cell_contents = value
+    elif kind == "cache":
+        holder.cache_clear()
     elif kind == "context" and value is not MISSING:
         holder.set(value)
 
@@ -174,7 +196,7 @@ def _refill(holder: Any, value: Any) -> None:
         dict.clear(holder)
         dict.update(holder, value)
     elif isinstance(holder, (list, bytearray)):
-        holder[:] = value
+        native(holder, "__setitem__")(slice(None), value)
     else:
-        holder.clear()
-        holder.update(value) if isinstance(holder, set) else holder.extend(value)
+        native(holder, "clear")()
+        native(holder, "update" if isinstance(holder, set) else "extend")(value)

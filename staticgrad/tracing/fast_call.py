@@ -82,6 +82,8 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     lines += ["result = call(*args)", "if result is None: return FALLBACK"]
     if finish is not None:
         lines.append("finish()")
+    if specialization.flags is not None:
+        lines.append(f"flags.set({'[result]' if single else 'result'})")
     if specialization.effects:
         lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
@@ -91,6 +93,6 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
-        tape=tape,
+        tape=tape, flags=specialization.flags,
     )  # fmt: skip
     return function

@@ -500,9 +500,9 @@ class CompiledFunction(Generic[Arguments, Output]):
 
     @property
     def plan(self) -> Plan:
-        """The plan of the latest call. Raises TraceError before the first."""
-        if self.segmented is not None and self.segmented.plan is not None:
-            return self.segmented.plan  # type: ignore[no-any-return]
+        """The plan of the latest call. Raises TraceError before the first, and where calls run operation by operation."""
+        if self.segmented is not None:
+            return self.segmented.largest()  # type: ignore[no-any-return]
         if self.latest is None:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan")
         plan: Plan = self.latest.plan

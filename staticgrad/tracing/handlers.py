@@ -1,19 +1,22 @@
 """Whether the user's code would catch an error that an operation raises.
 
 An operation that may fail by its values fails when a plan runs, which is after the code around it. Inside of a `try` block with
-handlers it has to run at once.
+handlers, or of a `with` block that suppresses exceptions, it has to run at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import os
 import sys
 from functools import cache, lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
 
 from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
+from .frames import Operands, code_of
 
 ENTRY = os.path.join(PACKAGE_DIR, "tracing", "function.py")
 """The file that calls the compiled function."""
@@ -28,12 +31,13 @@ def may_fail(op: OpDef) -> bool:
 
 
 def caught() -> bool:
-    """Whether code of the compiled function is inside of a `try` block with handlers."""
+    """Whether code of the compiled function is inside of a `try` block with handlers, or of a `with` block whose context
+    manager may suppress exceptions."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE_DIR):
-            if any(start <= frame.f_lasti < end for start, end in _guarded(code)):
+            if _catches(frame):
                 return True
         elif code.co_filename == ENTRY:
             return False
@@ -41,9 +45,30 @@ def caught() -> bool:
     return False
 
 
+def _catches(frame: FrameType) -> bool:
+    """Whether an exception that is raised where a frame is now may end in it."""
+    for block in _blocks(frame.f_code):
+        if block.start <= frame.f_lasti < block.end:
+            if block.depth is None:
+                return True
+            (exit_method,) = Operands(frame, code_of(frame.f_code)).top(block.depth, 1)
+            if _suppresses(exit_method):
+                return True
+    return False
+
+
+class Block(NamedTuple):
+    """The instructions of a `try` block with handlers, or of a `with` block. depth: that of the stack whose topmost object is
+    the method `__exit__`; None for `try`."""
+
+    start: int
+    end: int
+    depth: int | None
+
+
 @lru_cache
-def _guarded(code: CodeType) -> list[tuple[int, int]]:
-    """The instructions inside of `try` blocks with handlers. `with` and `finally` have entries of the same table."""
+def _blocks(code: CodeType) -> list[Block]:
+    """The blocks of a function. `finally` has entries of the same table."""
     bytecode = dis.Bytecode(code)
     entries = bytecode.exception_entries  # type: ignore[attr-defined]
     if not entries:
@@ -52,7 +77,37 @@ def _guarded(code: CodeType) -> list[tuple[int, int]]:
     found = []
     for entry in entries:
         handler = [instruction.opname for instruction in instructions if instruction.offset >= entry.target]
-        catches = handler[0] == "PUSH_EXC_INFO" and handler[1] != "WITH_EXCEPT_START"
-        if catches and next(name for name in handler if name in MATCHES or name == "RERAISE") != "RERAISE":
-            found.append((entry.start, entry.end))
+        if handler[0] != "PUSH_EXC_INFO":
+            continue
+        if handler[1] == "WITH_EXCEPT_START":
+            found.append(Block(entry.start, entry.end, entry.depth))
+        elif next(name for name in handler if name in MATCHES or name == "RERAISE") != "RERAISE":
+            found.append(Block(entry.start, entry.end, None))
     return found
+
+
+def _suppresses(exit_method: Any) -> bool:
+    """Whether a method `__exit__` may suppress an exception: it may return a true value. Those that are written in C, as of
+    locks and files, don't."""
+    function, manager = getattr(exit_method, "__func__", exit_method), getattr(exit_method, "__self__", None)
+    if not isinstance(function, FunctionType):
+        return False
+    if function is contextlib._GeneratorContextManager.__exit__:
+        suspended = manager.gen.gi_frame  # type: ignore[union-attr]
+        return suspended is not None and _catches(suspended)
+    if function is contextlib.ExitStack.__exit__:
+        return any(_suppresses(entered) for _, entered in manager._exit_callbacks)  # type: ignore[union-attr]
+    return not function.__code__.co_filename.startswith(PACKAGE_DIR) and _may_return_true(function.__code__)
+
+
+@lru_cache
+def _may_return_true(code: CodeType) -> bool:
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RETURN_CONST":  # of CPython 3.12 and 3.13
+            if instruction.argval:
+                return True
+        elif instruction.opname == "RETURN_VALUE" and (before is None or before.opname != "LOAD_CONST" or before.argval):
+            return True
+        before = instruction
+    return False

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..autograd.function import Function
 from ..compiler.passes.symbolic_extents import Conditions, Filler
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.program import Program
 from ..eager.grad_mode import modes
-from ..eager.tape import tick
+from ..eager.tape import Record, tick
 from ..eager.tensor import Tensor, wrap
-from ..errors import GradientError
+from ..errors import GradientError, TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
 from ..types import TensorType
 from .result_derivatives import Derivatives, Recorded, as_recorded, total
+from .traced import Traced
 from .traced_backward import hook_of_node, saved_of_trace
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ class CompiledCall(Function):
     """One call of a compiled function on the tape. `run` has done it already."""
 
     @staticmethod
-    def forward(ctx: Any, run: _Run, *leaves: Any) -> Any:
+    def forward(ctx: Any, run: _Run | _FreedRun, *leaves: Any) -> Any:
         ctx.run = run
         ctx.save_for_backward(*run.saved)
         return tuple(run.results)
@@ -177,21 +179,95 @@ class CompiledCall(Function):
         return None, *ctx.run.gradients(ctx.saved_tensors, seeds)
 
 
+class _FreedRun:
+    """Stands for a run whose tape a backward pass inside the function has freed."""
+
+    saved: tuple[Tensor, ...] = ()
+
+    def __init__(self) -> None:
+        self.results = [wrap(np.zeros(()))]
+
+    def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> NoReturn:
+        raise messages.freed()
+
+
+class ResultFlags:
+    """Results that require grad, though no backward pass can go through them: in eager mode a loss whose tape `backward` has
+    freed still does, and another backward pass raises an error. A leaf that the function made is a leaf outside as well.
+
+    freed, leaves: their positions among the fetches; differentiated: captured tensors that require grad.
+    """
+
+    def __init__(self, freed: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
+        self.freed, self.leaves, self.differentiated = freed, leaves, differentiated
+        self._record: Record | None = None
+
+    def set(self, tensors: Sequence[Tensor]) -> None:
+        """Set the flags of the results of a run."""
+        for position in self.freed:
+            tensor = tensors[position]
+            tensor._record = self._record if self._record is not None else self._recorded()
+            tensor._tracked = True
+        for position in self.leaves:
+            tensor = tensors[position]
+            tensor._since, tensor._tracked = tick(), True
+
+    def _recorded(self) -> Record | None:
+        """The record of all results in all runs: it holds nothing of theirs."""
+        leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
+        self._record = CompiledCall.apply(_FreedRun(), leaf, *self.differentiated)[0]._record
+        return self._record
+
+
 def result_tape(
     specialization: Specialization, tracer: Tracer, fetches: Sequence[Any], feeds: Sequence[Node], saves: bool
-) -> ResultTape | None:
-    """The tape of the results among `fetches`; None where none can be differentiated outside. Called while the trace is active.
+) -> tuple[ResultTape | None, ResultFlags | None]:
+    """The tape of the results among `fetches`, and the flags of those that require grad and are not on it; None for none.
+    Called while the trace is active.
 
     saves: whether the plan returns the values that the backward pass reads; they are entered in `specialization.fetches`.
     """
     if not modes.now.grad:
-        return None
-    outside = {*tracer.leaves, *tracer.freed}
-    roots = [
-        i for i, x in enumerate(fetches) if x.requires_grad and x.node not in outside and id(x) not in specialization.numbers
-    ]
-    graph, nodes = tracer.graph, [fetches[i].node for i in roots]
-    order = graph.reaching(nodes) if roots else []
+        return None, None
+    tracked = [i for i, x in enumerate(fetches) if x.requires_grad and id(x) not in specialization.numbers]
+    made = [i for i in tracked if isinstance(tracer.leaves.get(fetches[i].node), Traced)]
+    roots = [i for i in tracked if fetches[i].node not in tracer.leaves]
+    request = _request(specialization, tracer, [fetches[i].node for i in roots])
+    freed = [i for i in roots if request is None and fetches[i].node in tracer.freed]
+    if request is not None and request.found is None:
+        alone = {i: _request(specialization, tracer, [fetches[i].node]) for i in roots} if len(roots) > 1 else {}
+        freed = [i for i in roots if (one := alone.get(i, request)) is not None and one.found is None]
+        roots = [i for i in roots if i not in freed]
+        request = _request(specialization, tracer, [fetches[i].node for i in roots])
+    if made and request is not None and not {fetches[i].node for i in made}.isdisjoint(request.order):
+        raise TraceError(
+            "a compiled function returns a tensor that requires grad since it was made there, and what depends on it",
+            "make the tensor outside, or call backward() inside the function",
+        )
+    differentiated = [tensor for tensor, leaf in tracer.captured.values() if tensor._tracked]
+    flags = ResultFlags(freed, made, differentiated) if freed or made else None
+    tape = None
+    if request is not None and request.found is not None:
+        tape = _tape(specialization, tracer, fetches, feeds, saves, roots, request)
+    return tape, flags
+
+
+class _Request(NamedTuple):
+    """A backward pass from some results. keys: leaves, with the nodes of their versions; found: the cotangents of all of these;
+    None where a backward pass inside the function has freed what they need."""
+
+    order: list[Node]
+    keys: dict[int, tuple[Any, list[Node]]]
+    begin: int
+    seeds: list[Symbol]
+    stops: list[Node]
+    found: list[Any] | None
+
+
+def _request(specialization: Specialization, tracer: Tracer, nodes: Sequence[Node]) -> _Request | None:
+    """The backward pass from these nodes to leaves from outside; None where there are none."""
+    graph = tracer.graph
+    order = graph.reaching(nodes) if nodes else []
     keys: dict[int, tuple[Any, list[Node]]] = {}
     for node in order:
         key = tracer.leaves.get(node)
@@ -203,8 +279,16 @@ def result_tape(
     seeds = [append(graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in nodes]
     stops = [node for node in order if node not in tracer.tracked and node.op.vjp is not None]
     found = _gradients(tracer, nodes, seeds, order, [node for _, versions in keys.values() for node in versions], stops)
-    if found is None:
-        return None
+    return _Request(order, keys, begin, seeds, stops, found)
+
+
+def _tape(
+    specialization: Specialization, tracer: Tracer, fetches: Sequence[Any], feeds: Sequence[Node], saves: bool,
+    roots: Sequence[int], request: _Request,
+) -> ResultTape | None:  # fmt: skip
+    """The tape of results that can be differentiated."""
+    graph, (order, keys, begin, seeds, stops, found) = tracer.graph, request
+    assert found is not None
     parts = iter(found)
     grads = [total([next(parts) for _ in versions]) for _, versions in keys.values()]
     targets = [g for g in grads if g is not None]

@@ -29,7 +29,7 @@ from .gradient_binding import GradientBinding, fits
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
-from .result_tape import ResultTape, result_tape
+from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding
 from .tracer import Tracer
@@ -108,7 +108,7 @@ class Specialization:
         self._final_gradients(tracer)
         self._changes(tracer)
         check(tracer.members(call.sources, call.array_labels()), tracer.places)
-        self.tape: ResultTape | None = result_tape(self, tracer, returned, feeds, saves)
+        self.tape, self.flags = result_tape(self, tracer, returned, feeds, saves)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
@@ -488,6 +488,8 @@ class Specialization:
     def _built(self, arrays: list[ndarray], given: Sequence[Any], fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
         tensors = [wrap(array) for array in arrays]
+        if self.flags is not None:
+            self.flags.set(tensors)
         if self.tape is not None:
             self.tape.record(tensors, fed, given)
         if self.uses_given:
@@ -497,6 +499,12 @@ class Specialization:
         if self.results.single:
             return tensors[0]
         return self.results.build(tensors, given)
+
+    def built(self, tensors: list[Tensor]) -> Any:
+        """The results of one of many steps."""
+        if self.flags is not None:
+            self.flags.set(tensors)
+        return self.results.build(tensors, ())
 
     def _check_writeable(self, given: Sequence[Any]) -> None:
         for number, _, into_grad in self.written_back:

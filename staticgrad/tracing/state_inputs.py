@@ -122,6 +122,7 @@ class StateInputs:
         self.constant.update(place.identity for place in places)
         self.places[:] = [place for place in self.places if not place.number]
         self.structures.clear()
+        self.numbers.conditions.clear()  # of the trace that failed
         return bool(places)
 
     def guards(self) -> list[Read]:
@@ -231,7 +232,7 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
         kind, key = effect.key if effect.kind == "count" else (effect.kind, effect.key)
         if kind not in WRITES or not effect.args:
             continue
-        place = Place(kind, effect.holder, key, f"{log.label(effect.holder)}, {key}")
+        place = Place(kind, effect.holder, key, log.label(effect.holder))  # until its read is found
         if place.identity in log.inputs:
             continue
         read = _read_of(log, place)

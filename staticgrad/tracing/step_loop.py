@@ -100,8 +100,7 @@ def _listed(function: AnyCompiled, batches: Iterable[Any]) -> list[Any]:
         if found is None:
             return None
         specialization, values, count = found
-        build = specialization.results.build
-        return [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
+        return [specialization.built([wrap(value[k, ...]) for value in values]) for k in range(count)]
 
     prepare = _arguments if isinstance(batches, Sequence) else _kept
     return many_runs.listed(batches, prepare, together, partial(_one, function))

@@ -315,8 +315,9 @@ class Tracer:
             return selected  # type: ignore[no-any-return]
         if may_fail(op) and caught():
             self.refuse(
-                f"{op.name} may fail inside of a try block, whose handlers would not see the error of a plan",
-                "put the try block around the call of the compiled function",
+                f"{op.name} may fail inside of a try block, or of a with block that suppresses exceptions, and neither would "
+                "see the error of a plan",
+                "put the block around the call of the compiled function",
             )
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)

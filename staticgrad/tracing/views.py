@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..eager.grad_mode import modes
-from ..eager.item_assignment import index_error
+from ..eager.item_assignment import fitting, index_error
 from ..eager.tensor import Tensor, unrecorded_view
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..ir import Node, View
 from ..operators import F, Symbol
 from ..operators.memory import reshaped
 from ..ops.indexing import check_order
 from ..ops.placing import written
-from ..types import bool_, category, check_unmasked, shape_text
+from ..types import bool_, check_unmasked, shape_text
 from .selection import Selection, is_unknown_mask, widened
 from .traced import Alias, Traced
 
@@ -86,7 +86,7 @@ class TracedView(Alias):
         """Whether elements of its base appear several times in it: NumPy makes such a view read-only."""
         x: Any = self
         while isinstance(x, TracedView) and x.maker is not None:
-            if x.size * x.dtype.itemsize > x.base.size * x.base.dtype.itemsize:
+            if isinstance(x.maker.op.emit, View) and x.maker.op.emit.overlaps(x.maker, tuple(x.base.shape)):
                 return True
             x = x.base
         return False
@@ -140,8 +140,7 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
         return
     check_unmasked(value)
     value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
-    if category(value.dtype) > category(x.dtype):
-        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
+    value = fitting(value, x.dtype, keys)
     check_order(keys)
     if all(_is_basic(k) for k in keys):
         part = F.getitem(x, key)

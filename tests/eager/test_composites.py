@@ -15,7 +15,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
 from staticgrad.eager import Record
-from staticgrad.eager.composites import CompositeRecord
+from staticgrad.eager.composites import CompositeRecord, saved
 from staticgrad.errors import GradientError, IndexRangeError
 from tests.helpers import assert_close
 
@@ -95,6 +95,27 @@ def test_calls_that_differ_from_the_one_before():
                     found = F.layer_norm(given, extents, eps=eps)
                 assert_close(found.detach().numpy(), wanted.detach().numpy(), rtol=2e-5, atol=1e-6)
                 assert found.requires_grad == wanted.requires_grad
+
+
+def test_zeros_of_both_signs():
+    x = sg.tensor(-np.ones((4, 5)))
+    with sg.eager_kernels(wait=True):
+        for value in (0.0, -0.0, 0.0, -0.0):
+            for out in (F.threshold(x, 0.5, value), F.threshold(x, threshold=0.5, value=value)):
+                assert np.signbit(out.numpy()).all() == np.signbit(value)
+
+
+def test_what_belongs_to_calls_goes_with_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("staticgrad.eager.kernels.KEPT", 6)
+    x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
+    with sg.eager_kernels(wait=True):
+        for alpha in np.arange(1, 9).tolist() * 2:
+            F.elu(x, alpha).sum().backward()
+    assert len(saved) <= 6
+    x.grad = None
+    F.elu(x, 2.0).sum().backward()
+    wanted = np.where(x.detach().numpy() > 0, 1, 2 * np.exp(x.detach().numpy()))
+    assert_close(x.grad.numpy(), wanted, rtol=1e-12)
 
 
 def _nodes(tensor: Any) -> set[str]:

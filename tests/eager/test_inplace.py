@@ -409,6 +409,12 @@ VIEWS: list[tuple[str, Any]] = [
     ("data", lambda x: x.data),
     ("split", lambda x: sg.tensor_split(x, 3, 1)[1]),
     ("x[...]", lambda x: x[...]),
+    ("diagonal", lambda x: x.diagonal(1)),
+    ("diagonal of a transpose", lambda x: x.T.diagonal()),
+    ("linalg.diagonal", lambda x: sg.linalg.diagonal(x, offset=-1)),
+    ("unfold", lambda x: x.unfold(1, 1, 2)),
+    ("unfold of a transpose", lambda x: x.T.unfold(0, 1, 2)),
+    ("as_strided", lambda x: x.as_strided((2, 2), (1, 3), 1)),
 ]
 
 
@@ -427,14 +433,63 @@ def test_views_share_memory(name, view):
 
 @pytest.mark.parametrize(
     "copy",
-    [lambda x: x.clone(), lambda x: x[[0, 1]], lambda x: x * 1, lambda x: x[x >= 0]],
-    ids=["clone", "positions", "product", "mask"],
+    [
+        lambda x: x.clone(),
+        lambda x: x[[0, 1]],
+        lambda x: x * 1,
+        lambda x: x[x >= 0],
+        lambda x: x.flip(0),
+        lambda x: x.diag(),
+        lambda x: x.rot90(),
+        lambda x: x.diff(n=0),
+        sg.diagonal_copy,
+        lambda x: x.narrow_copy(0, 0, 2),
+        lambda x: sg.split_copy(x, 1)[1],
+        lambda x: sg.unbind_copy(x)[1],
+        lambda x: sg.as_strided_copy(x, (2,), (1,)),
+    ],
 )
 def test_copies_dont(copy):
     x = Tensor(np.arange(6.0).reshape(2, 3))
     copy(x).zero_()
     assert x.numpy().any()
     assert x._version == 0
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.diagonal(0, 1, 0), lambda x: x.unfold(0, 2, 2), lambda x: x.as_strided((2,), (4,), 1)]
+)
+def test_gradients_of_changed_strided_views(view):
+    """Those of a product with a mask, in all modes."""
+    w = np.arange(9.0).reshape(3, 3)
+    factor = sg.ones(3, 3, dtype=sg.float64)
+    view(factor).fill_(3.0)
+
+    def changed(w):
+        x = w * 2
+        part = view(x)
+        part.mul_(3)
+        return (x * x).sum() + part.sum()
+
+    def product(w):
+        x = w * 2 * factor
+        return (x * x).sum() + view(x).sum()
+
+    expected = sg.func.grad(product)(Tensor(w)).numpy()
+    leaf = Tensor(w, requires_grad=True)
+    changed(leaf).backward()
+    compiled = sg.compile(lambda x: sg.autograd.grad(changed(x), x)[0])(Tensor(w, requires_grad=True))
+    for found in (leaf.grad, compiled, sg.func.grad(changed)(Tensor(w))):
+        np.testing.assert_allclose(found.numpy(), expected)
+
+
+def test_windows_that_meet_are_read_only():
+    x = sg.zeros(6)
+    for change in (lambda x: x.unfold(0, 3, 2).add_(1), lambda x: x.as_strided((2, 2), (1, 1)).add_(1)):
+        with pytest.raises(sg.GradientError, match=r"memory is read-only"):
+            change(x)
+        with pytest.raises(sg.GradientError, match=r"memory is read-only"):
+            sg.compile(change)(x)
 
 
 def test_view_refuses_to_copy():
@@ -527,12 +582,35 @@ def test_setitem_drops_leading_axes_of_extent_1(key, recorded):
     assert x.tolist() == [4, 0, 0]
 
 
+CASTS = [  # values, what is written, the tensor afterwards
+    ([True, True, True], 0, [False, True, False]),
+    ([False, False, False], 2, [True, False, True]),
+    ([False, False, False], 0.5, [True, False, True]),
+    ([1, 2, 3], 1.7, [1, 2, 1]),
+    ([1, 2, 3], True, [1, 2, 1]),
+]
+
+
+@pytest.mark.parametrize("key", [slice(None, None, 2), [0, 2], np.array([True, False, True])], ids=["slice", "list", "mask"])
+@pytest.mark.parametrize(("values", "written", "expected"), CASTS)
+def test_setitem_casts_a_number_as_pytorch_does(values, written, expected, key):
+    def write(x, value):
+        x[key] = value
+        return x
+
+    compiled = sg.compile(lambda x, value: write(x.clone(), value))
+    for value in (written, sg.tensor(written)):
+        assert write(sg.tensor(values), value).tolist() == expected
+        assert compiled(sg.tensor(values), value).tolist() == expected
+
+
 def test_setitem_of_floats_into_integers():
     x = sg.tensor([1, 2])
-    with pytest.raises(sg.DTypeError, match=r"^setitem: float64 values can't be written to a int64 tensor"):
-        x[0] = 1.5
-    x[0] = True
-    assert x.tolist() == [1, 2]
+    x[:] = sg.tensor([1.5, -1.5])
+    assert x.tolist() == [1, -1]
+    for key, value in (([0, 1], sg.tensor([1.5, 2.5])), (0, 1j)):
+        with pytest.raises(sg.DTypeError, match=r"^setitem: (float32|complex128) values can't be written to a int64 tensor"):
+            x[key] = value
 
 
 def test_setitem_with_a_repeated_index():

@@ -64,9 +64,9 @@ def test_an_operand_that_is_not_floating():
 def test_kernels_are_used_from_a_size_on():
     x = sg.tensor(arrays_of([LARGE])[0])
     with sg.eager_kernels(wait=True):
-        before = len(known)
+        before = {*known}
         x[:2].exp()
-        assert len(known) == before
+        assert {*known} == before
         (x * 1.5).exp().softmax(-1)
     shapes = {key[0].name for key, call in known.items() if hasattr(key[0], "name") and call.plan is not None}
     assert {"exp", "softmax"} <= shapes
@@ -117,4 +117,4 @@ def test_empty_arrays_and_views_are_numpys():
 
 def test_a_record_says_from_which_size_on():
     sizes = {name: op_calls.least_of(REGISTRY[name]) for name in ("add", "exp", "sum", "softmax", "permute")}
-    assert sizes["softmax"] < sizes["sum"] < sizes["exp"] < sizes["add"] < sizes["permute"]
+    assert sizes["softmax"] == sizes["sum"] == 1 < sizes["exp"] < sizes["add"] < sizes["permute"]

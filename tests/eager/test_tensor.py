@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad import functional as F
 from staticgrad import nn
 from staticgrad.eager import PublicTensor as Tensor
 from tests.helpers import assert_close
@@ -598,6 +599,16 @@ NAMES: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("fn", "reference"), NAMES, ids=range(len(NAMES)))
 def test_pytorch_names(fn, reference):
     assert_close(fn(Tensor(X)).numpy(), np.asarray(reference(X)), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize("dtype", [None, sg.float32, sg.float64])
+def test_dtypes_of_softmax(name, dtype):
+    for x in (sg.tensor([1, 2]), sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.0], dtype=sg.float64)):
+        wanted = dtype or (x.dtype if x.is_floating_point() else sg.float32)
+        assert getattr(F, name)(x, 0, dtype=dtype).dtype == wanted
+        if name != "softmin":
+            assert getattr(x, name)(0, dtype).dtype == getattr(sg, name)(x, 0, dtype).dtype == wanted
 
 
 def test_attributes_that_dont_exist():

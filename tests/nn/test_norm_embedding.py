@@ -26,6 +26,7 @@ def normed(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 IMAGES, C3 = rng.normal(size=(4, 3, 2, 5)), (3, 1, 1)
 W3, B3 = rng.normal(size=3), rng.normal(size=3)
+LONG, W4, B4 = 2 + rng.normal(size=(2, 4, 18)), rng.normal(size=4), rng.normal(size=4)
 QUERY, KEY, VALUE = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 6, 5)), rng.normal(size=(2, 3, 6, 2))
 SEEN = rng.random((4, 6)) < 0.6
 SEEN[1] = False
@@ -50,6 +51,9 @@ CASES = [
     ("group_norm", lambda x, w, b: F.group_norm(x, 3, w, b), (IMAGES, W3, B3),
      lambda x, w, b: scaled(x, (2, 3)) * w.reshape(C3) + b.reshape(C3)),
     ("group_norm of one group", lambda x: F.group_norm(x, 1), (IMAGES,), lambda x: scaled(x, (1, 2, 3))),
+    ("group_norm of long channels", lambda x, w, b: F.group_norm(x, 2, w, b), (LONG, W4, B4),
+     lambda x, w, b: scaled(x.reshape(2, 2, 36), (2,)).reshape(x.shape) * w[:, None] + b[:, None]),
+    ("group_norm of long channels, without a weight", lambda x: F.group_norm(x, 4), (LONG,), lambda x: scaled(x, (2,))),
     ("rms_norm", lambda x, w: F.rms_norm(x, 6, w, 0.1), (X, W),
      lambda x, w: x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1) * w),
     ("rms_norm, two axes", lambda x: F.rms_norm(x, (3, 6)), (X,),

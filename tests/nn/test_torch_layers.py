@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 
 import numpy as np
@@ -226,6 +227,18 @@ def test_lists_and_dicts_of_parameters():
     assert model.named.pop("a").shape == (2,)
     assert list(model.named) == ["b"]
     assert isinstance(model.several[1], nn.Parameter)
+
+
+def test_the_order_of_a_dict_of_parameters_is_pytorchs():
+    given = {name: sg.ones(1) for name in "bac"}
+    assert list(nn.ParameterDict(given)) == ["a", "b", "c"]
+    assert list(nn.ParameterDict(collections.OrderedDict(given))) == list(nn.ParameterDict(given.items())) == ["b", "a", "c"]
+    named = nn.ParameterDict(given) | {"d": sg.ones(2)}
+    assert list(reversed(named)) == ["d", "c", "b", "a"]
+    assert named.popitem()[0] == "d"
+    assert named.setdefault("e", sg.ones(3)) is named["e"]
+    assert list(named.copy()) == ["a", "b", "c", "e"]
+    assert list(named.fromkeys("xy")) == ["x", "y"]
 
 
 # modules themselves ---------------------------------------------------------------------------------------------------

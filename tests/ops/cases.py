@@ -569,6 +569,19 @@ def indexing() -> list[Case]:
             ((real(2, 4), real(2, 3), integer(4, low=0, high=3)),),
         ),
         Case(
+            "pick_along",
+            lambda x, i: op("pick_along", x, i, axis=1),
+            lambda x, i: np.take_along_axis(x, i, 1),
+            ((real(2, 3, 2), integer(2, 4, 2, low=0, high=3)), (real(3, 2), integer(3, 4, low=0, high=2))),
+            ulps=0,
+        ),
+        Case(
+            "put_along",
+            lambda g, y, i: op("put_along", g, y, i, axis=0) + y,
+            lambda g, y, i: np.stack([np.sum(g * (i == row), 0) for row in range(len(y))]).astype(y.dtype) + y,
+            ((real(4, 2), real(3, 2), integer(4, 2, low=0, high=3)), (real(4), real(3), integer(4, low=0, high=3))),
+        ),
+        Case(
             "unslice",
             lambda g, y: op("unslice", g, y, slices=((1, 3, 1), 0)) + y,
             _unslice,

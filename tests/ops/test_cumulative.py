@@ -71,3 +71,14 @@ def test_running_extrema(name, dtype, shape):
             np.testing.assert_array_equal(indices.numpy(), expected)
             np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, expected, axis))
         assert fn.plan.host_calls == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(7,), (3, 5, 2), (2, 0), (9, 40)], ids=str)
+def test_products_are_reductions_of_kernels(dtype, shape):
+    x = np.random.default_rng(0).integers(-1, 3, shape).astype(dtype)
+    for dim in (None, *range(len(shape))):
+        fn = sg.compile(lambda t, dim=dim: sg.prod(t) if dim is None else sg.prod(t, dim, keepdim=True))
+        expected = np.prod(x.astype("int64") if dtype in ("uint8", "bool") else x, dim, keepdims=dim is not None)
+        np.testing.assert_array_equal(fn(sg.tensor(x)).numpy(), expected)
+        assert fn.plan.host_calls == 0

@@ -103,3 +103,28 @@ def test_gradients_of_rows_that_are_picked_often(shape: tuple[int, ...]):
     with sg.eager_kernels(False):
         (found,) = sg.grad(x[..., index, :], [x], sg.tensor(g))
     assert np.array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 70), (2, 3, 66), (0, 3), (4, 2, 1)], ids=str)
+def test_an_index_along_an_axis_takes_one_routine(shape: tuple[int, ...]):
+    """Rows and columns, of which threads share the latter by blocks."""
+    rng = np.random.default_rng(0)
+    for axis in range(len(shape)):
+        if not shape[axis]:
+            continue
+        x = rng.integers(0, 9, shape).astype(np.float64)
+        index = rng.integers(0, shape[axis], (*shape[:axis], 3, *shape[axis + 1 :]))
+        total = x.copy()
+        np.add.at(total, tuple(index if a == axis else p for a, p in enumerate(np.indices(index.shape))), 2.0)
+
+        def program(x: Any, index: Any, axis: int = axis) -> list[Any]:
+            picked = sg.gather(x, axis, index)
+            added = sg.scatter_add(x, axis, index, picked * 0 + 2)
+            return [picked, added, *slopes((picked * picked).sum() + (added * added).sum(), [x])]
+
+        expected = eager(program, [x, index])
+        np.testing.assert_array_equal(expected[0], np.take_along_axis(x, index, axis))
+        np.testing.assert_array_equal(expected[1], total)
+        for run in MODES.values():
+            for found, value in zip(run(program, [x, index]), expected, strict=True):
+                assert_close(found, value)

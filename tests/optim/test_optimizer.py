@@ -437,6 +437,26 @@ def test_a_parameter_that_is_named_twice_takes_two_steps():
     assert saved["state"][0]["step"].dtype == sg.float32
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a.t(), lambda a: a[:1], lambda a: a.view(-1)])
+def test_parameters_that_share_memory_step_one_after_another(part, compiled):
+    a, b = weight([1.0, 2.0], [3.0, 4.0]), weight(0.0)
+    b.data = part(a.data)
+    opt = optim.SGD([a, b], lr=0.5)
+
+    def step():
+        opt.zero_grad()
+        (a.sum() + 2 * b.sum()).backward()
+        opt.step()
+
+    run = sg.compile(step) if compiled else step
+    for _ in range(20):  # eager steps become native
+        run()
+    moved = np.full((2, 2), 10.0)
+    moved[: 1 if b.numel() == 2 else 2] += 20
+    assert a.tolist() == ([[1, 2], [3, 4]] - moved).tolist()
+
+
 def test_groups_are_printed_apart():
     opt = optim.Rprop([{"params": weight(1.0)}, {"params": weight(1.0), "lr": 1}])
     group = "\nParameter Group {}\n    capturable: False\n    differentiable: False\n    etas: (0.5, 1.2)\n    foreach: None\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import numpy as np
 import pytest
@@ -64,6 +65,91 @@ def test_a_handler_sees_a_bad_index():
     compiled, x = sg.compile(indexed), sg.arange(4.0)
     for at in (1, 7, 2):
         assert compiled(x, sg.tensor([at])).tolist() == indexed(x, sg.tensor([at])).tolist()
+
+
+class Answer:
+    """A context manager whose `__exit__` returns a value."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return self.answer
+
+
+class Silent(Answer):
+    def __exit__(self, *error):
+        self.answer = None
+
+
+@contextlib.contextmanager
+def handled():
+    try:
+        yield
+    except RuntimeError:
+        return
+
+
+@contextlib.contextmanager
+def suppressed():
+    with contextlib.suppress(RuntimeError):
+        yield
+
+
+@contextlib.contextmanager
+def cleaned():
+    try:
+        yield
+    finally:
+        pass
+
+
+def stacked():
+    stack = contextlib.ExitStack()
+    stack.enter_context(contextlib.suppress(RuntimeError))
+    return stack
+
+
+SUPPRESSING = [
+    lambda: contextlib.suppress(RuntimeError),
+    lambda: Answer(True),
+    lambda: Answer(False),
+    handled,
+    suppressed,
+    stacked,
+]
+OTHERS = [contextlib.nullcontext, contextlib.ExitStack, lambda: Silent(True), cleaned, sg.no_grad, threading.Lock]
+
+
+@pytest.mark.parametrize("context", SUPPRESSING)
+def test_a_block_that_suppresses_exceptions_sees_the_error(context):
+    def factor_or_negative(x):
+        with context():
+            return sg.linalg.cholesky(x)
+        return -x
+
+    def outcome(function, x):
+        try:
+            return function(x).tolist()
+        except RuntimeError as error:
+            return str(error).splitlines()[0]
+
+    compiled = sg.compile(factor_or_negative)
+    for x in (np.eye(2), INDEFINITE, np.eye(2)):
+        assert outcome(compiled, sg.tensor(x)) == outcome(factor_or_negative, sg.tensor(x))
+
+
+@pytest.mark.parametrize("context", OTHERS)
+def test_other_context_managers_are_no_handlers(context):
+    def within(x):
+        with context():
+            return sg.linalg.cholesky(x)
+
+    x = sg.tensor(np.eye(2))
+    assert sg.compile(within, on_break="error")(x).tolist() == within(x).tolist()
 
 
 @pytest.mark.parametrize("function", [finally_only, in_a_context])

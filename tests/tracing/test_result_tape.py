@@ -55,16 +55,102 @@ def test_rules_of_the_tape_hold():
         assert not fn(x).requires_grad
 
 
-def test_a_step_with_its_own_backward_returns_plain_tensors():
+def freed(w, x):
+    loss = ((x * w) ** 2).sum()
+    loss.backward()
+    return loss, loss * 2
+
+
+def freed_without_saved_values(w, x):
+    loss = (x + w).sum()
+    loss.backward()
+    return loss
+
+
+def one_of_two(w, x):
+    first, second = ((x * w) ** 2).sum(), (w**2).sum()
+    first.backward()
+    return first, second
+
+
+def kept(w, x):
+    loss = ((x * w) ** 2).sum()
+    loss.backward(retain_graph=True)
+    return loss
+
+
+def detached(w, x):
+    loss = freed(w, x)[0]
+    return loss.detach(), (x * w).argmax()
+
+
+def unrecorded(w, x):
+    with sg.no_grad():
+        return x * w, w[0]
+
+
+def updated(w, x):
+    loss = freed(w, x)[0]
+    with sg.no_grad():
+        w -= 0.1 * w.grad
+    return loss, w, w.sum()
+
+
+def leaves_of_its_own(w, x):
+    return sg.zeros(2, requires_grad=True), (x * w).detach().requires_grad_()
+
+
+def own_leaf_freed(w, x):
+    leaf = sg.ones(3).requires_grad_()
+    loss = (leaf * x * leaf).sum()
+    loss.backward()
+    return leaf, loss
+
+
+def own_leaf_used(w, x):
+    leaf = sg.ones(3).requires_grad_()
+    return leaf, (leaf * w).sum()
+
+
+RETURNED = [
+    freed, freed_without_saved_values, one_of_two, kept, detached, unrecorded, updated, leaves_of_its_own, own_leaf_freed,
+    own_leaf_used,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RETURNED)
+def test_results_require_grad_as_in_eager_mode(function):
+    """With the same leaves, and the same outcome of another backward pass from each; `updated` for the third time too."""
+
+    def facts(call, w, x):
+        results = call(w, x)
+        results = results if isinstance(results, tuple) else (results,)
+        found = []
+        for y in results:
+            found.append((y.requires_grad, y.is_leaf, y.grad_fn is None))
+            try:
+                y.sum().backward()
+            except sg.GradientError as error:
+                found.append(str(error).splitlines()[0])
+            w.grad = None
+        return found
+
+    compiled = sg.compile(function)
+    for _ in range(3):
+        x = sg.tensor([1.0, 2.0, 3.0])
+        eager, ours = (facts(call, sg.ones(3, requires_grad=True), x) for call in (function, compiled))
+        assert eager == ours
+
+
+def test_steps_of_a_loop_return_losses_that_require_grad():
     w = sg.ones(3, requires_grad=True)
-
-    @sg.compile
-    def step(x):
-        loss = (x * w).sum()
-        loss.backward()
-        return loss, loss * 1
-
-    assert [x.requires_grad for x in step(sg.ones(3))] == [False, False]
+    step = sg.compile(lambda x: freed(w, x)[0])
+    losses = step.loop([sg.ones(3)] * 4)
+    assert [loss.requires_grad for loss in losses] == [True] * 4
+    with pytest.raises(sg.GradientError, match="a second time"):
+        losses[-1].backward()
+    with pytest.raises(sg.GradientError, match="a second time"):
+        sg.grad(step(sg.ones(3)), [w])
 
 
 def test_an_argument_with_a_tape_of_its_own():

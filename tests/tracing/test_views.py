@@ -37,6 +37,20 @@ def strided_part(x, w):
 
 
 @program
+def diagonal(x, w):
+    y = x * w
+    y.T.diagonal(1).mul_(w[0, :2]).add_(x[1, :2])
+    return y
+
+
+@program
+def windows(x, w):
+    y = x * w
+    y.unfold(1, 1, 2).mul_(w[0, 0])
+    return y * y.unfold(0, 2, 1).sum()
+
+
+@program
 def negative_steps(x, w):
     y = x * w
     y[-1, -2] = w[0, 0]
@@ -339,7 +353,7 @@ def wrong_shape(y: Any) -> None:
 
 
 def wrong_dtype(y: Any) -> None:
-    (y > 0)[0] = 0.5
+    (y > 0)[0] = 0.5j
 
 
 def wrong_mask(y: Any) -> None:

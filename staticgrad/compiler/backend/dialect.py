@@ -37,17 +37,18 @@ i16_at, i32_at, i64_at = _reader(types.int16), _reader(types.int32), _reader(typ
 bool_at = u8_at  # NumPy keeps booleans in bytes
 
 
-def _plus(number: Type) -> Builtin:
-    """One step of a sum. The order of the steps is free, so that a loop of them is vectorized."""
+def _step(instruction: str, number: Type, *flags: str) -> Builtin:
+    """One step of a sum or product. The order of the steps is free, so that a loop of them is vectorized."""
 
     @builtin(number, number)
-    def plus(builder: ir.IRBuilder, total: Any, x: Any) -> Operand:
-        return Value(number, builder.fadd(total, x, flags=("reassoc", "nsz", "contract")))
+    def step(builder: ir.IRBuilder, total: Any, x: Any) -> Operand:
+        return Value(number, getattr(builder, instruction)(total, x, flags=("reassoc", *flags)))
 
-    return plus
+    return step
 
 
-plus_f32, plus_f64 = _plus(types.float32), _plus(types.float64)
+plus_f32, plus_f64 = [_step("fadd", number, "nsz", "contract") for number in (types.float32, types.float64)]
+times_f32, times_f64 = [_step("fmul", number) for number in (types.float32, types.float64)]
 
 
 def _choice(relation: str) -> Builtin:
@@ -98,6 +99,10 @@ def sign_int(x: Any) -> Any:
 
 def plus_int(total: Any, x: Any) -> Any:
     return total + x
+
+
+def times_int(total: Any, x: Any) -> Any:
+    return total * x
 
 
 def maximum_int(x: Any, y: Any) -> Any:

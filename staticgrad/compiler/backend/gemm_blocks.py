@@ -2,7 +2,9 @@
 that fit the caches. Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 
 A tile reads a panel of B, which stays in the L1 cache for all rows of a block of A, which stays in the L2 cache for all
-columns of a block of B. Panels are filled up with repeated rows or old columns, which tiles at an edge don't write.
+columns of a block of B. Products of few steps write more than they read: they take all panels of B for one panel of A, so
+that rows of C are written from end to end, before a line of the cache that two tiles share is gone. Panels are filled up with
+repeated rows or old columns, which tiles at an edge don't write.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .cpu import BYTES
-from .gemm_form import DEPTH, FAR, NEAR, WIDE
+from .gemm_form import DEPTH, FAR, NEAR, SHALLOW, WIDE
 from .gemm_tiles import Elements, Product, panel, prefetch, tile
 from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
@@ -37,7 +39,11 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
             down = (m - top).at_most(high)
             source = p.ta, down, count, part.a + p.a_row * top, p.a_row, p.a_step, above
             call(builder, f"rows_{of.name}", partial(_rows, of), source)
-            with steps(0, across, wide) as j, steps(0, down, EIGHT) as i:
+            flat, eight = count <= SHALLOW, Int(builder, I64(EIGHT))
+            outer = steps(0, flat.choose(down, across), flat.choose(eight, wide))
+            inner = steps(0, flat.choose(across, down), flat.choose(wide, eight))
+            with outer as x, inner as y:
+                i, j = flat.choose(x, y), flat.choose(y, x)
                 here = part.moved(of, top + i, j)._replace(a=above + i * step, b=beside + j * step)
                 rows, columns = (down - i).at_most(EIGHT), (across - j).at_most(wide)
                 whole = rows.equals(EIGHT)

@@ -10,6 +10,8 @@ WIDE = 2 if REGISTERS == 32 else 3
 """Vectors of a whole tile's width."""
 DEPTH = 256
 """Steps of a product done at a time: a panel of B of this height and a tile's width stays in the L1 cache."""
+SHALLOW = DEPTH // 2
+"""Steps up to which a block of B stays in the L2 cache."""
 NEAR = 8192 * BYTES
 """Bytes of a block of A, which stays in the L2 cache."""
 FAR = 2048 * 1024

@@ -1,5 +1,5 @@
-"""Matrix products C = alpha op(A) op(B) + E with operands in place, by tiles; those at an edge compute the rows or columns
-beside whole tiles.
+"""Matrix products C = alpha op(A) op(B) + E with operands in place, by tiles; those at an edge have fewer rows or
+columns.
 
 For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read in place,
 transposed or not, and so is B unless it is stored transposed. BLAS takes single rows of large B, which it reads from end to
@@ -16,29 +16,29 @@ from llvmlite import ir
 from .blas_calls import gemm
 from .cpu import BYTES
 from .gemm_form import DEPTH, NEAR, WIDE
-from .gemm_tiles import Elements, Product, panel, tile
+from .gemm_tiles import Elements, Product, panel, tile, turned
 from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
+TILE, PANEL, RESULT = 6, 4, 4
+"""Units of time of a multiply-add of vectors, and of an element that is transposed in a panel or into C."""
 LONG = 1 << 20
 """Elements of B from which the product of a single row is BLAS's."""
 
 
-def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
-    """A product by tiles; unless it is at an edge, of whole tiles."""
+def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """A product by tiles."""
     p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
     place.align = BYTES
     room = Int(builder, builder.ptrtoint(place, I64))
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
     block = (Int(builder, I64(NEAR // of.size)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
-    at_edge = edge.differs(0)
-    kinds = [*((wide, True) for wide in range(1, WIDE + 1)), *((wide, False) for wide in range(WIDE, 0, -1))]
+    kinds = [*((wide, False) for wide in range(WIDE, 0, -1)), *((wide, True) for wide in range(WIDE, 0, -1))]
     tiles = [partial(tile, of, wide, cut, False) for wide, cut in kinds]
     names = [f"tile_{of.name}_{'edge_' * cut}{wide}" for wide, cut in kinds]
     with steps(0, m, block) as top, steps(0, n, WIDE * of.lanes) as j, steps(0, k.at_least(1), DEPTH) as r:
         columns, count, bottom = (n - j).at_most(WIDE * of.lanes), (k - r).at_most(DEPTH), (top + block).at_most(m)
-        which = [at_edge & (columns <= wide * of.lanes) for wide in range(1, WIDE + 1)]
-        which += [columns > wide * of.lanes for wide in range(WIDE - 1, 0, -1)]
-        width = (columns + of.lanes - 1) // of.lanes * BYTES
+        vectors = (columns + of.lanes - 1) // of.lanes
+        full, width = columns.equals(vectors * of.lanes), vectors * BYTES
         part = p.moved(of, top, j)
         source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
         with where(packs):
@@ -49,32 +49,54 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
             e=begins.choose(part.e, part.c), e_row=begins.choose(p.e_row, p.c_row), adds=begins.choose(p.adds, 1),
         )  # fmt: skip
         with steps(0, bottom - top, EIGHT) as i:
+            rows = (bottom - top - i).at_most(EIGHT)
+            whole = full & rows.equals(EIGHT)
+            which = [whole & vectors.equals(wide) for wide in range(WIDE, 0, -1)]
+            which += [vectors.equals(wide) for wide in range(WIDE, 1, -1)]
             here = part._replace(a=part.a + p.a_row * i, c=part.c + p.c_row * i, e=part.e + part.e_row * i)
-            call_one_of(builder, which, names, tiles, ((bottom - top - i).at_most(EIGHT), columns, count, *here))
+            call_one_of(builder, which, names, tiles, (rows, columns, count, *here))
 
 
-def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
-    """The rows or columns that whole tiles leave over."""
-    p = Product(*operands)
-    blas = m.equals(1) & (n * k >= LONG)
-    with where(blas):
-        with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, m, 1) as i, steps(0, n, of.lanes) as j:
-            mask = of.within(n - j, of.lanes)
-            of.store(of.load(p.e + p.e_row * i + j * of.size, mask), p.c + p.c_row * i + j * of.size, mask)
-        lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
-        gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
-    with where(blas.equals(0) & (m > 0) & (n > 0)):
-        one = Int(builder, I64(1))
-        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (one, m, n, k, *p))
+def _turned(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """A product by tiles of its transpose: vectors run along the rows of C."""
+    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
+    place.align = BYTES
+    room, zero = Int(builder, builder.ptrtoint(place, I64)), Int(builder, I64(0))
+    width, size = Int(builder, I64(WIDE * BYTES)), Int(builder, I64(of.size))
+    right, stored = p.tb.differs(0), p.ta.differs(0)
+    with steps(0, n, DEPTH) as left, steps(0, m, WIDE * of.lanes) as top:
+        part = p.moved(of, top, left)
+        high, wide = (n - left).at_most(DEPTH), (m - top).at_most(WIDE * of.lanes)
+        other = part._replace(
+            ta=part.tb, tb=stored.choose(zero, 1), a=part.b, a_row=right.choose(p.b_row, size),
+            a_step=right.choose(size, p.b_row), b=part.a, b_row=stored.choose(p.a_step, p.a_row), c=room, c_row=width,
+            e=room, e_row=width, adds=zero,
+        )  # fmt: skip
+        call(builder, f"tiles_{of.name}", partial(_tiles, of), (high, wide, k, *other))
+        operands = wide, high, room, width, part.c, p.c_row, part.e, p.e_row, p.adds
+        call(builder, f"turned_{of.name}", partial(turned, of), operands)
 
 
 def in_place(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
-    """One product of matrices: whole tiles, then the rows below and the columns beside them."""
-    p, zero = Product(*operands), Int(builder, I64(0))
-    tall, wide = m // EIGHT * EIGHT, n // of.lanes * of.lanes
-    tiled = (tall > 0) & (wide > 0)
-    tall, wide = tiled.choose(tall, zero), tiled.choose(wide, zero)
-    with where(tiled):
-        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (zero, tall, wide, k, *p))
-    for top, left, high, broad in ((tall, zero, m - tall, wide), (zero, wide, m, n - wide)):
-        call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, left)))
+    """One product of matrices: by tiles along rows or columns of C, or a single row of large B by BLAS."""
+    p = Product(*operands)
+    blas = m.equals(1) & (n * k >= LONG)
+    with where(blas):
+        with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, n, of.lanes) as j:
+            mask = of.within(n - j, of.lanes)
+            of.store(of.load(p.e + j * of.size, mask), p.c + j * of.size, mask)
+        lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
+        gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
+    zero = Int(builder, I64(0))
+    along = _cost(of, m, n, k, p.tb, zero)
+    across = _cost(of, n, m, k, p.ta.equals(0).choose(zero + 1, zero), n)
+    for condition, name, write in ((along <= across, "tiles", _tiles), (along > across, "across", _turned)):
+        with where(blas.equals(0) & condition):
+            call(builder, f"{name}_{of.name}", partial(write, of), (m, n, k, *p))
+
+
+def _cost(of: Elements, m: Int, n: Int, k: Int, packs: Int, copied: Int) -> Int:
+    """The time of a product by tiles. packs: whether panels of the right operand are transposed; copied: rows of C, where it is
+    transposed."""
+    vectors = (n + of.lanes - 1) // of.lanes
+    return (m + 1) // 2 * 2 * vectors * k * TILE + packs * n * k * PANEL + n * copied * RESULT

@@ -5,7 +5,8 @@ product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of 
 one row for all), across, packed, then for each batch the offsets of A, B, C and E in elements. buffers: for each product A, B,
 C, E; then the scratch, if there is any. E is C, or shares nothing with it. The range of one product is over rows of C for a
 single batch, or columns if it is cut across, else over batches; that of chunks is over chunks, each of which takes its share
-of every product. Packed products need chunks and scratch; see `gemm_blocks.py`.
+of every product. Where nothing is added, the first row of E is read all the same. Packed products need chunks and scratch; see
+`gemm_blocks.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         turned = ta.differs(0)
         p = Product(
             ta, tb, addresses[0], turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size, addresses[1],
-            ldb * of.size, addresses[2], ldc * of.size, addresses[3], lde * of.size, (lde >= 0).choose(one, zero), alpha,
+            ldb * of.size, addresses[2], ldc * of.size, addresses[3], lde.at_least(0) * of.size,
+            (lde >= 0).choose(one, zero), alpha,
         )  # fmt: skip
         top, left = (turn.choose(zero, whole.choose(begin, zero)), turn.choose(begin, zero))
         m, n = turn.choose(rows, whole.choose(end - begin, rows)), turn.choose(end - begin, columns)

@@ -11,6 +11,9 @@ from .cpu import BYTES
 from .gemm_form import WIDE
 from .llvm import EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
 
+HALF, LINE = EIGHT // 2, 64
+"""Rows of half a tile, and bytes of a line of the cache."""
+
 
 class Elements:
     """The elements of vectors."""
@@ -85,7 +88,8 @@ def tile(
 ) -> None:
     """EIGHT rows of `wide` vectors over `count` steps, as many at once as registers hold.
 
-    At an edge there are `rows` <= EIGHT, and the last vector may have fewer `columns`. packed: A and B are panels, A of EIGHT
+    At an edge there are `rows` <= EIGHT, which are done by HALF and by two where that leaves fewer rows to be done twice, and
+    the last vector may have fewer `columns`. packed: A and B are panels, A of EIGHT
     rows, B of WIDE vectors' width, which has some number beside its last column.
     """
     p = Product(*operands)
@@ -93,14 +97,21 @@ def tile(
         row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, WIDE * BYTES))
         p = p._replace(a_row=row, a_step=step, b_row=panel_row)
     masks = [None] * (wide - 1) + [of.within(columns - (wide - 1) * of.lanes, of.lanes) if edge else None]
-    at_once = rows_at_once(wide)
-    for first in range(0, EIGHT, at_once):
-        numbers = [Int(builder, I64(r)) for r in range(first, first + at_once)]
-        if not edge:
-            _sums(of, numbers, masks, packed, count, p)
-        else:
-            with where(rows > first):
-                _sums(of, [r.at_most(rows - 1) for r in numbers], masks, packed, count, p)
+    at_once, last = rows_at_once(wide), rows - 1
+    if not edge:
+        for first in range(0, EIGHT, at_once):
+            _sums(of, [Int(builder, I64(r)) for r in range(first, first + at_once)], masks, packed, count, p)
+        return
+    left = rows
+    if at_once == EIGHT:
+        with where(rows > EIGHT - HALF // 2):
+            _sums(of, [last.at_most(r) for r in range(EIGHT)], masks, packed, count, p)
+        left = (rows > EIGHT - HALF // 2).choose(0, rows)
+    halves = (left + 1) // HALF * HALF
+    with steps(0, halves, HALF) as top:
+        _sums(of, [last.at_most(top + r) for r in range(HALF)], masks, packed, count, p)
+    with where(left > halves):
+        _sums(of, [last.at_most(halves + r) for r in range(HALF // 2)], masks, packed, count, p)
 
 
 def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, count: Int, p: Product) -> None:
@@ -112,7 +123,8 @@ def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, coun
         for r, v in places:
             prefetch(p.c + p.c_row * r + BYTES * v, 1)
     zero = ir.Constant(of.vector, [0.0] * of.lanes)
-    sums = [builder.alloca(of.vector) for _ in places]
+    with builder.goto_entry_block():  # where LLVM finds what registers can hold
+        sums = [builder.alloca(of.vector) for _ in places]
     for place in sums:
         builder.store(zero, place)
     with steps(0, count, 1) as step:
@@ -137,6 +149,7 @@ def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: 
 
     b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the columns.
     """
+    line = LINE // of.size
     with where(turned.equals(0)), steps(0, count, 1) as r, steps(0, columns, of.lanes) as j:
         place = b + r * b_row + j * of.size
         prefetch(place + b_row * EIGHT, 0)
@@ -146,8 +159,9 @@ def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: 
         mask = of.within(count - r, EIGHT)
         numbers = [(j + i).at_most(columns - 1) for i in range(EIGHT)]
         places = [b + number * b_row + r * of.size for number in numbers]
-        for place in places:
-            prefetch(place + b_row * EIGHT, 0)
+        with where((r // line * line).equals(r)):
+            for place in places:
+                prefetch(place + b_row * EIGHT, 0)
         block = [of.load(place, mask) for place in places]
         turned_rows = _transposed_block(builder, block)
         for part in range(0, EIGHT, min(of.lanes, EIGHT)):
@@ -155,6 +169,27 @@ def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: 
                 for i, row in enumerate(turned_rows):
                     some = _shuffle(builder, row, row, list(range(part, part + min(of.lanes, EIGHT))))
                     of.store(some, to + (r + i) * width + (j + part) * of.size)
+
+
+def turned(
+    of: Elements, builder: Any, rows: Int, columns: Int, at: Int, width: Int, c: Int, c_row: Int, e: Int, e_row: Int, adds: Int
+) -> None:
+    """C = the transpose of `columns` rows at this address, `width` bytes apart, + E. All of E is read before C is written in
+    a block."""
+    zero = ir.Constant(ir.VectorType(of.llvm, EIGHT), [0.0] * EIGHT)
+    with steps(0, rows, EIGHT) as i, steps(0, columns, EIGHT) as j:
+        mask, place = of.within(columns - j, EIGHT), j * of.size
+        block = [of.load(at + (j + r).at_most(columns - 1) * width + i * of.size, _all(builder)) for r in range(EIGHT)]
+        numbers = [(i + r).at_most(rows - 1) for r in range(EIGHT)]
+        others = [builder.select(adds.differs(0).value, of.load(e + number * e_row + place, mask), zero) for number in numbers]
+        results = [builder.fadd(row, other) for row, other in zip(_transposed_block(builder, block), others, strict=True)]
+        for r, (number, value) in enumerate(zip(numbers, results, strict=True)):
+            with where(i + r < rows):
+                of.store(value, c + number * c_row + place, mask)
+
+
+def _all(builder: Any) -> Any:
+    return ir.Constant(ir.VectorType(ir.IntType(1), EIGHT), [1] * EIGHT)
 
 
 def prefetch(address: Int, write: int) -> None:

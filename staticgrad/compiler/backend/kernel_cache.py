@@ -5,23 +5,19 @@ Both files are named by a hash of the source, the modules that it imports, LLVM'
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.util
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from ... import logs
+from ... import garbage, logs
 from ...errors import CompileError
-from ...locks import rlock, unforked
-from ...signals import uninterrupted
+from ...locks import rlock
 from . import disk_cache as disk
 from . import object_code, source_key
 
@@ -137,19 +133,13 @@ def at_hand(body: str) -> bool:
 def _kept(source: str) -> tuple[bytes, bool]:
     key = key_of(source)
     name = name_of(key)
-    return disk.kept(f"{name}.o", key, lambda: _made(source, name))
+    return disk.kept(f"{name}.o", key, lambda: object_code.undisturbed(lambda: _made(source, name)))
 
 
 def _load(source: str) -> dict[str, Kernel]:
-    """Compile a source, or load it from disk, without signals: LLVM does not survive an exception at an arbitrary
-    place."""
-
-    def whole() -> tuple[dict[str, Kernel], bool]:
-        with unforked:
-            content, found = _kept(source)
-            return _unpacked(content), found
-
-    kernels, found = uninterrupted(whole)
+    """Compile a source, or load it from disk."""
+    content, found = _kept(source)
+    kernels = _unpacked(content)
     if found:
         Counters.from_disk += len(kernels)
     else:
@@ -161,7 +151,7 @@ def _load(source: str) -> dict[str, Kernel]:
 def _made(source: str, name: str) -> bytes:
     """Compile a source, and write it beside the machine code."""
     try:
-        with _garbage_kept():
+        with garbage.paused():
             content = _packed(llvm_code(source, name))
     except (CompileError, MemoryError):
         raise
@@ -169,18 +159,6 @@ def _made(source: str, name: str) -> bytes:
         raise CompileError(f"a kernel does not compile: {type(error).__name__}: {error}", *source.splitlines()) from error
     disk.write(f"{name}.py", source.encode())
     return content
-
-
-@contextmanager
-def _garbage_kept() -> Iterator[None]:
-    """No garbage collection meanwhile: the many small objects of LLVM code nearly all live until the kernel is compiled."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:

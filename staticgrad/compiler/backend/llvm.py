@@ -195,13 +195,15 @@ def _place(builder: Any, address: Any, llvm: Any) -> Any:
 
 
 def _transposed_block(builder: Any, rows: list[Any]) -> list[Any]:
-    for width in (1, 2, 4):
-        low = [k + (EIGHT if k // width % 2 else 0) - (width if k // width % 2 else 0) for k in range(EIGHT)]
+    """n rows of n elements, for a power of two, as columns: blocks of 1, 2, 4, ... elements change places."""
+    n, width = len(rows), 1
+    while width < n:
+        low = [k + (n - width if k & width else 0) for k in range(n)]
         high = [k + width for k in low]
         swapped = list(rows)
-        for i in range(EIGHT):
+        for i in range(n):
             if not i & width:
                 swapped[i] = _shuffle(builder, rows[i], rows[i + width], low)
                 swapped[i + width] = _shuffle(builder, rows[i], rows[i + width], high)
-        rows = swapped
+        rows, width = swapped, 2 * width
     return rows

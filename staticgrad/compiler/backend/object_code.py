@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import llvmlite
 
@@ -20,6 +20,8 @@ from ...signals import uninterrupted
 from . import blas_symbols, linker, source_key
 from . import disk_cache as disk
 from .cpu import description
+
+Result = TypeVar("Result")
 
 
 class Made(NamedTuple):
@@ -61,10 +63,25 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
     addresses = linker.linked(parts, _outside)
     if addresses is not None:
         return {name: addresses[name] for name in names}
-    from . import code_generation
 
-    blas_symbols.bind()
-    return code_generation.loaded(parts, names)
+    def by_llvm() -> dict[str, int]:
+        from . import code_generation
+
+        blas_symbols.bind()
+        return code_generation.loaded(parts, names)
+
+    return undisturbed(by_llvm)
+
+
+def undisturbed(work: Callable[[], Result]) -> Result:
+    """The result of work of LLVM's, which survives neither an exception of a signal handler at an arbitrary place nor a fork.
+    Code that is in the cache and that `linker.py` links needs no such care, nor the thread that it takes."""
+
+    def whole() -> Result:
+        with unforked:
+            return work()
+
+    return uninterrupted(whole)
 
 
 def file_of(kind: str, files: Iterable[Path]) -> disk.File:
@@ -77,11 +94,5 @@ def file_of(kind: str, files: Iterable[Path]) -> disk.File:
 
 def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
     """Functions that the package's own modules make: object code of one kind. files: see `file_of`."""
-    file = file_of(kind, files)
-
-    def whole() -> Made:
-        with unforked:
-            code, found = disk.kept(*file, make)
-            return Made(code, found, loaded([code], names))
-
-    return uninterrupted(whole)
+    code, found = disk.kept(*file_of(kind, files), lambda: undisturbed(make))
+    return Made(code, found, loaded([code], names))

@@ -55,6 +55,9 @@ BY_DTYPE = {
 }  # fmt: skip
 """The same for results of these kinds of dtypes."""
 
+STEPS = {"plus": "({0} + {1})", "times": "({0} * {1})"}
+"""Steps of reductions, which kernels take in any order."""
+
 PRECEDENCE = {"or": 0, "and": 1, "==": 2, "<": 2, "<=": 2, "+": 3, "-": 3, "*": 4, "//": 4, "%": 4}
 
 
@@ -218,7 +221,7 @@ class PythonPrinter(Printer):
     """Plain Python over NumPy scalars. Functions have the names of scalar operations; `execute/unjitted.py` defines them."""
 
     def called(self, scalar: Scalar) -> str:
-        return "({0} + {1})" if scalar.name == "plus" else scalar.name
+        return STEPS.get(scalar.name, scalar.name)
 
     def draw(self, e: Draw) -> str:
         state = f"{e.generator}[0], {e.generator}[1] + {self.value(e.later)}"

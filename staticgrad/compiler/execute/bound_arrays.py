@@ -44,7 +44,9 @@ def references(array: np.ndarray) -> int:
     now = _Counts.bindings, _Counts.made, len(plans)
     if now != _Counts.known:
         found: dict[int, int] = {}
-        for plan in list(plans.values()):
+        for alive in plans.valuerefs():  # one step of the interpreter: other threads make plans, of kernels that are ready
+            if (plan := alive()) is None:
+                continue
             buffers = plan.builder.cell_buffers
             for cell, bound in list(plan.bound.items()):
                 fetched = sum([view is bound or view.base is bound for _, view in plan.results.copies])

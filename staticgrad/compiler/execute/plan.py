@@ -26,6 +26,7 @@ from ..lower.memory import Memory
 from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
 from . import bound_arrays
+from .array_copies import copied
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results
 from .tiers import Interpreted, wait
@@ -304,7 +305,7 @@ class Plan:
     def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
         """Copies of the results that are views of feeds, with their positions."""
         late = self.results.late
-        copies = room(lambda: [buffer.array(arrays).copy() for _, buffer in late], *self._no_memory()) if late else []
+        copies = room(lambda: [copied(buffer.array(arrays)) for _, buffer in late], *self._no_memory()) if late else []
         return [(i, copy) for (i, _), copy in zip(late, copies, strict=True)]
 
     def _start(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:

@@ -24,6 +24,7 @@ from .iteration_domain import GroupDomain, Union, classify, domain_of, united
 from .layout import Layouts, count, real
 from .node_facts import CHOICES, facts_of, fusible, inlined, uniform
 from .scatter_fusion import scatter_of, why_apart
+from .transposed_operands import copy_transposed
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than speed
 
@@ -120,6 +121,8 @@ class Fuser:
                 uniform(node)  # operands first, so recursion stays shallow
 
     def run(self) -> list[Group]:
+        for operand, reader in copy_transposed(self.graph, self.results, self.layouts):
+            self.decisions.append(Decision(operand, reader, False, "copied, because its memory has another order of axes"))
         natives = []
         for node in self.graph.nodes:
             kind = node.op.emit.__class__

@@ -12,12 +12,20 @@ from staticgrad.compiler.backend.dialect import *
 @inline
 def checked(indices, result, status, sizes, start, stop):
     extent, low = sizes[0], sizes[1]
-    for i in range(start, stop):
-        k = i64(indices[i])
-        if k < low or k >= extent:
-            status[0], status[1], status[2], status[3] = 1, k, extent, sizes[2]
-            return
-        result[i] = k + extent if k < 0 else k
+    for first in range(start, stop, 1024):  # without a way out of the loop, it is vectorized
+        end = min(first + 1024, stop)
+        bad = 0
+        for i in range(first, end):
+            k = i64(indices[i])
+            bad |= 1 if k < low else 0
+            bad |= 1 if k >= extent else 0
+            result[i] = k + extent if k < 0 else k
+        if bad != 0:
+            for i in range(first, end):
+                k = i64(indices[i])
+                if k < low or k >= extent:
+                    status[0], status[1], status[2], status[3] = 1, k, extent, sizes[2]
+                    return
 
 
 @kernel

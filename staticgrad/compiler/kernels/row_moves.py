@@ -3,9 +3,15 @@
 gather: sizes = extent, picked, inner; buffers = values, indices, result. The range is over outer * picked rows. scatter:
 sizes = extent, picked, inner, group, far, near, outer: value row p lies at (p // group) * far + (p % group) * near, and
 `outer` is the step from one outer index to the next; buffers = values, indices, result. The range is over `outer`.
-gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags. index_add: sizes and buffers as for
-scatter (extent and outer are not read), then a counter per row of the result, 0 before and after, and memory for the sums of
-rows that occur several times. index_copy: sizes = picked, inner; buffers = values, indices, result.
+scatter_rows: as scatter, for one outer index; it clears the result as well, and the range is over the result's rows, each of
+which one thread writes. gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags. index_add:
+sizes and buffers as for scatter (extent and outer are not read), then a counter per row of the result, 0 before and after, and
+memory for the sums of rows that occur several times. index_copy: sizes = picked, inner; buffers = values, indices, result.
+
+along_gather, along_scatter: an index for each element, along the axis in the middle. The gather computes result[o, i, j] =
+values[o, indices[o, i, j], j]; the scatter clears the result and adds values in the other direction. sizes = extent, picked,
+inner, and for the scatter the number of blocks of 64 columns; buffers = values, indices, result. The range is over outer *
+picked rows, and over outer * blocks.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -16,10 +22,17 @@ from staticgrad.compiler.backend.dialect import *
 @inline
 def gathered(values, indices, result, sizes, start, stop):
     extent, picked, inner = sizes[0], sizes[1], sizes[2]
-    for i in range(start, stop):
-        at = (i // picked * extent + indices[i % picked]) * inner
-        for j in range(inner):
-            result[i * inner + j] = values[at + j]
+    if start >= stop:
+        return
+    for o in range(start // picked, (stop - 1) // picked + 1):
+        base, first = o * extent, o * picked
+        for i in range(max(start, first), min(stop, first + picked)):
+            at = (base + indices[i - first]) * inner
+            if inner == 1:
+                result[i] = values[at]
+            else:
+                for j in range(inner):
+                    result[i * inner + j] = values[at + j]
 
 
 @inline
@@ -27,11 +40,32 @@ def scattered(values, indices, result, sizes, start, stop):
     extent, picked, inner = sizes[0], sizes[1], sizes[2]
     group, far, near, outer = sizes[3], sizes[4], sizes[5], sizes[6]
     for o in range(start, stop):
-        for p in range(picked):
-            to = (o * extent + indices[p]) * inner
-            at = o * outer + p // group * far + p % group * near
-            for j in range(inner):
-                result[to + j] += values[at + j]
+        for first in range(0, picked, group):
+            at = o * outer + first // group * far
+            for p in range(first, min(first + group, picked)):
+                to = (o * extent + indices[p]) * inner
+                if inner == 1:
+                    result[to] += values[at]
+                else:
+                    for j in range(inner):
+                        result[to + j] += values[at + j]
+                at += near
+
+
+@inline
+def rows_scattered(values, indices, result, sizes, start, stop):
+    picked, inner = sizes[1], sizes[2]
+    group, far, near = sizes[3], sizes[4], sizes[5]
+    for j in range(start * inner, stop * inner):
+        result[j] = 0
+    for first in range(0, picked, group):
+        at = first // group * far
+        for p in range(first, min(first + group, picked)):
+            row = indices[p]
+            if row >= start and row < stop:
+                for j in range(inner):
+                    result[row * inner + j] += values[at + j]
+            at += near
 
 
 @inline
@@ -89,6 +123,59 @@ def rows_written(values, indices, result, sizes, start, stop):
             result[to + j] = values[p * inner + j]
 
 
+@inline
+def along_gathered(values, indices, result, sizes, start, stop):
+    extent, picked, inner = sizes[0], sizes[1], sizes[2]
+    if start >= stop:
+        return
+    for o in range(start // picked, (stop - 1) // picked + 1):
+        base, first = o * extent, o * picked
+        for i in range(max(start, first), min(stop, first + picked)):
+            if inner == 1:
+                result[i] = values[base + indices[i]]
+            else:
+                for j in range(inner):
+                    result[i * inner + j] = values[(base + indices[i * inner + j]) * inner + j]
+
+
+@inline
+def along_rows_scattered(values, indices, result, extent, picked, start, stop):
+    for o in range(start, stop):
+        base = o * extent
+        for i in range(base, base + extent):
+            result[i] = 0
+        for i in range(o * picked, (o + 1) * picked):
+            result[base + indices[i]] += values[i]
+
+
+@inline
+def along_scattered(values, indices, result, sizes, start, stop):
+    extent, picked, inner, blocks = sizes[0], sizes[1], sizes[2], sizes[3]
+    for block in range(start, stop):
+        o, first = block // blocks, block % blocks * 64
+        end = min(first + 64, inner)
+        for i in range(o * extent, (o + 1) * extent):
+            for j in range(i * inner + first, i * inner + end):
+                result[j] = 0
+        for i in range(o * picked, (o + 1) * picked):
+            for j in range(first, end):
+                result[(o * extent + indices[i * inner + j]) * inner + j] += values[i * inner + j]
+
+
+@kernel
+def along_gather_T(buffers, sizes, start, stop):
+    along_gathered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def along_scatter_T(buffers, sizes, start, stop):
+    values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
+    if sizes[2] == 1:
+        along_rows_scattered(values, indices, result, sizes[0], sizes[1], start, stop)
+    else:
+        along_scattered(values, indices, result, sizes, start, stop)
+
+
 @kernel
 def gather_T(buffers, sizes, start, stop):
     gathered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
@@ -97,6 +184,11 @@ def gather_T(buffers, sizes, start, stop):
 @kernel
 def scatter_T(buffers, sizes, start, stop):
     scattered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def scatter_rows_T(buffers, sizes, start, stop):
+    rows_scattered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel

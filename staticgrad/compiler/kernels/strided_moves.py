@@ -8,32 +8,65 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 
+from staticgrad.compiler.backend.intrinsics.row_spans import turn_tile
+from staticgrad.compiler.backend.intrinsics.vector_tiles import at
+
+
+@inline
+def plane(to, source, sizes, at_to, at_from, p, q, rows, columns):
+    """Copy `rows` x `columns` elements, along the axes p and q."""
+    axes = sizes[0]
+    to_p, to_q = sizes[1 + axes + p], sizes[1 + axes + q]
+    from_p, from_q = sizes[1 + 2 * axes + p], sizes[1 + 2 * axes + q]
+    if to_q == 1 and from_q == 1:
+        for i in range(rows):
+            for j in range(columns):
+                to[at_to + i * to_p + j] = source[at_from + i * from_p + j]
+    elif to_q == 1 and from_p == 1:
+        below, right = rows // 16 * 16, columns // 16 * 16
+        for first in range(0, below, 64):
+            for j in range(0, right, 16):
+                for i in range(first, min(first + 64, below), 16):
+                    turn_tile(to, at(source, at_from + i + j * from_q), from_q, at(to, at_to + i * to_p + j), to_p)
+        for i in range(rows):
+            for j in range(right if i < below else 0, columns):
+                to[at_to + i * to_p + j] = source[at_from + i + j * from_q]
+    else:
+        for i in range(rows):
+            for j in range(columns):
+                to[at_to + i * to_p + j * to_q] = source[at_from + i * from_p + j * from_q]
+
 
 @inline
 def copied(to, source, sizes, start, stop):
-    axes = sizes[0]
-    inner = sizes[axes]
-    inner_to, inner_from = sizes[2 * axes], sizes[3 * axes]
-    middle = 1
-    for a in range(1, axes - 1):
-        middle *= sizes[1 + a]
+    """Plane by plane: along the axes of step 1 in the result (q) and in the source (p), or else the last ones."""
+    axes, span = sizes[0], stop - start
+    at_to, at_from = start * sizes[1 + axes], start * sizes[1 + 2 * axes]
     if axes == 1:
-        for j in range(start, stop):
-            to[j * inner_to] = source[j * inner_from]
+        for j in range(span):
+            to[at_to + j * sizes[2]] = source[at_from + j * sizes[3]]
     else:
-        for i in range(start, stop):
-            for m in range(middle):
-                at_to, at_from, rest = i * sizes[1 + axes], i * sizes[1 + 2 * axes], m
-                for a in range(axes - 2, 0, -1):
-                    at_to += rest % sizes[1 + a] * sizes[1 + axes + a]
-                    at_from += rest % sizes[1 + a] * sizes[1 + 2 * axes + a]
-                    rest //= sizes[1 + a]
-                if inner_to == 1 and inner_from == 1:
-                    for j in range(inner):
-                        to[at_to + j] = source[at_from + j]
-                else:
-                    for j in range(inner):
-                        to[at_to + j * inner_to] = source[at_from + j * inner_from]
+        q, p = axes - 1, -1
+        for a in range(axes):
+            if sizes[1 + axes + a] == 1:
+                q = a
+        for a in range(axes):
+            if a != q and (p < 0 or sizes[1 + 2 * axes + p] != 1):
+                p = a
+        planes = 1
+        for a in range(axes):
+            if a != p and a != q:
+                planes *= span if a == 0 else sizes[1 + a]
+        rows, columns = span if p == 0 else sizes[1 + p], span if q == 0 else sizes[1 + q]
+        for m in range(planes):
+            to_plane, from_plane, rest = at_to, at_from, m
+            for a in range(axes - 1, -1, -1):
+                if a != p and a != q:
+                    extent = span if a == 0 else sizes[1 + a]
+                    to_plane += rest % extent * sizes[1 + axes + a]
+                    from_plane += rest % extent * sizes[1 + 2 * axes + a]
+                    rest //= extent
+            plane(to, source, sizes, to_plane, from_plane, p, q, rows, columns)
 
 
 @kernel

@@ -25,6 +25,9 @@ from .stream import InstructionStream
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
 
+STRIDED = 1 << 14
+"""Elements from which a result that lies in another order of memory is copied by a kernel of its own, sooner than by NumPy."""
+
 
 def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dict[Node, int]) -> KernelSource:
     """The kernel of a group."""
@@ -278,6 +281,8 @@ class Builder(GraphLowering):
             base, layout = self.buffer(self.layouts.base[node]), self.layouts.at[node]
             if layout == Layout.contiguous(base.shape) and layout.shape == node.type.shape:
                 layout = None
+            elif base.root.kind == "arena" and node.type.size >= STRIDED and not layout.is_contiguous:
+                base, layout = self.contiguous(node)[0], None
         base.root.last = len(self.stream)
         return Buffer("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 

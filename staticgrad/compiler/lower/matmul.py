@@ -88,10 +88,14 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
     neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it: the fewer registers hold
     the sums of a tile, the more tiles there are. It pays sooner where steps of A are rows apart, or a panel is one of several.
+    A large result is written row by row, which takes all panels of B for each panel of A.
     """
     (tx, ldx), (ty, ldy) = x, y
-    if k > DEPTH and min(m, n) >= 128 and max(m, n) * k * size >= L2:
+    larger = max(m, n) * k * size
+    if k > DEPTH and ((min(m, n) >= 128 and larger >= L2) or (min(m, n) >= 64 and larger >= 4 * L2)):
         return "which outgrow the cache"
+    if min(m, n) >= 64 and m * n * size >= 4 * L2:
+        return "as the result outgrows the cache"
     if tx and ldx * size >= PAGE and k >= 64 and n >= 16 and m * n * k >= FEW:
         return "as columns of the left one are pages apart"
     if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:

@@ -56,6 +56,14 @@ def _unslice(b: Scope, node: Node, x: Name, like: Name) -> Name:
     return b.add("Reshape", [put, b.ints(extents)], allowzero=int(0 in extents))
 
 
+@writer("diagonal", "unfold")
+def _at_strides(b: Scope, node: Node, x: Name) -> Name:
+    """The elements by their places in the flattened operand."""
+    extents = static_shape(node.inputs[0])
+    places = node.op.eval(np.arange(math.prod(extents)).reshape(extents), **node.attrs)
+    return b.add("Gather", [b.add("Reshape", [x, b.ints([-1])]), b.constant(places, np.int64)], axis=0)
+
+
 @writer("concatenate")
 def _concatenate(b: Scope, node: Node, *xs: Name) -> Name:
     return b.add("Concat", xs, axis=node.attrs["axis"])
@@ -94,7 +102,7 @@ def _logical(b: Scope, node: Node, x: Name) -> Name:
 
 @writer("prod")
 def _prod(b: Scope, node: Node, x: Name) -> Name:
-    return b.add("ReduceProd", [x, b.ints([node.attrs["axis"]])], keepdims=0)
+    return b.add("ReduceProd", [x, b.ints(node.attrs["axis"])], keepdims=int(node.attrs["keepdims"]))
 
 
 @writer("argmax", "argmin")
@@ -114,6 +122,12 @@ def _argsort(b: Scope, node: Node, x: Name) -> Name:
     axis = node.attrs["axis"]
     count = b.ints([static_shape(node)[axis]])
     return b.several("TopK", [x, count], 2, axis=axis, largest=int(node.attrs["descending"]))[1]
+
+
+@writer("topk_index")
+def _top(b: Scope, node: Node, x: Name) -> Name:
+    a = node.attrs
+    return b.several("TopK", [x, b.ints([a["k"]])], 2, axis=a["axis"], largest=int(a["largest"]))[1]
 
 
 @writer("softmax", "log_softmax")

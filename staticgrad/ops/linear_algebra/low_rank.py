@@ -7,6 +7,7 @@ from typing import Any
 from ...errors import ArgumentError, ShapeError
 from ...operators import F, Tensor, torch_function
 from ..operands import extents, integer, ndim_of
+from ..shaping import backwards
 from ..slicing import cut
 from .decompositions import eigh, qr_packed, svd_packed
 from .records import as_floats, check_matrices, check_square
@@ -85,4 +86,4 @@ def lobpcg(
     axis = ndim_of(x) - 2
     if largest is False:
         return cut(values, axis, 0, count), cut(vectors, axis + 1, 0, count)
-    return F.flip(cut(values, axis, m - count, m), axis), F.flip(cut(vectors, axis + 1, m - count, m), axis + 1)
+    return backwards(cut(values, axis, m - count, m), (axis,)), backwards(cut(vectors, axis + 1, m - count, m), (axis + 1,))

@@ -20,7 +20,7 @@ from .attribute_reads import read_attribute
 from .container_reads import read_item, read_length
 from .protocol_reads import advance, iterate, read_subscript, result_of
 from .python_types import OBJECT, has_plain_hash, is_heap_type
-from .state_writes import set_attribute, set_item, set_plain_attribute
+from .state_writes import set_attribute, set_plain_attribute, set_plain_item
 
 
 def call_getattr(log: AccessLog, x: Any, name: Any, *default: Any) -> Any:
@@ -96,7 +96,7 @@ def call_set(log: AccessLog, x: Any, *args: Any) -> Any:
 
 def call_setitem(log: AccessLog, x: Any, key: Any, value: Any) -> Any:
     if isinstance(x, (list, dict, np.ndarray, collections.deque)):
-        set_item(log, x, key, value)
+        set_plain_item(log, x, key, value)
         return None
     return NotImplemented
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import random
 import types
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from ...compiler.passes.symbolic_extents import SymbolicExtent
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..effects import BLIND, MOVING
+from ..effects import BLIND, MOVING, Effect
 from ..guards import MISSING, static
 from .access_log import AccessLog
 from .attribute_reads import read_all_attributes
@@ -24,7 +25,7 @@ from .container_reads import read_array, read_contents
 from .protocol_reads import advance, result_of
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_native_function
 from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random
-from .state_writes import call_mutator
+from .state_writes import call_mutator, changed_by_call
 
 PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
 """Built-in functions that read no state."""
@@ -43,7 +44,13 @@ GETTERS = frozenset(
     ]
 )
 """Functions whose result may be an object that existed before."""
-ARRAY_MUTATORS = frozenset(["sort", "fill", "put", "partition", "resize", "itemset", "setfield", "setflags"])
+ARRAY_MUTATORS = frozenset(["sort", "fill", "put", "partition", "resize", "itemset", "setfield", "setflags"]).union(
+    f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+)
+WRITERS = frozenset(
+    ["append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear", "put", "put_nowait", "get", "get_nowait"]
+)
+"""Methods by which classes of C that a trace does not know, such as `array.array` and `queue.SimpleQueue`, are changed."""
 COPIERS = frozenset(["__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"])
 """Functions that read all attributes of their arguments."""
 
@@ -67,14 +74,37 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
             read_special_methods(log, fn, "__call__")
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
+        if isinstance(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
+            return _both(changed_by_call(log, fn, args, kwargs), result_of(log))
         return result_of(log)
     return _native_call(log, fn, name, args, kwargs)
 
 
+def _both(changed: Any, read: Any) -> Any:
+    """One callback of two, the first of which may be None."""
+    if changed is None:
+        return read
+
+    def done(result: Any) -> None:
+        changed(result)
+        read(result)
+
+    return done
+
+
 def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     file = fn.__code__.co_filename
-    if origin_of(file) is not IGNORED:
-        return result_of(log)
+    if origin_of(file) is not IGNORED:  # what it makes is seen where it is made, and what it returns may have existed before
+
+        def done(result: Any) -> None:
+            if isinstance(result, types.GeneratorType) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
+                log.ages.add_made(result)
+
+        return done
+    name = fn.__name__
+    if args and isinstance(args[0], dict) and (name in BLIND or name in MOVING):  # a dict of this library, which counts changes
+        call_mutator(log, args[0], name, args[1:], name in BLIND, kwargs)
+        return result_of(log, getter=True)
     numpy = "numpy" in (fn.__module__ or "")
     if numpy and fn.__name__ in NUMPY_FILES:
         refuse_io(log, f"numpy.{fn.__name__}")
@@ -104,23 +134,59 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
         return None
     if fn in (super, property, staticmethod, classmethod, functools.partial):
         return None
+    written_in_c = not isinstance(static(fn, "__init__"), types.FunctionType)
     for x in (*args, *kwargs.values()):
-        read_contents(log, x, deep=True, arrays=False)
-        if is_iterator(x):
-            advance(log, x)
-        elif not isinstance(x, (*CONTAINERS, *VIEWS)):
+        if written_in_c:
+            _read_argument(log, x, fn.__name__)
+        else:
+            _read_value(log, x)
+        if not is_iterator(x) and not isinstance(x, (*CONTAINERS, *VIEWS)):
             read_special_methods(log, x, "__len__", "__iter__", "__float__", "__int__", "__bool__", "__str__", "__index__")
     return result_of(log, *args, *kwargs.values())
 
 
 def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """functools.lru_cache: every call asks the cache again, as it does eagerly."""
+    """functools.lru_cache: every call asks the cache again, as it does eagerly. A cache that took in a traced value is cleared
+    after the trace, which computes it."""
 
     def done(result: Any) -> None:
-        if result is not MISSING and not kwargs and not isinstance(result, Symbol) and all(map(has_plain_hash, args)):
+        if _has_symbol(result):
+            log.remember("cache", fn, None, None)
+        elif result is not MISSING and not kwargs and all(map(has_plain_hash, args)):
             log.read("call", fn, args, result, f"{log.label(fn, fn.__name__)}{args!r}")
 
     return done
+
+
+def _has_symbol(x: Any) -> bool:
+    if isinstance(x, dict):
+        return any(map(_has_symbol, x.values()))
+    return any(map(_has_symbol, x)) if isinstance(x, (tuple, list)) else isinstance(x, Symbol)
+
+
+def _read_argument(log: AccessLog, x: Any, callee: str) -> None:
+    """Record what a function of C reads of an argument. Raises TraceError for a method that changes a container and would be
+    called where a trace can't see it, as in `map(x.append, values)`."""
+    inner = x
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if isinstance(inner, (types.BuiltinMethodType, types.MethodWrapperType)):
+        owner, name = inner.__self__, inner.__name__
+        if (name in BLIND or name in MOVING or name in WRITERS) and isinstance(owner, CONTAINERS) and name != "get":
+            if not log.ages.is_new(owner):
+                log.refuse(
+                    f"{callee} calls {type(owner).__name__}.{name} inside a compiled function, where a trace can't see it",
+                    "call it in a loop of Python",
+                )
+        elif isinstance(owner, CONTAINERS):
+            read_contents(log, owner, deep=True, arrays=False)
+    _read_value(log, x)
+
+
+def _read_value(log: AccessLog, x: Any) -> None:
+    read_contents(log, x, deep=True, arrays=False)
+    if is_iterator(x):
+        advance(log, x)
 
 
 def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -152,6 +218,11 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         return None if name in BLIND else result_of(log, getter=True)
     if name in PURE and module == "builtins":
         return None
+    if isinstance(first, np.ufunc) and name == "at" and id(args[1]) in log.arrays:
+        read_array(log, args[1])
+        call_mutator(log, args[1], name, None)
+        log.effects.append(Effect("function", args[1], functools.partial(first.at, args[1]), args[2:], kwargs))
+        return None
     writes = isinstance(first, np.ndarray) and name in ARRAY_MUTATORS
     out = kwargs.get("out")
     for x in (first if writes else None, *(out if isinstance(out, tuple) else (out,))):
@@ -164,12 +235,17 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
                     f"an array from outside is the out= of {name} inside a compiled function",
                     "compute a new array, or change a staticgrad tensor in place",
                 )
+    method = bound or isinstance(fn, types.MethodDescriptorType)
+    if method and name in WRITERS and not isinstance(first, (*CONTAINERS, np.ndarray, type)) and not log.ages.is_new(first):
+        log.refuse(
+            f"{type(first).__name__}.{name} is called inside a compiled function, which would happen only while tracing",
+            "keep the values in a list or a deque, or do it outside",
+        )
     for x in (*args, *kwargs.values()):
-        read_contents(log, x, deep=True, arrays=False)
-        if is_iterator(x):
-            advance(log, x)
-        elif name in COPIERS:
+        _read_argument(log, x, name)
+        if name in COPIERS and not is_iterator(x):
             read_all_attributes(log, x)
     if name == "default_rng":
         return log.ages.add_made
-    return result_of(log, *args, *kwargs.values(), getter=name in GETTERS)
+    changed = changed_by_call(log, fn, args, kwargs)
+    return _both(changed, result_of(log, *args, *kwargs.values(), getter=name in GETTERS))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..effects import Effect
+from ..effects import Effect, is_observed
 from ..frames import NULL, Step
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
@@ -84,9 +84,14 @@ def on_super(log: AccessLog, scope: FrameScope, step: Step) -> None:
     read_super(log, this, x if isinstance(x, type) else type(x), step.value)
 
 
+ITEMS = ("__getitem__", "__setitem__")
+
+
 def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
-    known = type(holder) is dict and has_plain_hash(key) and key in holder
+    kind = type(holder)
+    known = kind is dict or (isinstance(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
+    known = known and has_plain_hash(key) and not isinstance(key, Tensor) and dict.__contains__(holder, key)
     if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{key!r}]"):
         return None
     return read_subscript(log, holder, key)
@@ -172,10 +177,15 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
         else:
             read_special_methods(log, x, *names)
     if in_place and isinstance(left, (list, dict, set, collections.deque, np.ndarray, bytearray)):
+        if is_observed(static(type(left), f"__i{name}__")):
+            read_special_methods(log, left, *names)
+            return result_of(log, getter=True)
         if isinstance(left, np.ndarray):
             if isinstance(right, Symbol):
                 return None
             read_array(log, left)
+        else:
+            result = result_of(log, getter=True)  # it is the left operand
         call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
     return result
 
@@ -237,7 +247,7 @@ def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> None:
 
 def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
     holder, key = scope.operands.top(step.depth, 2)
-    if isinstance(holder, CONTAINERS):
+    if isinstance(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
         call_mutator(log, holder, "__delitem__", (key,))
     else:
         read_special_methods(log, holder, "__delitem__")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import types
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..effects import Effect
+from ..effects import Effect, is_observed
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
 from .attribute_reads import read_attribute
@@ -37,7 +38,8 @@ def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
             read_item(log, holder, key, label)
             if not dict.__contains__(holder, key):
                 read_special_methods(log, holder, "__missing__")
-                if isinstance(holder, collections.defaultdict):
+                made = static(type(holder), "__missing__")  # of a dict of this library, which is not observed
+                if isinstance(holder, collections.defaultdict) or (made is not MISSING and not is_observed(made)):
                     read_attribute(log, holder, "default_factory")
                     call_mutator(log, holder, "setdefault", None)
                     return _default_item(log, holder, key)
@@ -79,8 +81,10 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
                 return
             if not getter:
                 log.ages.add_made(result)
-        elif (isinstance(result, dict) or is_iterator(result)) and not getter:
+        elif is_iterator(result) and not getter:
             log.ages.add_made(result)
+        elif type(result) is dict and not getter and not gc.is_tracked(result) and id(result) not in log.ages.untracked:
+            log.ages.add_made(result)  # the garbage collector tells of others
         for x in arrays:
             read_array(log, x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..effects import Effect, snapshot
+from ..effects import Effect, is_observed, snapshot
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
 from .class_reads import read_special_methods
@@ -25,13 +26,47 @@ def call_mutator(log: AccessLog, holder: Any, name: str, args: Any, blind: bool 
     log.remember("copy", holder, None, None if log.copied(holder) else snapshot(holder))
     if args is not None:
         log.written_items.pop(id(holder), None)
+        if kwargs and name == "update":  # values, which each run makes anew, are positional
+            if args:
+                log.effects.append(Effect("method", holder, name, args))
+            args, kwargs = (dict(kwargs),), None
         log.effects.append(Effect("method", holder, name, args, kwargs if kwargs else {}))
+
+
+def changed_by_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A callback that records the containers among its arguments that a function written in C has changed, such as
+    `heapq.heappush`, and that each run calls it again; None where there are none."""
+    kept = [(x, snapshot(x)) for x in args if isinstance(x, (list, dict, set, collections.deque, bytearray))]
+
+    count = len(log.effects)
+
+    def done(result: Any) -> None:
+        seen = {id(effect.holder) for effect in log.effects[count:]}  # changes by Python code that the function has called
+        changed = [(x, contents) for x, contents in kept if id(x) not in seen and not _same(snapshot(x), contents)]
+        for x, contents in changed:
+            log.remember("copy", x, None, contents)
+            log.written_items.pop(id(x), None)
+        if changed:
+            log.effects.append(Effect("function", changed[0][0], fn, args, kwargs))
+
+    return done if kept else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two snapshots hold the same objects in the same order."""
+    parts = [(*x.keys(), *x.values()) if isinstance(x, dict) else tuple(x) for x in (a, b)]
+    return len(parts[0]) == len(parts[1]) and all(x is y for x, y in zip(*parts, strict=True))
 
 
 def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = None) -> None:
     """Record `x.name = value`; count: (operation, number) of a counter update."""
     if isinstance(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
         return
+    if isinstance(x, Symbol):
+        log.refuse(
+            f"an attribute {name!r} is written to a tensor that is computed inside a compiled function",
+            "keep it in a variable, or in an object of your own",
+        )
     how = static(type(x), "__setattr__")
     if isinstance(how, types.FunctionType) and not hasattr(type(x), "named_modules"):
         read_special_methods(log, x, "__setattr__")
@@ -74,9 +109,14 @@ def set_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = Non
         read_contents(log, key, deep=True)
         read_contents(log, value, deep=True)
         return
-    if isinstance(static(type(holder), "__setitem__"), types.FunctionType):
+    if is_observed(static(type(holder), "__setitem__")):
         read_special_methods(log, holder, "__setitem__")
         return
+    set_plain_item(log, holder, key, value, count)
+
+
+def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = None) -> None:
+    """Record `holder[key] = value` by the built-in class's own method, which an override in a subclass calls."""
     if isinstance(holder, np.ndarray) and isinstance(value, Symbol):
         return
     first = not log.copied(holder)

@@ -6,7 +6,6 @@ optimizers report their own state (`structure`).
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import types
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ... import garbage
 from ... import types as sg_types
 from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
@@ -90,9 +90,9 @@ class TraceObserver:
         places()
         log = self.log
         log.ages.start()
-        enabled, before = gc.isenabled(), sys.gettrace()
+        before = sys.gettrace()
+        garbage.pause()
         try:
-            gc.disable()
             sys._getframe().f_trace_opcodes = True  # CPython 3.12 wants one frame with it before it gives opcode events of any
             sys.settrace(self._enter_frame)
             result = work()
@@ -108,8 +108,7 @@ class TraceObserver:
             raise
         finally:
             sys.settrace(before)
-            if enabled:
-                gc.enable()
+            garbage.resume()
 
     def close(self) -> Guards:
         """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...eager.execution import flows, link, record_of
 from ...eager.grad_mode import modes
+from ...eager.kernels import row_major
 from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
@@ -27,10 +28,11 @@ from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
 from ..handlers import caught, may_fail
 from . import calls
-from .ownership import exclusive, only_copied, viewed
+from .ownership import Detached, exclusive, only_copied, viewed
 from .regions import (
     Region,
     SavedNumber,
+    backward_key,
     learn_backward,
     learn_step,
     plain_root,
@@ -63,6 +65,7 @@ class Deferral:
         self.records: list[weakref.ref[Record]] = []
         self.written: dict[int, tuple[ndarray, Value]] = {}
         """Arrays that a change in place has given new values, by id."""
+        self.detached = Detached()
         self._begin()
 
     def _begin(self) -> None:
@@ -84,8 +87,8 @@ class Deferral:
         self.numbers: list[Any] = []
         """Numbers that differ between runs, in their order."""
         self.count = 0
-        self.assigned = False
-        """Whether a tensor was changed in place."""
+        self.assigned: list[tuple[int, Node | None, Node, bool]] = []
+        """Changes in place: the operations before, the former node, the new one, and whether the tensor's counter knows."""
         self.region: Region | None = None
         """The call under way that may be repeated as a whole."""
         self.fixed = False
@@ -207,7 +210,9 @@ class Deferral:
 
     def input_of(self, tensor: Tensor, array: ndarray) -> Node | None:
         """The node of a tensor's array; None for a large one that others can write."""
-        alone = exclusive(array, 2)
+        owner = self.detached.owner(tensor)
+        alone = exclusive(array, 2 if owner is None else 3)
+        tensor = tensor if owner is None else owner
         if not alone and array.nbytes >= LARGE:
             return None
         if alone:
@@ -245,7 +250,7 @@ class Deferral:
             fixed = self.fixed and (origin is None or key is not None)
             self.region.source(origin, array, fixed, former)
             self.region.inputs.append(node)
-        self._give(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape), key, node)
+        self._give(row_major(array), key, node)
         return node
 
     def _give(self, array: ndarray, key: ndarray | None, node: Node) -> None:
@@ -313,7 +318,7 @@ class Deferral:
             return
         if repeat_backward(self, root):
             return
-        start, count, node = self.at, self.count, root._value.node
+        start, count, key = self.at, self.count, backward_key(self, root)
         bare = all(leaf is None or leaf._grad is None for leaf in self.leaves.values())
         region = self.region = Region(None, ())
         region.numbers = [*self.numbers]
@@ -327,7 +332,7 @@ class Deferral:
             self.region = None
         if self.count > count and region.whole:
             region.steps = self.count - count
-            learn_backward(self, start, node, engine.done, [leaf for leaf, _ in engine.found.values()], region)
+            learn_backward(self, start, key, engine.done, [leaf for leaf, _ in engine.found.values()], region)
 
     # changes in place ---------------------------------------------------------------------------------------------------
 
@@ -340,28 +345,52 @@ class Deferral:
         if simple and isinstance(value, Tensor):
             value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
             value = F.clone(value)  # which nobody else holds
-            if value.__class__ is Pending and self.replaceable(x):
+            owner = self.detached.owner(x)
+            if value.__class__ is Pending and self.replaceable(x, owner):
                 if self.region is not None:
                     self.region.results.append((x, value._value.node))
+                    self.region.whole = self.region.whole and owner is None
                 self.take_over(x, value._value)
+                if owner is not None:
+                    self.take_over(owner, value._value, x._memory is not None and x._memory is owner._memory)
                 touch(x, 3)
                 return True
         self.settle()
         return False
 
-    def replaceable(self, x: Tensor) -> bool:
-        """Whether nobody else sees the memory of x."""
+    def rebind(self, x: Tensor, value: Any) -> bool:
+        """Whether `x.data = value` leaves x its memory, as at the end of `x.data += y`. Otherwise everything is run."""
+        if self.detached.owner(value) is not x or x._base is not None:
+            self.settle()
+            return False
+        node = x._value.node if x.__class__ is Pending else self.inputs.get(id(x._data))
+        if node is not None:
+            self.assigned.append((self.count, node, node, True))
+        return True
+
+    def replaceable(self, x: Tensor, owner: Tensor | None = None) -> bool:
+        """Whether nobody else sees the memory of x. owner: the tensor that x was detached from."""
         if x._base is not None or x._record is not None or viewed(x):
             return False
+        others = 0
+        if owner is not None:
+            if owner._base is not None or owner._record is not None or viewed(owner):
+                return False
+            others = 1
         if x.__class__ is Pending:
             value: Value = x._value
-            return value.source is None and getrefcount(value) <= 3 + (x._home is not None)
+            written = x._home is not None or (owner is not None and owner._home is not None)  # type: ignore[attr-defined]
+            return value.source is None and getrefcount(value) <= 3 + others + written
         home = x._data
-        return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + self._holds(home))
+        return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + others + self._holds(home))
 
-    def take_over(self, x: Tensor, value: Value) -> None:
-        """Give x a value that nobody else holds. Its array gets the numbers when everything is run."""
-        self.assigned = True
+    def take_over(self, x: Tensor, value: Value, counted: bool = True) -> None:
+        """Give x a value that nobody else holds. Its array gets the numbers when everything is run. counted: whether backward
+        passes are to notice."""
+        former = x._value.node if x.__class__ is Pending else self.inputs.get(id(x._data))
+        self.assigned.append((self.count, former, value.node, counted))
+        if x._tracked and x._record is None:
+            self.leaves[value.node] = x
         if x.__class__ is not Pending:
             home = x._data
             x.__dict__["_home"] = home

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from sys import getrefcount
+from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ...compiler.execute.bound_arrays import references
+from ...eager.pending import Pending
 from ...eager.tensor import Tensor
 
 ndarray = np.ndarray
@@ -30,3 +33,25 @@ def exclusive(array: ndarray, count: int) -> bool:
 def only_copied(tensor: Tensor) -> bool:
     """Whether only the tables of copied tensors hold one, and only it holds its array."""
     return getrefcount(tensor) <= 5 and getrefcount(tensor._data) <= 2
+
+
+class Detached:
+    """The results of `x.data` and `x.detach()` in one run, each with its x."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, tuple[ref[Tensor], ref[Tensor]]] = {}
+
+    def add(self, x: Tensor, owner: Tensor) -> None:
+        """Note that x was detached from its owner."""
+        self._owners[id(x)] = ref(x), ref(owner)
+
+    def owner(self, x: Any) -> Any:
+        """The tensor that x was detached from, as long as they share memory; otherwise None."""
+        noted: Any = self._owners.get(id(x))
+        if noted is None or noted[0]() is not x:
+            return None
+        owner = noted[1]()
+        if owner is None or owner.__class__ is not x.__class__:
+            return None
+        same = owner._value is x._value if owner.__class__ is Pending else owner._data is x._data
+        return owner if same else None

@@ -143,12 +143,15 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
     region = deferral.at.regions.get(key)
     if region is None or region.changes != Structure.changes:
         return False
-    now = iter(members)
-    if not all(next(now) is x or not x_matters for x, x_matters in region.owner[1]):
-        return False
-    if not all(deferral.replaceable(x) for x, _ in region.results):
-        return False
-    grads = {id(old): new for (old, _), new in zip(region.owner[1], members, strict=True)}
+    gradients_now = {}
+    for new, (old, matters) in zip(members, region.owner[1], strict=True):
+        if new is not old:
+            if matters:
+                return False
+            gradients_now[id(old)] = new
+    for x, _ in region.results:
+        if not deferral.replaceable(x):
+            return False
     arrays: list[tuple[np.ndarray, Any]] = []
     for kind, source in region.sources:
         if kind == "number":
@@ -161,7 +164,7 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
         elif kind == "constant":
             arrays.append((source, None))
         else:
-            array = grads.get(id(source), source)._data
+            array = gradients_now.get(id(source), source)._data
             arrays.append((array, array) if deferral.usable(array) else (array.copy(), None))
     deferral.follow(region, arrays)
     for x, node in region.results:
@@ -196,12 +199,17 @@ def plain_root(deferral: Deferral, tensors: Any, others: Sequence[Any]) -> Any:
     root = tensors[0] if tensors.__class__ in (list, tuple) and len(tensors) == 1 else tensors
     if root.__class__ is not Pending or root._record is None or any(x is not None and x is not False for x in others):
         return None
-    return None if deferral.assigned or modes.now.saver is not None else root
+    return None if modes.now.saver is not None else root
+
+
+def backward_key(deferral: Deferral, root: Any) -> Any:
+    """What the operations of a pass depend on, beside the road: records read the present values of tensors."""
+    return (root._value.node, *deferral.assigned)
 
 
 def repeat_backward(deferral: Deferral, root: Any) -> bool:
     """Repeat a backward pass, where it is known."""
-    region = deferral.at.regions.get(root._value.node)
+    region = deferral.at.regions.get(backward_key(deferral, root))
     if region is None or region.changes != Structure.changes or (region.reads and region.numbers != deferral.numbers):
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
@@ -234,7 +242,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
 
 
 def learn_backward(
-    deferral: Deferral, start: Step, root: Node, done: Sequence[Any], found: Sequence[Any], region: Region
+    deferral: Deferral, start: Step, key: Any, done: Sequence[Any], found: Sequence[Any], region: Region
 ) -> None:
     """Keep the operations of a backward pass. done: its records; found: the leaves that had no gradient."""
     places = {id(reference()): i for i, reference in enumerate(deferral.records)}
@@ -250,4 +258,4 @@ def learn_backward(
             region.whole = False
         else:
             region.results.append((nodes[id(leaf)], g._value.node))
-    _learn(deferral, start, root, region)
+    _learn(deferral, start, key, region)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import logs
-from ...errors import StaticgradError
+from ...errors import StaticgradError, TraceError
 from ...operators import interception, state
 from .deferral import Deferral
 from .roads import Roads
@@ -34,6 +34,7 @@ def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
         held.text.clear()
         raise
     finally:
+        held.ended = True  # here, because a signal may interrupt the call of `end` before its first line
         held.end()
     return result
 
@@ -47,11 +48,13 @@ class HeldOutput:
         self.ended = False
 
     def write(self, text: str) -> int:
-        if self.ended or threading.get_ident() != self.thread:
-            written: int = self.out.write(text)
-            return written
-        self.text.append(text)
-        return len(text)
+        if self.ended:
+            self.release()
+        elif threading.get_ident() == self.thread:
+            self.text.append(text)
+            return len(text)
+        written: int = self.out.write(text)
+        return written
 
     def flush(self) -> None:
         if self.ended or threading.get_ident() != self.thread:
@@ -63,14 +66,18 @@ class HeldOutput:
     def end(self) -> None:
         """Write what was held. Another thread that traces may have put its own in front of this one, which then stays there
         and holds nothing."""
-        self.ended = True
         if sys.stdout is self:
             out = self.out
             while isinstance(out, HeldOutput) and out.ended:
                 out = out.out
             sys.stdout = out
-        if self.text:
-            self.out.write("".join(self.text))
+        self.release()
+
+    def release(self) -> None:
+        """Write what was held."""
+        text, self.text = self.text, []
+        if text:
+            self.out.write("".join(text))
 
 
 class SegmentedRuns:
@@ -111,6 +118,14 @@ class SegmentedRuns:
         """The plan of the largest segment; None before the first run."""
         segments = [segment for segment in self.roads.segments if segment.plan is not None]
         return max(segments, key=lambda segment: segment.operations).plan if segments else None
+
+    def largest(self) -> Any:
+        """The plan of the largest segment. Raises TraceError where there is none, as with `on_break="eager"`."""
+        plan = self.plan
+        if plan is None:
+            why, _, remedy = str(self.why).partition("\n")
+            raise TraceError(f"{self.name} runs operation by operation, so there is no plan: {why}", remedy.strip())
+        return plan
 
     def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import mmap
 import os
 import subprocess
 import sys
@@ -71,14 +72,30 @@ def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
             assert (c[m * n :] == 7).all()
 
 
+def test_nothing_before_the_result_is_read():
+    """Where nothing is added, the rows of E are not rows before C, which may be no memory of the process."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 8 * page)
+    room = np.frombuffer(memory, np.float32)
+    guard = ctypes.c_void_p(room.ctypes.data), ctypes.c_size_t(page)
+    libc = ctypes.CDLL(None)
+    assert libc.mprotect(*guard, 0) == 0
+    m, n, k = 2051, 3, 2
+    a, b, c = np.ones((m, k), "f4"), np.ones((k, n), "f4"), room[page // 4 :][: m * n].reshape(m, n)
+    for packed in (0, 1):
+        run(c, a, b, c, [0, 0, m, n, k, k, n, n, 1, bits(1.0), -1, 0, packed, 0, 0, 0, 0], [(0, m)])
+        assert (c == k).all()
+    assert libc.mprotect(*guard, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+
+
 def bits(number: float) -> int:
     return int(np.float64(number).view(np.int64))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(4, 512, 512), (13, 512, 512), (300, 10, 512)])
+@pytest.mark.parametrize(("m", "n", "k"), [(4, 512, 512), (13, 512, 512), (300, 10, 512), (8, 600, 300)])
 @pytest.mark.parametrize("turned", [0, 1])
 def test_what_tiles_leave_over_is_not_always_for_blas(m: int, n: int, k: int, turned: int):
-    """Few rows, or columns, of many: tiles with rows done twice, which are added once."""
+    """Few rows, or columns, of many: tiles with rows done twice, which are added once, and tiles along the rows of C."""
     rng = rng_of("edges")
     a, x = operand(rng, (m, k), turned, "f4")
     b, y = operand(rng, (k, n), turned, "f4")
@@ -109,6 +126,7 @@ def test_blocks(dtype: str, turned_a: int, turned_b: int):
         ((1100, 80, 40), "a", "as columns of the left one are pages apart"),
         ((16, 1000, 1100), "", "as rows of the right one are pages apart"),
         ((300, 200, 300), "", "which many tiles read" if REGISTERS < 32 else ""),
+        ((1100, 20, 1000), "", "as the result outgrows the cache"),
         ((96, 256, 128), "", ""),
     ],
 )

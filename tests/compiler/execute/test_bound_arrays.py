@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
+import weakref
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
 
 import staticgrad as sg
+from staticgrad.compiler.execute import bound_arrays
 from staticgrad.compiler.execute.bound_arrays import references
 
 
@@ -29,3 +36,29 @@ def test_references_are_those_of_plans():
     del first, second
     gc.collect()
     assert references(array) == references(w._data) == 0
+
+
+def test_another_thread_makes_plans_meanwhile(monkeypatch):
+    monkeypatch.setattr(bound_arrays, "plans", weakref.WeakValueDictionary())
+
+    class Plan:
+        builder = SimpleNamespace(cell_buffers={})
+        results = SimpleNamespace(copies=())
+        bound: ClassVar[dict] = {}
+
+    def meanwhile(frame, event, arg):
+        """At each line of the table's code, where the interpreter may turn to the thread that has finished a kernel."""
+        if frame.f_code.co_filename == weakref.__file__ and len(kept) < 50:
+            kept.append(Plan())
+            bound_arrays.made(kept[-1])
+        return meanwhile
+
+    kept = [Plan()]
+    bound_arrays.made(kept[0])
+    before = sys.gettrace()
+    sys.settrace(meanwhile)
+    try:
+        assert references(np.zeros(1)) == 0
+    finally:
+        sys.settrace(before)
+    assert len(kept) > 1

@@ -182,7 +182,7 @@ def test_attention_copies_nothing():
         return y
 
     x = np.random.default_rng(0).standard_normal((3, 5, 18)).astype(np.float32)
-    y, found = step(x).numpy(), [p.grad.numpy().copy() for p in layer.parameters()]
+    y, found = step(x).detach().numpy(), [p.grad.numpy().copy() for p in layer.parameters()]
     np.testing.assert_allclose(y, step.fn(sg.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-6)
     for a, p in zip(found, layer.parameters(), strict=True):
         np.testing.assert_allclose(a, p.grad.numpy(), rtol=1e-4, atol=1e-5)

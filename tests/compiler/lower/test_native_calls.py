@@ -25,10 +25,21 @@ CASES: dict[str, tuple[Callable[[Bench], Any], list[str]]] = {
     "rows as they lie": (lambda b: put(b, b.feed(3, 4), 5, 4), ["zero", "scatter_add"]),
     "rows apart": (lambda b: put(b, b.feed(6, 4)[::2], 5, 4), ["zero", "scatter_add"]),
     "one row, repeated": (lambda b: put(b, F.broadcast_to(b.feed(4), (3, 4)), 5, 4), ["zero", "scatter_add"]),
+    "wide rows, shared by threads": (lambda b: put(b, b.feed(3, 40), 5, 40), ["scatter_add"]),
+    "elements along the last axis": (
+        lambda b: apply(REGISTRY["put_add"], b.feed(4, 3), b.feed(4, 5), b.feed(value=np.array([2, 0, 2])), axis=1),
+        ["zero", "scatter_add"],
+    ),
+    "elements picked along the last axis": (
+        lambda b: apply(REGISTRY["pick"], b.feed(5, 4), b.feed(value=np.array([1, 0, 1])), axis=1),
+        ["gather"],
+    ),
     "rows of other axes": (lambda b: put(b, b.feed(4, 3).T, 5, 4), ["zero", "copy", "scatter_add"]),
     "a table": (lambda b: picked(b, b.feed(2, 4)), ["gather"]),
     "a transposed table": (lambda b: picked(b, b.feed(4, 2).T), ["copy", "gather"]),
     "sums along an axis": (lambda b: F.cumsum(b.feed(3, 4), 1), ["cumsum"]),
+    "sums along several rows": (lambda b: F.cumsum(b.feed(7, 5), 1), ["cumsum"]),
+    "sums along several rows in float64": (lambda b: F.cumsum(b.feed(6, 5, dtype=np.float64), 1), ["cumsum"]),
     "sums of a transposed operand": (lambda b: F.cumsum(b.feed(4, 3).T, 1), ["copy", "cumsum"]),
     "rows added to a feed": (
         lambda b: apply(REGISTRY["index_add"], b.feed(5, 4), b.feed(2, 4), b.feed(value=np.array([1, 1]))),

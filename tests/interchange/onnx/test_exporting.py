@@ -71,6 +71,16 @@ def test_all_rows_of_the_op_table():
     assert len(unwritten) <= 90
 
 
+def test_the_first_elements_and_products_of_rows():
+    x = np.random.default_rng(0).normal(size=(3, 7))
+
+    def fn(x: Any) -> Any:
+        return *x.topk(3), *x.topk(2, 0, largest=False), x.prod(1, keepdim=True)
+
+    for have, want in zip(evaluated(sg.onnx.export(fn, args=(x,)), [x]), fn(sg.tensor(x)), strict=True):
+        assert_close(have, want.numpy(), 1e-12)
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()

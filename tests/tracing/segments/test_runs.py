@@ -36,10 +36,25 @@ def test_report():
     assert fn.plan.host_calls == 0
 
 
+def test_an_interrupt_where_held_output_is_written(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # and back afterwards
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs.HeldOutput, "end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runs.printed_once(lambda work: print("traced"), None)
+    print("after")
+    assert capsys.readouterr().out == "traced\nafter\n"
+
+
 def test_eager_and_error():
     fn = sg.compile(halved, on_break="eager")
     assert fn(sg.ones(2)).tolist() == [2, 2]
     assert not fn.segmented.roads.segments
+    with pytest.raises(sg.TraceError, match=r"halved runs operation by operation, so there is no plan: .* truth value"):
+        fn.explain()
     for refusing in (sg.compile(halved, on_break="error"), sg.compile(halved, fullgraph=True)):
         with pytest.raises(sg.TraceError, match="its truth value"):
             refusing(sg.ones(2))

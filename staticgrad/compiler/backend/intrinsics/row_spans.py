@@ -9,6 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..cpu import BYTES
 from ..kernel_types import Pointer, builtin, int64
 from ..llvm import I32, I64, _place, _shuffle, _transposed_block, folded, spread
 from .vector_tiles import EIGHT, SIXTEEN, _element, _load, _store
@@ -103,3 +104,19 @@ def transpose_to(builder, like, source, pitch, out, rows, row):
     for k, column in enumerate(_transposed_block(builder, block)):
         number = builder.load(_place(builder, builder.add(rows, I64(8 * k)), I64))
         _store(builder, column, _at(builder, out, builder.mul(number, row), size), size)
+
+
+@builtin(Pointer, int64, int64, int64, int64)
+def turn_tile(builder, like, source, from_step, out, to_step):
+    """SIXTEEN rows of SIXTEEN elements, `from_step` elements apart, as the columns of rows that are `to_step` apart at `out`.
+    A tile consists of blocks, each of as many rows as a vector has elements."""
+    llvm, size = _element(like)
+    n = min(SIXTEEN, BYTES // size)
+    vector = ir.VectorType(llvm, n)
+    for row in range(0, SIXTEEN, n):
+        for column in range(0, SIXTEEN, n):
+            places = [builder.add(builder.mul(from_step, I64(row + k)), I64(column)) for k in range(n)]
+            block = [_load(builder, _at(builder, source, place, size), vector, size) for place in places]
+            for k, turned in enumerate(_transposed_block(builder, block)):
+                place = builder.add(builder.mul(to_step, I64(column + k)), I64(row))
+                _store(builder, turned, _at(builder, out, place, size), size)

@@ -1,0 +1,65 @@
+"""Ops whose results are 0 but for a few rows, by kernels: gradients of rows that were picked. The rows are noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir import REGISTRY, Graph, OpDef
+from ..operators import Symbol, append
+from ..ops.gathering import rows_named
+from ..ops.sparse_rows import note
+from ..types import TensorType
+from .grad_mode import modes
+from .kernels import MOVED, known, program_of, requests
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+
+def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray:
+    """The value of a sparse op: a large one by its kernel, others by NumPy. Of `op.shape_only` operands the shape is read."""
+    found: np.ndarray | None = by_kernel(op, operands, attrs)
+    return op.eval(*operands, **attrs) if found is None else found
+
+
+def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray | None:
+    """The value of a sparse op; None where NumPy has to compute it."""
+    arrays = [a for p, a in enumerate(operands) if p not in op.shape_only]
+    if arrays[0].size < max(MOVED, modes.now.heavy) or any(a.__class__ is not np.ndarray for a in arrays):
+        return None
+    shapes = tuple([tuple(a.shape) for a in operands])
+    key = ("sparse", op, tuple(attrs.values()), shapes, tuple([a.dtype for a in arrays]))
+    call = known.get(key)
+    if call is None:
+        call = requests.call(key, _program(op, dict(attrs), shapes, [a.dtype for a in operands]))
+    found = call.run(*arrays)
+    if found is None:
+        found = call.in_any_layout(*arrays)
+        if found is None:
+            return None
+    out: np.ndarray = found[0]
+    rows = rows_named(operands, attrs)
+    if rows is not None:
+        note(out, rows.copy())
+    return out
+
+
+def _program(op: OpDef, attrs: dict[str, Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Any:
+    def make() -> Program | None:
+        graph, operands, feeds = Graph(), [], []
+        for p, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+            kind = TensorType(shape, np.dtype(dtype))
+            leaf = graph.add(REGISTRY["shape" if p in op.shape_only else "placeholder"], (), {"type": kind}, kind)
+            operands.append(Symbol(graph, leaf))
+            if p not in op.shape_only:
+                feeds.append(leaf)
+        out = append(graph, op, operands, attrs)
+        if out.node.inputs != tuple([x.node for x in operands]):
+            return None
+        ranks = tuple([(len(shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)])
+        return program_of(graph, [out.node], feeds, ("sparse", op, ranks))
+
+    return make

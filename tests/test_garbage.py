@@ -1,0 +1,81 @@
+"""Pauses of the garbage collector: by several threads, by children of a fork, and by traces."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import garbage
+
+
+def in_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_the_collector_runs_again_when_the_last_thread_is_done():
+    with garbage.paused():
+        in_thread(lambda: (garbage.pause(), garbage.resume()))
+        with garbage.paused(old=True):
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off():
+    gc.disable()
+    try:
+        with garbage.paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_what_is_old_is_collected_with_all_objects():
+    gc.unfreeze()  # what others froze stays frozen
+    with garbage.paused(old=True):
+        cycle = [set()]
+        cycle.append(cycle)
+    assert not any(found is cycle for found in gc.get_objects(0))
+    assert any(found is cycle for found in gc.get_objects(2))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_fork_has_no_pauses_of_other_threads():
+    begun, over = threading.Event(), threading.Event()
+
+    def hold():
+        with garbage.paused():
+            begun.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if gc.isenabled() else 1)
+    over.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert gc.isenabled()
+
+
+def test_another_threads_plan_does_not_end_the_pause_of_a_trace():
+    def traced(x):
+        in_thread(lambda: sg.compile(lambda y: y * 3)(np.ones(2)))
+        enabled.append(gc.isenabled())
+        return x * 2
+
+    enabled = []
+    step = sg.compile(traced, on_break="eager")
+    step(np.ones(2))
+    assert not enabled[0]
+    assert gc.isenabled()
