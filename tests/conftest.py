@@ -63,6 +63,8 @@ def nothing_is_left() -> None:
     if frontends.tracing:  # what was frozen while it was in use may be garbage now
         gc.unfreeze()
         gc.collect()
+    if frontends.tracing:  # random tensors that a cache keeps
+        sg.reset_default_graph()
     gc.freeze()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..devices import LikePlacement, Options, Placement, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
-from ..locks import lock
+from ..locks import rlock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, interception, public, state, torch_function
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
@@ -76,8 +76,10 @@ class _Marks:
     op goes through `run` here as long as a marked tensor is alive."""
 
     def __init__(self) -> None:
-        self.lock = lock()
+        self.lock = rlock()  # a garbage collection may call `_gone` anywhere
         self.alive = 0
+        self.graphs = 0
+        """How many default graphs there were before this one: tensors marked then don't count."""
 
     def mark(self, tensor: Any) -> Any:
         if isinstance(tensor, Tensor):
@@ -88,8 +90,15 @@ class _Marks:
                     if self.alive == 1:
                         interception.begin(self)
                         frontends.eager = self.run
-                weakref.finalize(tensor, self._gone).atexit = False
+                weakref.finalize(tensor, self._gone, self.graphs).atexit = False
         return tensor
+
+    def forget(self) -> None:
+        """The default graph is empty again: no operation has to ask whether its operands are marked."""
+        with self.lock:
+            self.graphs += 1
+            if self.alive:
+                self._end()
 
     def run(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         result = run(op, args, attrs)
@@ -97,12 +106,17 @@ class _Marks:
             self.mark(result)
         return result
 
-    def _gone(self) -> None:
+    def _gone(self, graphs: int) -> None:
         with self.lock:
-            self.alive -= 1
-            if self.alive == 0:
-                interception.end(self)
-                frontends.eager = run
+            if graphs == self.graphs:
+                self.alive -= 1
+                if self.alive == 0:
+                    self._end()
+
+    def _end(self) -> None:
+        self.alive = 0
+        interception.end(self)
+        frontends.eager = run
 
 
 marks = _Marks()

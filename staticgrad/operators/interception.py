@@ -8,7 +8,7 @@ from typing import Any
 
 from .dispatch import frontends
 
-_count = threading.Lock()
+_count = threading.RLock()  # a garbage collection may end an interceptor anywhere
 """Held while `frontends.tracing` is changed."""
 _active: weakref.WeakSet[Any] = weakref.WeakSet()
 """Those that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""

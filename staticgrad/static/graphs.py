@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import ir
+from ..eager.generator import marks
 from ..eager.tape import Record
 from ..eager.tensor import Tensor
 from ..errors import GraphError
@@ -139,7 +140,13 @@ def reset_default_graph() -> None:
             "Do not use reset_default_graph() to clear nested graphs.",
             "leave the `with graph.as_default():` first, or begin another sg.Graph()",
         )
-    dispatch.GLOBAL_GRAPH = Graph()
+    begin_default_graph(Graph())
+
+
+def begin_default_graph(graph: ir.Graph) -> None:
+    """Have an empty graph for the default one. No random tensor is marked for it."""
+    dispatch.GLOBAL_GRAPH = graph
+    marks.forget()
 
 
 def named(graph: ir.Graph, name: str) -> Node:

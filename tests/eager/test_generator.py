@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.eager.generator import marks
+from staticgrad.operators import frontends
 from staticgrad.ops.random import generator, philox
 
 WORD = 0xFFFFFFFF
@@ -174,3 +176,21 @@ def test_dropout_edges():
             sg.dropout(x, p)
     with pytest.raises(sg.DTypeError, match=r"^dropout: x has to be floating, got int64"):
         sg.dropout(sg.tensor([1, 2]))
+
+
+def test_random_tensors_of_an_earlier_default_graph_cost_nothing(empty_default_graph):
+    before = frontends.tracing
+    sg.placeholder("float32", (2,))
+    kept = sg.rand(2)
+    assert marks.alive == 1
+    assert frontends.tracing == before + 1
+    sg.reset_default_graph()
+    assert marks.alive == 0
+    assert frontends.tracing == before
+    sg.placeholder("float32", (2,))
+    other = sg.rand(2)
+    del kept
+    assert marks.alive == 1
+    del other
+    assert marks.alive == 0
+    assert frontends.tracing == before

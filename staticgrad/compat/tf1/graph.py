@@ -13,8 +13,8 @@ from ... import static
 from ...errors import GraphError
 from ...ir import Node
 from ...operators import control_of, dispatch, state
+from ...static.graphs import begin_default_graph, using
 from ...static.graphs import named as node_named
-from ...static.graphs import using
 from ...static.inputs import placeholder_of
 from ...types import TensorType
 from .host import HostCall
@@ -396,7 +396,7 @@ def reset_default_graph() -> None:
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and "
             "create a new graph."
         )
-    dispatch.GLOBAL_GRAPH = Graph()
+    begin_default_graph(Graph())
 
 
 @contextmanager
