@@ -117,9 +117,12 @@ if FASTCALL:
 
 TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in range(8))
 """Offsets in a thread pool, in bytes, each on a cache line of its own; see `runtime/work_sharing.py`."""
-POOL_BYTES = 64 * 12
-LOCKS = 64 * 10
-"""The offset of a mutex in a thread pool; a condition variable follows 64 bytes later."""
+STARTED, LOCKS, PLACES = 64 * 9, 64 * 10, 64 * 12
+"""Offsets in a thread pool: how many workers have started; a mutex, which a condition variable follows 64 bytes later; a place
+for each of the first `PLACED` workers."""
+PLACED, PLACE_BYTES, CPU_SET_BYTES = 8, 64 * 5, 128
+"""Systems find an idle CPU by themselves where there are many; the bytes of a place, and of a set of 1024 CPUs."""
+POOL_BYTES = PLACES + PLACED * PLACE_BYTES
 LINGER = 5_000
 """Iterations (some 20 ns each) for which a worker waits for work before it sleeps: about the time between two steps."""
 STINT = 500_000

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import CompileError
 from ...signals import uninterrupted
-from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, POOL_BYTES, SHUN, STOP, TICKET
+from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, PLACES, POOL_BYTES, SHUN, STARTED, STOP, TICKET
 from . import loader
 
 _lock = threading.Lock()
@@ -29,6 +29,8 @@ _workers: list[ctypes.c_ulong] = []
 FUNCTIONS = (
     "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield",
 )  # fmt: skip
+PLACING = ("sched_getcpu", "pthread_self", "pthread_getaffinity_np", "pthread_setaffinity_np")
+"""Functions of Linux; see `placement.py`."""
 
 
 def ensure(threads: int) -> None:
@@ -60,12 +62,16 @@ def _start(threads: int) -> None:
 
 def _prepare(library: ctypes.CDLL) -> None:
     """Store the functions that the pool calls, a mutex and a condition variable."""
-    addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
+    addresses, placing = ([_address(library, name) for name in names] for names in (FUNCTIONS, PLACING))
     mutex, condition = address + LOCKS, address + LOCKS + 64
     library.pthread_mutex_init(ctypes.c_void_p(mutex), None)
     library.pthread_cond_init(ctypes.c_void_p(condition), None)
-    _words[CALLS // 8 : CALLS // 8 + 7] = [*addresses, mutex, condition]
+    _words[CALLS // 8 : CALLS // 8 + 11] = [*addresses, mutex, condition, *(placing if all(placing) else [0] * 4)]
     _words[SHUN // 8] = 0
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
 
 
 def _stop() -> None:
@@ -85,8 +91,9 @@ def _child() -> None:
     global _lock
     _lock = threading.Lock()
     _workers.clear()
-    for place in (TICKET, OWNER, ASLEEP):
+    for place in (TICKET, OWNER, ASLEEP, STARTED):
         _words[place // 8] = 0
+    _words[PLACES // 8 :] = 0
     if _words[CALLS // 8]:
         _prepare(ctypes.CDLL(None))
 

@@ -13,7 +13,9 @@ A pool is a block of int64 words, on cache lines of their own where many threads
     ASLEEP   workers that sleep
     SHUN     the time until which jobs are run without workers, because these were preempted; whether they were in the last job
     STOP     1 when the workers have to exit
-    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition variable
+    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition
+             variable, sched_getcpu, pthread_self, pthread_getaffinity_np, _setaffinity_np (these four 0 where one is missing)
+    PLACES   see `placement.py`
 """
 
 from ..backend.abi import ASLEEP, CALLS, DONE, GRACE, JOB, LONGEST, OWNER, PATIENCE, SHUN, SHUNNED, TICKET
@@ -30,6 +32,7 @@ from ..backend.runtime_builtins import (
     poke,
     poke_shared,
 )
+from .placement import keep_off
 
 
 def take(pool):
@@ -50,6 +53,7 @@ def take(pool):
 def wake(pool):
     """Wake the workers that sleep, without waiting for them."""
     if peek_shared(pool + ASLEEP) > 0:
+        keep_off(pool)
         mutex, condition = peek(pool + CALLS + 40), peek(pool + CALLS + 48)
         call_with(peek(pool + CALLS), mutex, 0)
         call_with(peek(pool + CALLS + 24), condition, 0)

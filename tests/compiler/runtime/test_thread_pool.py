@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend.abi import ALONE, ALONE_TIME, ASLEEP, CALLS, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
+from staticgrad.compiler.backend.abi import (
+    ALONE,
+    ALONE_TIME,
+    ASLEEP,
+    CALLS,
+    CPU_SET_BYTES,
+    OWNER,
+    PLACE_BYTES,
+    PLACES,
+    SHARED_TIME,
+    SHARES,
+    SHUN,
+    STARTED,
+    STREAK,
+)
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime import loader, thread_pool
 from staticgrad.operators import F
@@ -53,6 +68,54 @@ def test_workers_that_sleep_are_woken_and_not_waited_for(threads: None):
         time.sleep(0.01)
     assert word(ASLEEP) >= 2
     assert (plan.run(b.arrays, {})[0] == first).all()
+
+
+def cpus(place: int) -> set[int]:
+    words = thread_pool._words[place // 8 : (place + CPU_SET_BYTES) // 8]
+    return {64 * i + bit for i, found in enumerate(words.tolist()) for bit in range(64) if found >> bit & 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
+def test_workers_wake_up_on_another_cpu_than_the_one_that_wakes_them(threads: None):
+    b, plan, first = example()
+    eventually(lambda: word(ASLEEP) >= 2)
+    mine = os.sched_getaffinity(0)
+    assert (plan.run(b.arrays, {})[0] == first).all()
+    assert word(STARTED) >= 2
+    for n in range(2):
+        place = PLACES + PLACE_BYTES * n
+        every, others = cpus(place + 64), cpus(place + 64 + CPU_SET_BYTES)
+        assert every == mine
+        assert others < every
+        assert len(others) == len(every) - 1
+        eventually(lambda place=place: word(place + 16) == 0)
+    eventually(lambda: all(os.sched_getaffinity(int(task.name)) == mine for task in Path("/proc/self/task").iterdir()))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_workers_of_a_process_with_one_cpu():
+    program = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import numpy as np
+import staticgrad as sg
+sg.set_num_threads(2)
+step = sg.compile(lambda x: sg.exp(x).sum(0), wait=True)
+x = np.ones((2000, 400), np.float32)
+for _ in range(20):
+    assert abs(step(x).numpy() / (2000 * np.e) - 1).max() < 1e-5
+    time.sleep(0.01)
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert true()
 
 
 YIELDS: list[int] = []
