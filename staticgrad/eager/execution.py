@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
-from ..ir import OpDef
+from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
 from .grad_mode import INFERRING, Mode, mark_inference, modes
@@ -159,7 +159,7 @@ COMPLETE: set[OpDef] = set()
 def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
     """Whether the result depends smoothly on an input that requires grad."""
     rules = op.vjp
-    if rules.__class__ is tuple and None not in rules and op.promote is not None:
+    if rules.__class__ is tuple and None not in rules and (op.promote is not None or isinstance(op.emit, (View, Reduction))):
         COMPLETE.add(op)
     if rules is not None and data.dtype.kind in INEXACT:
         for position, tensor in enumerate(inputs):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from operator import index
+from operator import index, methodcaller
 from typing import Any, Unpack
 
 import numpy as np
@@ -33,6 +33,11 @@ from .operands import ndim_of
 from .reductions import repeated
 from .rules import unbroadcast
 from .tangents import linear
+
+def reshaping(attrs: Mapping[str, Any], shape: Sequence[int]) -> Callable[..., Any]:
+    """See `OpDef.prepared`."""
+    return methodcaller("reshape", tuple(shape))
+
 
 # reshape ---------------------------------------------------------------------------------------------------------
 
@@ -84,6 +89,7 @@ reshape_op = define(
         attrs={"shape": at.new_shape},
         infer=_reshape_infer,
         eval=lambda x, shape: x.reshape(shape),
+        prepared=reshaping,
         vjp=(lambda g, node, out, x: reshape_like(g, x),),
         emit=View(_reshape_layout, keeps_order=True),
     )
@@ -122,6 +128,7 @@ expand_dims_op: OpDef = define(
         attrs={"axis": at.new_axes},
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
         eval=_expand_dims_eval,
+        prepared=reshaping,
         vjp=(lambda g, node, out, x: apply(squeeze_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(
@@ -157,6 +164,7 @@ squeeze_op: OpDef = define(
         attrs={"axis": at.axes_of(0)},
         infer=_squeeze_infer,
         eval=lambda x, axis: x.squeeze(axis),
+        prepared=lambda attrs, shape: methodcaller("squeeze", attrs["axis"]),
         vjp=(lambda g, node, out, x: apply(expand_dims_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
@@ -180,6 +188,7 @@ permute_op = define(
         attrs={"axes": at.order},
         infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
         eval=lambda x, axes: x.transpose(axes),
+        prepared=lambda attrs, shape: methodcaller("transpose", attrs["axes"]),
         vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
         emit=View(
             lambda node, at: Layout(
