@@ -127,17 +127,6 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
     return method
 
 
-def extremum(name: str, whole: str) -> Callable[..., Any]:
-    """`max` or `min`, which without arguments is `amax` or `amin`."""
-    general, all_axes = routed(getattr(F, name)), getattr(Tensor, whole)
-
-    def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        return general(self, *args, **named) if args or named else all_axes(self)
-
-    method.__name__, method.__doc__ = name, general.__doc__
-    return method
-
-
 def scaled(name: str) -> Callable[..., Any]:
     """`add` or `sub`, of `alpha` times the other operand if that is given."""
     fast, general = getattr(Tensor, BINARY[name]), getattr(F, name)
@@ -184,7 +173,7 @@ VIEWS = "squeeze unsqueeze expand_dims flatten permute swapaxes broadcast_to exp
 """Functions whose results are views."""
 ROUTED = """
     movedim unflatten split chunk unbind tensor_split cat concatenate stack index_select take take_along_axis gather
-    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin all any prod cumsum cumprod
+    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin max min all any prod cumsum cumprod
     median topk sort argsort dot mv mm floor ceil round reciprocal isnan isinf isfinite pow
     logical_not logical_and logical_or bitwise_not scatter_add scatter index_add
 """
@@ -214,6 +203,7 @@ def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
     return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
 
 
+new_tuple = tuple.__new__
 SWAPPED = tuple((*axes[:-2], *axes[:-3:-1]) for axes in ALL_AXES)
 TRANSPOSE = NAMES["swapaxes"]
 
@@ -225,7 +215,7 @@ def last_swapped(self: Tensor) -> Any:
     mode = modes.now if self._tracked else None
     out = result(PERMUTE, (self,), data.swapaxes(-1, -2), mode, {"axes": SWAPPED[data.ndim]})
     if (record := out._record) is not None:
-        record.named = Named(str(TRANSPOSE.name), record.clock - 1, 0, (), TRANSPOSE.order, TRANSPOSE.kept)
+        record.named = new_tuple(Named, (TRANSPOSE.name, record.clock - 1, 0, (), TRANSPOSE.order, TRANSPOSE.kept))
     return out
 
 
@@ -239,8 +229,16 @@ def clone(self: Tensor, *, memory_format: object = None) -> AnyTensor:
 
 def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
     """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-    out: Any = _view(self, *shape) if frontends.tracing else reshape(self, *shape)
-    return _view(self, *shape) if out.__class__ is PublicTensor and out._base is None and out is not self else out
+    if frontends.tracing or (shape and shape[0] is None):  # NumPy would accept it
+        return _view(self, *shape)
+    data = self._data
+    try:
+        found = data.reshape(*shape)
+    except (TypeError, ValueError):
+        return _view(self, *shape)  # also views of another dtype
+    if found.base is not data and (found.base is None or found.base is not data.base):  # a copy
+        return _view(self, *shape)
+    return result(RESHAPE, (self,), found, modes.now if self._tracked else None, {"shape": found.shape})
 
 
 def transpose(self: Tensor, *axes: Any, **named: Any) -> AnyTensor:
@@ -316,8 +314,6 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
 for _name, _record in (("sum", ""), ("amax", "max"), ("amin", "min")):
     setattr(Tensor, _name, reduction(_name, _record))
-for _name in ("max", "min"):
-    setattr(Tensor, _name, extremum(_name, f"a{_name}"))
 for _name in ("add", "sub"):
     setattr(Tensor, _name, scaled(_name))
 Tensor.div = rounded  # type: ignore[method-assign, assignment]

@@ -38,7 +38,7 @@ def least_of(op: OpDef) -> int:
     elif isinstance(emit, (Pointwise, Reduction)):
         least = 1
     else:
-        least = NEVER if not (isinstance(emit, (Expand, Native)) and op.pure) else MOVED if op.sparse else 1
+        least = NEVER if not (isinstance(emit, (Expand, Native)) and op.pure) else 1
     object.__setattr__(op, "eager_least", least)
     return least
 
@@ -106,7 +106,7 @@ class Bound:
         if found is None:
             return None
         former = recent.get(self.op)
-        if former is not None and former[0] is self.attrs:
+        if former is not None and same(former[0], self.attrs):
             self.run = former[1]
         return [found]
 

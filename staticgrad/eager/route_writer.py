@@ -112,7 +112,7 @@ class Writer:
             words = "".join([f", {word}={self.constant(value)}" for word, value in attrs.items()])
             evaluate = f"{self.constant(op.eval)}, {arrays}{words}"
         else:
-            evaluate = f"{self.constant(op.prepared(attrs, node.type.shape))}, {arrays}"
+            evaluate = f"{self.constant(op.prepared(node))}, {arrays}"
         evaluate = evaluate.replace(", ", "(", 1) + ")" if op.aliases else f"mode.quiet({evaluate})"
         call = ["try:", f"    d{n} = {evaluate}", "except Exception as error:"]
         call += [f"    d{n} = recover(error, {record}, ({operands}), {all_attrs})"]

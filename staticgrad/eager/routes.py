@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import types
 from ..ir import Graph, Node
 from ..operators import Size, Symbol, frontends
 from ..operators.node_names import NAMES, NodeName
-from ..types import get_default_dtype
 from .grad_mode import modes
 from .op_calls import placeholders
 from .route_writer import Writer
@@ -56,21 +56,21 @@ def routed(function: Function) -> Function:
         if frontends.tracing:
             return function(*args, **named)
         tensors: list[Tensor] = []
-        key: list[Any] = [get_default_dtype()]
+        key: list[Any] = [types.default_float]
         for a in args:
-            if a.__class__ is PublicTensor:
+            kind = a.__class__
+            if kind is PublicTensor:
                 data = a._data
                 key += (data.shape, data.dtype)
                 tensors.append(a)
-            elif a.__class__ is int:
+            elif kind is int:
                 key += (int, a)
-            elif not joins(a, key, tensors):
+            elif not joined((a,), key, tensors):
                 return function(*args, **named)
         if named:
-            for word, a in named.items():
-                key.append(word)
-                if not joins(a, key, tensors):
-                    return function(*args, **named)
+            key += named
+            if not joined(named.values(), key, tensors):
+                return function(*args, **named)
         route = routes.get(kind := tuple(key))
         if route is None:
             if modes.now.arrays or not tensors:
@@ -89,8 +89,8 @@ def routed(function: Function) -> Function:
 
     def ready(*args: Any) -> Callable[..., Any] | None:
         """The route of a call, if there is one."""
-        key: list[Any] = [get_default_dtype()]
-        return routes.get(tuple(key)) if all(joins(a, key, []) for a in args) else None
+        key: list[Any] = [types.default_float]
+        return routes.get(tuple(key)) if joined(args, key, []) else None
 
     call.route = ready  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -103,14 +103,13 @@ def viewed(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if named or frontends.tracing or not args or args[0].__class__ is not PublicTensor:
+        if named or frontends.tracing or not args or (x := args[0]).__class__ is not PublicTensor:
             return general(*args, **named)
-        x, *others = args
+        others = args[1:]
         for a in others:
             if a.__class__ is not int:
                 return general(*args)
-        key = (x._data.shape, *others)
-        route = views.get(key)
+        route = views.get((x._data.shape, others))
         if route is not None:
             return route(x)
         out = general(*args)
@@ -118,32 +117,34 @@ def viewed(function: Function) -> Function:
         if found is not None and found.moves:
             if len(views) > KEPT:
                 views.clear()
-            views[key] = found
+            views[x._data.shape, others] = found
         return out
 
     return call  # type: ignore[return-value]
 
 
-def joins(a: Any, key: list[Any], tensors: list[Tensor]) -> bool:
-    """Add an argument to the kind of a call, and the tensors in it to these; False for one that is no part of a kind."""
-    kind = a.__class__
-    if kind is PublicTensor:
-        key += (a._data.shape, a._data.dtype)
-        tensors.append(a)
-    elif kind is float:
-        key += (kind, a or str(a))  # 0.0 == -0.0
-    elif kind in KINDS:
-        key += (kind, a)
-    elif kind is slice:
-        key += (kind, a.start, a.stop, a.step)
-        return {a.start.__class__, a.stop.__class__, a.step.__class__} <= ENDS
-    elif kind in SEQUENCES:
-        key += (kind, len(a))
-        for x in a:
-            if not joins(x, key, tensors):
+def joined(items: Iterable[Any], key: list[Any], tensors: list[Tensor]) -> bool:
+    """Add arguments to the kind of a call, and the tensors in them to these; False if one is no part of a kind."""
+    for a in items:
+        kind = a.__class__
+        if kind is PublicTensor:
+            data = a._data
+            key += (data.shape, data.dtype)
+            tensors.append(a)
+        elif kind is float:
+            key += (kind, a or str(a))  # 0.0 == -0.0
+        elif kind in KINDS:
+            key += (kind, a)
+        elif kind is slice:
+            key += (kind, a.start, a.stop, a.step)
+            if not {a.start.__class__, a.stop.__class__, a.step.__class__} <= ENDS:
                 return False
-    else:
-        return False
+        elif kind in SEQUENCES:
+            key += (kind, len(a))
+            if not joined(a, key, tensors):
+                return False
+        else:
+            return False
     return True
 
 

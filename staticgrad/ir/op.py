@@ -104,9 +104,9 @@ class OpDef:
     backward: str | Callable[[Any], str] = ""
     """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`; or a function that finds
     it from a node, or a record of the tape."""
-    prepared: Callable[[Mapping[str, Any], Sequence[int]], Callable[..., Any]] | None = None
-    """`prepared(attrs, shape of the result)`: `eval` for operands of one shape, as a function of them alone. For views, whose
-    `eval` takes longer to find out what to do than to do it."""
+    prepared: Callable[[Any], Callable[..., Any]] | None = None
+    """`prepared(node)`: `eval` as a function of operands of the node's types alone. For views, whose `eval` takes longer to find
+    out what to do than to do it."""
     batch: Callable[..., Any] | None = None
     """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
     `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
