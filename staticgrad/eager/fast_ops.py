@@ -243,7 +243,7 @@ def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
 
 def transpose(self: Tensor, *axes: Any, **named: Any) -> AnyTensor:
     """See `staticgrad.transpose`."""
-    return F.swapaxes(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
+    return _swapped(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
 
 
 _view, _transpose = Tensor.view, F.transpose
@@ -332,6 +332,7 @@ Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]
 _routes: dict[Any, Any] = {getattr(F, name): viewed(getattr(F, name)) for name in VIEWS.split()}
 _routes |= {getattr(F, name): routed(getattr(F, name)) for name in ROUTED.split()}
+_swapped = _routes[F.swapaxes]
 for _name, _written in [*vars(F).items()]:  # under all names of a function
     if _written in _routes:
         setattr(F, _name, _routes[_written])

@@ -10,16 +10,16 @@ import numpy as np
 
 from ..ir import NO_ATTRS, Node
 from ..types import INEXACT
-from .execution import link, recover, result, watch
+from .execution import link, recover, watch
 from .grad_mode import INFERRING, mark_inference, modes
 from .op_calls import Bound, by_plan, least_of
 from .tape import Named, Record, tick
 from .tensor import PublicTensor, ndarray, wrap
 
 GLOBALS = {
-    "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap, "result": result,
-    "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record, "ndarray": ndarray,
-    "asarray": np.asarray, "new": object.__new__, "new_tuple": tuple.__new__,
+    "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,
+    "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record,
+    "ndarray": ndarray, "asarray": np.asarray, "new": object.__new__, "new_tuple": tuple.__new__,
 }  # fmt: skip
 
 
@@ -29,15 +29,15 @@ class Writer:
     It is `def route(t0, t1)` with lines such as these for each op. They are those of `execution.result` without what is known:
     whether a gradient can flow, and whether the value can be a view. `route.moves` says that all its values are views::
 
-        found = run_2.run(d0, d1) if 64 >= mode.heavy else None
-        if found is None:
+        d2 = 64 >= mode.heavy and (kernel_2.run(d0, d1) or kernel_2.value(d0, d1)) or None
+        if d2 is None:
             try:
                 d2 = mode.quiet(eval_2, d0, d1, axis=axis_2)
             except Exception as error:
                 d2 = recover(error, op_2, (t0, t1), attrs_2)
             if d2.__class__ is not ndarray: d2 = asarray(d2)
         else:
-            d2 = found[0]
+            d2 = d2[0]
         t2 = new(PublicTensor)
         t2._data = d2
         t2._base = t2._views = None
@@ -106,14 +106,17 @@ class Writer:
         attrs = dict(node.attrs) or NO_ATTRS
         n = self.numbers[node] = len(self.numbers)
         record, all_attrs = self.constant(op), self.constant(attrs)
-        operands = "".join([f"t{i}, " if x in self.tensors else f"wrap(d{i}), " for i, x in zip(inputs, node.inputs, strict=True)])
+        operands = "".join(
+            [f"t{i}, " if x in self.tensors else f"wrap(d{i}), " for i, x in zip(inputs, node.inputs, strict=True)]
+        )
         arrays = ", ".join([f"d{i}" for i in inputs])
         if op.prepared is None:
             words = "".join([f", {word}={self.constant(value)}" for word, value in attrs.items()])
             evaluate = f"{self.constant(op.eval)}, {arrays}{words}"
         else:
             evaluate = f"{self.constant(op.prepared(node))}, {arrays}"
-        evaluate = evaluate.replace(", ", "(", 1) + ")" if op.aliases else f"mode.quiet({evaluate})"
+        plain = op.aliases or op.prepared is not None  # no arithmetic, which could warn
+        evaluate = evaluate.replace(", ", "(", 1) + ")" if plain else f"mode.quiet({evaluate})"
         call = ["try:", f"    d{n} = {evaluate}", "except Exception as error:"]
         call += [f"    d{n} = recover(error, {record}, ({operands}), {all_attrs})"]
         call += [f"if d{n}.__class__ is not ndarray: d{n} = asarray(d{n})"]

@@ -65,6 +65,10 @@ def routed(function: Function) -> Function:
                 tensors.append(a)
             elif kind is int:
                 key += (int, a)
+            elif kind is list or kind is tuple:
+                key += (kind, len(a))
+                if not joined(a, key, tensors):
+                    return function(*args, **named)
             elif not joined((a,), key, tensors):
                 return function(*args, **named)
         if named:
@@ -136,9 +140,10 @@ def joined(items: Iterable[Any], key: list[Any], tensors: list[Tensor]) -> bool:
         elif kind in KINDS:
             key += (kind, a)
         elif kind is slice:
-            key += (kind, a.start, a.stop, a.step)
-            if not {a.start.__class__, a.stop.__class__, a.step.__class__} <= ENDS:
+            start, stop, step = a.start, a.stop, a.step
+            if start.__class__ not in ENDS or stop.__class__ not in ENDS or step.__class__ not in ENDS:
                 return False
+            key += (kind, start, stop, step)
         elif kind in SEQUENCES:
             key += (kind, len(a))
             if not joined(a, key, tensors):

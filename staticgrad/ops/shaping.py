@@ -34,12 +34,12 @@ from .reductions import repeated
 from .rules import unbroadcast
 from .tangents import linear
 
+# reshape ---------------------------------------------------------------------------------------------------------
+
+
 def reshaping(node: Node) -> Callable[..., Any]:
     """See `OpDef.prepared`."""
     return methodcaller("reshape", node.type.shape)
-
-
-# reshape ---------------------------------------------------------------------------------------------------------
 
 
 def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
