@@ -195,10 +195,10 @@ def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error
     return OutOfMemoryError(f"there is no memory for a result of {size:.1e} bytes", str(error))
 
 
-def link(out: Tensor, x: Tensor) -> None:
-    """Make `out` a view of `x`: an in-place change of either changes both."""
+def link(out: Tensor, x: Tensor, grad: bool | None = None) -> None:
+    """Make `out` a view of `x`: an in-place change of either changes both. grad: of the mode, None for the thread's."""
     out._base = base = x if x._base is None else x._base
-    if not modes.now.grad or x._views is UNRECORDED:
+    if not (modes.now.grad if grad is None else grad) or x._views is UNRECORDED:
         out._views = UNRECORDED
     if base._record is None and base._tracked:
         base._views = UNLISTED

@@ -21,10 +21,11 @@ from ..types import ALL_AXES, ShapeLike, int64, normalize_axes
 from .execution import fresh, result
 from .grad_mode import INFERRING, mark_inference, modes
 from .kernels import MOVED, flat_for
+from .op_calls import Bound
 from .op_calls import value as kernel_value
 from .operands import FLOATS, number
 from .routes import routed, viewed
-from .tape import Named
+from .tape import ALONE, Named
 from .tensor import PublicTensor, Tensor, wrap
 
 BINARY = {
@@ -41,7 +42,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind."""
     op, elementwise = REGISTRY[name], name != "matmul"
     general = getattr(F, name) if elementwise else routed(getattr(F, name))
-    ufunc, differentiable = op.eval, op.vjp is not None
+    ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
     made = fresh if isinstance(ufunc, np.ufunc) else result
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
@@ -58,8 +59,9 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
-        data = kernel_value(op, NO_ATTRS, x._data, y._data) if first.size >= mode.least else None
-        if data is None:
+        if first.size >= mode.least and (found := kernel.run(x._data, y._data) or kernel.value(x._data, y._data)):
+            data = found[0]
+        else:
             try:
                 data = mode.quiet(ufunc, x._data, y._data)
             except (ValueError, RuntimeError, MemoryError):
@@ -74,15 +76,16 @@ def unary(name: str) -> Callable[[Any], Any]:
     """The op of a floating tensor."""
     op, general = REGISTRY[name], getattr(F, name)
     function = op.eval
-    ufunc = isinstance(function, np.ufunc)
+    ufunc, kernel = isinstance(function, np.ufunc), Bound(op, NO_ATTRS)
     made = fresh if ufunc else result
 
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
         mode, data = modes.now, self._data
-        value = kernel_value(op, NO_ATTRS, data) if data.size >= (mode.least if ufunc else mode.heavy) else None
-        if value is None:
+        if data.size >= (mode.least if ufunc else mode.heavy) and (found := kernel.run(data) or kernel.value(data)):
+            value = found[0]
+        else:
             try:
                 value = mode.quiet(function, data)
             except (RuntimeError, MemoryError):
@@ -148,6 +151,8 @@ def along(name: str) -> Callable[..., Any]:
     """An op of a floating tensor that keeps its shape and works along axes."""
     op, general = REGISTRY[name], getattr(Operators, name)
     function = op.eval
+    of_axis: dict[tuple[int, int], Bound] = {}
+    """By the number of axes and the axis."""
 
     def method(self: Tensor, *args: Any, **named: Any) -> Any:
         if len(args) == 2 and args[1] is None:  # the dtype, where `==` would take float64 for None
@@ -155,12 +160,17 @@ def along(name: str) -> Callable[..., Any]:
         if frontends.tracing or named or len(args) > 1 or (data := self._data).dtype not in FLOATS:
             return general(self, *args, **named)
         axis = args[0] if args else -1
-        axes = normalize_axes(axis, data.ndim)
-        mode, attrs = modes.now, {"axis": axes}
-        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
-        if value is None:
+        mode, kernel = modes.now, of_axis.get((data.ndim, axis)) if axis.__class__ is int else None
+        if kernel is None:
+            kernel = Bound(op, {"axis": normalize_axes(axis, data.ndim)})
+            if axis.__class__ is int:
+                of_axis[data.ndim, axis] = kernel
+        attrs = kernel.attrs
+        if data.size >= mode.heavy and (found := kernel.run(data) or kernel.value(data)):
+            value = found[0]
+        else:
             try:
-                value = mode.quiet(function, data, axes)
+                value = mode.quiet(function, data, **attrs)
             except (RuntimeError, MemoryError):
                 return general(self, axis)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
@@ -203,9 +213,8 @@ def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
     return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
 
 
-new_tuple = tuple.__new__
 SWAPPED = tuple((*axes[:-2], *axes[:-3:-1]) for axes in ALL_AXES)
-TRANSPOSE = NAMES["swapaxes"]
+TRANSPOSED = Named(str(NAMES["swapaxes"].name), ALONE)
 
 
 def last_swapped(self: Tensor) -> Any:
@@ -215,7 +224,7 @@ def last_swapped(self: Tensor) -> Any:
     mode = modes.now if self._tracked else None
     out = result(PERMUTE, (self,), data.swapaxes(-1, -2), mode, {"axes": SWAPPED[data.ndim]})
     if (record := out._record) is not None:
-        record.named = new_tuple(Named, (TRANSPOSE.name, record.clock - 1, 0, (), TRANSPOSE.order, TRANSPOSE.kept))
+        record.named = TRANSPOSED
     return out
 
 

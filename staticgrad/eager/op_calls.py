@@ -89,9 +89,9 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
 
 
 class Bound:
-    """An op with attributes, for arrays of the same shapes and dtypes in each call: its kernel is looked up once.
+    """An op with attributes, and the kernel of the last call: the next one with such shapes and dtypes looks nothing up.
 
-    run(*arrays): the list of its value, or None where `value` has to look for the kernel.
+    run(*arrays): the list of its value, or None for others, for which `value` looks for the kernel.
     """
 
     __slots__ = ("attrs", "op", "run")

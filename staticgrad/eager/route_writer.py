@@ -13,13 +13,13 @@ from ..types import INEXACT
 from .execution import link, recover, watch
 from .grad_mode import INFERRING, mark_inference, modes
 from .op_calls import Bound, by_plan, least_of
-from .tape import Named, Record, tick
+from .tape import ALONE, Named, Record, tick
 from .tensor import PublicTensor, ndarray, wrap
 
 GLOBALS = {
     "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,
     "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record,
-    "ndarray": ndarray, "asarray": np.asarray, "new": object.__new__, "new_tuple": tuple.__new__,
+    "ndarray": ndarray, "asarray": np.asarray, "ALONE": ALONE, "new": object.__new__, "new_tuple": tuple.__new__,
 }  # fmt: skip
 
 
@@ -29,15 +29,14 @@ class Writer:
     It is `def route(t0, t1)` with lines such as these for each op. They are those of `execution.result` without what is known:
     whether a gradient can flow, and whether the value can be a view. `route.moves` says that all its values are views::
 
-        d2 = 64 >= mode.heavy and (kernel_2.run(d0, d1) or kernel_2.value(d0, d1)) or None
-        if d2 is None:
+        if 64 >= mode.heavy and (found := kernel_2.run(d0, d1) or kernel_2.value(d0, d1)):
+            d2 = found[0]
+        else:
             try:
                 d2 = mode.quiet(eval_2, d0, d1, axis=axis_2)
             except Exception as error:
                 d2 = recover(error, op_2, (t0, t1), attrs_2)
             if d2.__class__ is not ndarray: d2 = asarray(d2)
-        else:
-            d2 = d2[0]
         t2 = new(PublicTensor)
         t2._data = d2
         t2._base = t2._views = None
@@ -123,8 +122,8 @@ class Writer:
         size, least = node.inputs[0].type.size, op.eager_least or least_of(op)
         if by_plan(op, node.inputs[0].type.dtype, node.type.dtype) and size >= least:
             bound = self.constant(Bound(op, attrs))
-            self.lines.append(f"d{n} = {size} >= mode.heavy and ({bound}.run({arrays}) or {bound}.value({arrays})) or None")
-            self.lines += [f"if d{n} is None:", *[f"    {line}" for line in call], "else:", f"    d{n} = d{n}[0]"]
+            self.lines.append(f"if {size} >= mode.heavy and (found := {bound}.run({arrays}) or {bound}.value({arrays})):")
+            self.lines += [f"    d{n} = found[0]", "else:", *[f"    {line}" for line in call]]
         else:
             self.lines += call
         if node in self.tensors:
@@ -146,7 +145,7 @@ class Writer:
                 f"    record.inputs = {operands}",
                 f"    record.attrs = {attrs}",
                 f"    record.out = d{n}",
-                "    record.clock = clock = tick()",
+                "    record.clock = tick()",
                 "    record.memory = record.hooks = record.position = None",
                 f"    record.named = {self.name_of(node)}",
                 "    if mode.watched: watch(record, mode)",
@@ -162,7 +161,7 @@ class Writer:
             i = self.numbers[source]
             lines += [
                 f"base = d{n}.base",
-                f"if d{n} is d{i} if base is None else base is d{i} or base is d{i}.base: link({t}, t{i})",
+                f"if d{n} is d{i} if base is None else base is d{i} or base is d{i}.base: link({t}, t{i}, grad)",
             ]
 
     def name_of(self, node: Node) -> str:
@@ -170,20 +169,20 @@ class Writer:
         if self.named is None or node not in self.outs:
             return "None"
         text, order, kept, read = self.named
-        start, i = "start" if self.starts else "clock - 1", self.outs.index(node)
-        if read is None:
-            return f"new_tuple(Named, ({text}, {start}, {i}, (), (), {kept}))"
-        makers = [
-            f"id({t}._record) if {t}._record is not None else id({t}) if {t}._tracked else 0, "
-            for t in [f"t{self.numbers[x]}" for x in read if x.type.dtype.kind in INEXACT]
-        ]
-        return f"new_tuple(Named, ({text}, {start}, {i}, ({''.join(makers)}), {order}, {kept}))"
+        i, several = self.outs.index(node), read is None
+        given = [f"t{self.numbers[x]}" for x in read or () if x.type.dtype.kind in INEXACT]
+        if not self.starts and not given:  # the same in all calls
+            return self.constant(Named(text, ALONE, i, (), () if several else order, kept))
+        start = "start" if self.starts else "ALONE"
+        makers = "".join([f"id({t}._record) if {t}._record is not None else id({t}) if {t}._tracked else 0, " for t in given])
+        rest = ", ".join([f"({makers})", self.constant(() if several else order), self.constant(kept)])
+        return f"new_tuple(Named, ({self.constant(text)}, {start}, {i}, {rest}))"
 
     def name(self, named: tuple[Any, Any, Any], read: Sequence[Node] | None) -> None:
         """Make the call one node. named: its name, order, kept; read: the tensors among its arguments, None for a call with
         several results."""
         text, order, kept = named
-        self.named = self.constant(text), self.constant(order), self.constant(kept if read is not None else ("", "")), read
+        self.named = text, order, kept if read is not None else ("", ""), read
 
     def function(self, steps: Sequence[Node], make: type | None) -> Callable[..., Any]:
         """The route. make: the class of a tuple of results."""

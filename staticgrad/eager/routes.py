@@ -106,18 +106,17 @@ def viewed(function: Function) -> Function:
     views: dict[tuple[Any, ...], Callable[[Tensor], Any]] = {}
 
     @functools.wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        if named or frontends.tracing or not args or (x := args[0]).__class__ is not PublicTensor:
-            return general(*args, **named)
-        others = args[1:]
+    def call(x: Any = no_route, /, *others: Any, **named: Any) -> Any:
+        if named or frontends.tracing or x.__class__ is not PublicTensor:
+            return general(*others, **named) if x is no_route else general(x, *others, **named)
         for a in others:
             if a.__class__ is not int:
-                return general(*args)
+                return general(x, *others)
         route = views.get((x._data.shape, others))
         if route is not None:
             return route(x)
-        out = general(*args)
-        found = general.route(*args)  # type: ignore[attr-defined]
+        out = general(x, *others)
+        found = general.route(x, *others)  # type: ignore[attr-defined]
         if found is not None and found.moves:
             if len(views) > KEPT:
                 views.clear()
