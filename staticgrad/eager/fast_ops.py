@@ -59,7 +59,9 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
-        if first.size >= mode.least and (found := kernel.run(x._data, y._data) or kernel.value(x._data, y._data)):
+        if op.eager_least <= first.size >= mode.least and (
+            found := kernel.run(x._data, y._data) or kernel.value(x._data, y._data)
+        ):
             data = found[0]
         else:
             try:
@@ -83,7 +85,10 @@ def unary(name: str) -> Callable[[Any], Any]:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
         mode, data = modes.now, self._data
-        if data.size >= (mode.least if ufunc else mode.heavy) and (found := kernel.run(data) or kernel.value(data)):
+        size = data.size
+        if op.eager_least <= size >= (mode.least if ufunc else mode.heavy) and (
+            found := kernel.run(data) or kernel.value(data)
+        ):
             value = found[0]
         else:
             try:
@@ -118,7 +123,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode, attrs = modes.now, {"axis": axes, "keepdims": keepdims}
-        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
+        value = kernel_value(op, attrs, data) if op.eager_least <= data.size >= mode.heavy else None
         if value is None:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
@@ -166,7 +171,7 @@ def along(name: str) -> Callable[..., Any]:
             if axis.__class__ is int:
                 of_axis[data.ndim, axis] = kernel
         attrs = kernel.attrs
-        if data.size >= mode.heavy and (found := kernel.run(data) or kernel.value(data)):
+        if op.eager_least <= data.size >= mode.heavy and (found := kernel.run(data) or kernel.value(data)):
             value = found[0]
         else:
             try:
@@ -241,8 +246,9 @@ def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
     if frontends.tracing or (shape and shape[0] is None):  # NumPy would accept it
         return _view(self, *shape)
     data = self._data
+    extents: Any = shape
     try:
-        found = data.reshape(*shape)
+        found = data.reshape(*extents)
     except (TypeError, ValueError):
         return _view(self, *shape)  # also views of another dtype
     if found.base is not data and (found.base is None or found.base is not data.base):  # a copy
