@@ -52,7 +52,8 @@ SHORT: dict[np.dtype, str] = dict(
 INEXACT = "fc"
 """The kinds of dtypes that have gradients: floating and complex numbers."""
 
-_default_float = float32
+default_float = float32
+"""See `get_default_dtype`."""
 
 
 def get_default_dtype() -> np.dtype:
@@ -62,16 +63,16 @@ def get_default_dtype() -> np.dtype:
         >>> sg.get_default_dtype()
         dtype('float32')
     """
-    return _default_float
+    return default_float
 
 
 def set_default_dtype(dtype: DTypeLike) -> None:
     """Set the default floating dtype: float32 or float64. Raises DTypeError for any other."""
-    global _default_float
+    global default_float
     dtype = as_dtype(dtype)
     if dtype.kind != "f":
         raise DTypeError(f"set_default_dtype: only floating dtypes are supported as the default, got {dtype}")
-    _default_float = dtype
+    default_float = dtype
 
 
 TENSOR_NAMES = {
@@ -168,8 +169,8 @@ def scalar_dtype(value: Any) -> np.dtype:
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (complex, np.complexfloating)):
-        return COMPLEX_OF[_default_float]
-    return _default_float
+        return COMPLEX_OF[default_float]
+    return default_float
 
 
 ADDRESSES = 2**47
@@ -389,7 +390,7 @@ def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
 
 def to_float(dtype: np.dtype) -> np.dtype:
     """The dtype of a result that is floating or complex by nature (exp, mean, true division)."""
-    return dtype if dtype.kind in INEXACT else _default_float
+    return dtype if dtype.kind in INEXACT else default_float
 
 
 def part_dtype(dtype: np.dtype) -> np.dtype:

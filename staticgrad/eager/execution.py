@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
-from ..ir import OpDef
+from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
 from .grad_mode import INFERRING, Mode, mark_inference, modes
@@ -159,7 +159,7 @@ COMPLETE: set[OpDef] = set()
 def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
     """Whether the result depends smoothly on an input that requires grad."""
     rules = op.vjp
-    if rules.__class__ is tuple and None not in rules and op.promote is not None:
+    if rules.__class__ is tuple and None not in rules and (op.promote is not None or isinstance(op.emit, (View, Reduction))):
         COMPLETE.add(op)
     if rules is not None and data.dtype.kind in INEXACT:
         for position, tensor in enumerate(inputs):
@@ -195,10 +195,10 @@ def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error
     return OutOfMemoryError(f"there is no memory for a result of {size:.1e} bytes", str(error))
 
 
-def link(out: Tensor, x: Tensor) -> None:
-    """Make `out` a view of `x`: an in-place change of either changes both."""
+def link(out: Tensor, x: Tensor, grad: bool | None = None) -> None:
+    """Make `out` a view of `x`: an in-place change of either changes both. grad: of the mode, None for the thread's."""
     out._base = base = x if x._base is None else x._base
-    if not modes.now.grad or x._views is UNRECORDED:
+    if not (modes.now.grad if grad is None else grad) or x._views is UNRECORDED:
         out._views = UNRECORDED
     if base._record is None and base._tracked:
         base._views = UNLISTED

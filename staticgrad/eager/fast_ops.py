@@ -21,10 +21,11 @@ from ..types import ALL_AXES, ShapeLike, int64, normalize_axes
 from .execution import fresh, result
 from .grad_mode import INFERRING, mark_inference, modes
 from .kernels import MOVED, flat_for
+from .op_calls import Bound
 from .op_calls import value as kernel_value
 from .operands import FLOATS, number
 from .routes import routed, viewed
-from .tape import Named
+from .tape import ALONE, Named
 from .tensor import PublicTensor, Tensor, wrap
 
 BINARY = {
@@ -41,7 +42,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind."""
     op, elementwise = REGISTRY[name], name != "matmul"
     general = getattr(F, name) if elementwise else routed(getattr(F, name))
-    ufunc, differentiable = op.eval, op.vjp is not None
+    ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
     made = fresh if isinstance(ufunc, np.ufunc) else result
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
@@ -58,8 +59,11 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
-        data = kernel_value(op, NO_ATTRS, x._data, y._data) if first.size >= mode.least else None
-        if data is None:
+        if op.eager_least <= first.size >= mode.least and (
+            found := kernel.run(x._data, y._data) or kernel.value(x._data, y._data)
+        ):
+            data = found[0]
+        else:
             try:
                 data = mode.quiet(ufunc, x._data, y._data)
             except (ValueError, RuntimeError, MemoryError):
@@ -74,15 +78,19 @@ def unary(name: str) -> Callable[[Any], Any]:
     """The op of a floating tensor."""
     op, general = REGISTRY[name], getattr(F, name)
     function = op.eval
-    ufunc = isinstance(function, np.ufunc)
+    ufunc, kernel = isinstance(function, np.ufunc), Bound(op, NO_ATTRS)
     made = fresh if ufunc else result
 
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
         mode, data = modes.now, self._data
-        value = kernel_value(op, NO_ATTRS, data) if data.size >= (mode.least if ufunc else mode.heavy) else None
-        if value is None:
+        size = data.size
+        if op.eager_least <= size >= (mode.least if ufunc else mode.heavy) and (
+            found := kernel.run(data) or kernel.value(data)
+        ):
+            value = found[0]
+        else:
             try:
                 value = mode.quiet(function, data)
             except (RuntimeError, MemoryError):
@@ -115,24 +123,13 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode, attrs = modes.now, {"axis": axes, "keepdims": keepdims}
-        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
+        value = kernel_value(op, attrs, data) if op.eager_least <= data.size >= mode.heavy else None
         if value is None:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
             except (ValueError, RuntimeError, MemoryError):
                 return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
-
-    method.__name__, method.__doc__ = name, general.__doc__
-    return method
-
-
-def extremum(name: str, whole: str) -> Callable[..., Any]:
-    """`max` or `min`, which without arguments is `amax` or `amin`."""
-    general, all_axes = routed(getattr(F, name)), getattr(Tensor, whole)
-
-    def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        return general(self, *args, **named) if args or named else all_axes(self)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -159,6 +156,8 @@ def along(name: str) -> Callable[..., Any]:
     """An op of a floating tensor that keeps its shape and works along axes."""
     op, general = REGISTRY[name], getattr(Operators, name)
     function = op.eval
+    of_axis: dict[tuple[int, int], Bound] = {}
+    """By the number of axes and the axis."""
 
     def method(self: Tensor, *args: Any, **named: Any) -> Any:
         if len(args) == 2 and args[1] is None:  # the dtype, where `==` would take float64 for None
@@ -166,12 +165,17 @@ def along(name: str) -> Callable[..., Any]:
         if frontends.tracing or named or len(args) > 1 or (data := self._data).dtype not in FLOATS:
             return general(self, *args, **named)
         axis = args[0] if args else -1
-        axes = normalize_axes(axis, data.ndim)
-        mode, attrs = modes.now, {"axis": axes}
-        value = kernel_value(op, attrs, data) if data.size >= mode.heavy else None
-        if value is None:
+        mode, kernel = modes.now, of_axis.get((data.ndim, axis)) if axis.__class__ is int else None
+        if kernel is None:
+            kernel = Bound(op, {"axis": normalize_axes(axis, data.ndim)})
+            if axis.__class__ is int:
+                of_axis[data.ndim, axis] = kernel
+        attrs = kernel.attrs
+        if op.eager_least <= data.size >= mode.heavy and (found := kernel.run(data) or kernel.value(data)):
+            value = found[0]
+        else:
             try:
-                value = mode.quiet(function, data, axes)
+                value = mode.quiet(function, data, **attrs)
             except (RuntimeError, MemoryError):
                 return general(self, axis)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
@@ -184,7 +188,7 @@ VIEWS = "squeeze unsqueeze expand_dims flatten permute swapaxes broadcast_to exp
 """Functions whose results are views."""
 ROUTED = """
     movedim unflatten split chunk unbind tensor_split cat concatenate stack index_select take take_along_axis gather
-    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin all any prod cumsum cumprod
+    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin max min all any prod cumsum cumprod
     median topk sort argsort dot mv mm floor ceil round reciprocal isnan isinf isfinite pow
     logical_not logical_and logical_or bitwise_not scatter_add scatter index_add
 """
@@ -215,7 +219,7 @@ def reshape(self: Tensor, *extents: Any, shape: Any = None) -> AnyTensor:
 
 
 SWAPPED = tuple((*axes[:-2], *axes[:-3:-1]) for axes in ALL_AXES)
-TRANSPOSE = NAMES["swapaxes"]
+TRANSPOSED = Named(str(NAMES["swapaxes"].name), ALONE)
 
 
 def last_swapped(self: Tensor) -> Any:
@@ -225,7 +229,7 @@ def last_swapped(self: Tensor) -> Any:
     mode = modes.now if self._tracked else None
     out = result(PERMUTE, (self,), data.swapaxes(-1, -2), mode, {"axes": SWAPPED[data.ndim]})
     if (record := out._record) is not None:
-        record.named = Named(str(TRANSPOSE.name), record.clock - 1, 0, (), TRANSPOSE.order, TRANSPOSE.kept)
+        record.named = TRANSPOSED
     return out
 
 
@@ -239,13 +243,22 @@ def clone(self: Tensor, *, memory_format: object = None) -> AnyTensor:
 
 def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
     """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-    out: Any = _view(self, *shape) if frontends.tracing else reshape(self, *shape)
-    return _view(self, *shape) if out.__class__ is PublicTensor and out._base is None and out is not self else out
+    if frontends.tracing or (shape and shape[0] is None):  # NumPy would accept it
+        return _view(self, *shape)
+    data = self._data
+    extents: Any = shape
+    try:
+        found = data.reshape(*extents)
+    except (TypeError, ValueError):
+        return _view(self, *shape)  # also views of another dtype
+    if found.base is not data and (found.base is None or found.base is not data.base):  # a copy
+        return _view(self, *shape)
+    return result(RESHAPE, (self,), found, modes.now if self._tracked else None, {"shape": found.shape})
 
 
 def transpose(self: Tensor, *axes: Any, **named: Any) -> AnyTensor:
     """See `staticgrad.transpose`."""
-    return F.swapaxes(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
+    return _swapped(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
 
 
 _view, _transpose = Tensor.view, F.transpose
@@ -316,8 +329,6 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
 for _name, _record in (("sum", ""), ("amax", "max"), ("amin", "min")):
     setattr(Tensor, _name, reduction(_name, _record))
-for _name in ("max", "min"):
-    setattr(Tensor, _name, extremum(_name, f"a{_name}"))
 for _name in ("add", "sub"):
     setattr(Tensor, _name, scaled(_name))
 Tensor.div = rounded  # type: ignore[method-assign, assignment]
@@ -336,6 +347,7 @@ Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]
 _routes: dict[Any, Any] = {getattr(F, name): viewed(getattr(F, name)) for name in VIEWS.split()}
 _routes |= {getattr(F, name): routed(getattr(F, name)) for name in ROUTED.split()}
+_swapped = _routes[F.swapaxes]
 for _name, _written in [*vars(F).items()]:  # under all names of a function
     if _written in _routes:
         setattr(F, _name, _routes[_written])

@@ -15,7 +15,7 @@ from ..operators import frontends
 from ..operators.node_names import DERIVATIVES, NodeName
 from ..types import INEXACT
 from .pending import Pending
-from .tape import Named, Record, edge, function_node, next_node, tick
+from .tape import ALONE, Named, Record, edge, function_node, next_node, tick
 from .tensor import PublicTensor, Tensor
 
 new_tuple = tuple.__new__
@@ -85,7 +85,7 @@ _nodes: weakref.WeakValueDictionary[tuple[int, str], FunctionNode] = weakref.Wea
 
 def _node(record: Record) -> Record:
     named = record.named
-    name, key = record.name(), record.clock if named is None else named.start
+    name, key = record.name(), record.clock if named is None or named.start == ALONE else named.start
     found = _nodes.get((key, name))
     if found is None:
         found = _nodes[key, name] = _class(name)(record)
@@ -153,7 +153,7 @@ class DerivativeNodes:
             self.name = DERIVATIVES.get(record.name(), "")
             if not self.name:
                 return
-            self.start = record.clock - 1 if record.named is None else record.named.start
+            self.start = record.began
             self.begin = tick()
         for _, maker, leaf in edges:
             if maker is None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ..operators import F, Symbol, append
 from ..types import TensorType, int64
-from .kernels import MOVED, copied, known, program_of, requests
+from .kernels import MOVED, copied, declined, known, program_of, requests
 from .scatters import by_kernel
 from .tape import Record
 from .tensor import PublicTensor
@@ -38,7 +38,7 @@ def least_of(op: OpDef) -> int:
     elif isinstance(emit, (Pointwise, Reduction)):
         least = 1
     else:
-        least = NEVER if not (isinstance(emit, (Expand, Native)) and op.pure) else MOVED if op.sparse else 1
+        least = NEVER if not (isinstance(emit, (Expand, Native)) and op.pure) else 1
     object.__setattr__(op, "eager_least", least)
     return least
 
@@ -86,6 +86,29 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
             return None
     recent[op] = attrs, call.run
     return found[0]
+
+
+class Bound:
+    """An op with attributes, and the kernel of the last call: the next one with such shapes and dtypes looks nothing up.
+
+    run(*arrays): the list of its value, or None for others, for which `value` looks for the kernel.
+    """
+
+    __slots__ = ("attrs", "op", "run")
+
+    def __init__(self, op: OpDef, attrs: Mapping[str, Any]):
+        self.op, self.attrs = op, attrs
+        self.run: Callable[..., Any] = declined
+
+    def value(self, *arrays: np.ndarray) -> Any:
+        """As `run`, by a kernel that is looked for."""
+        found = value(self.op, self.attrs, *arrays)
+        if found is None:
+            return None
+        former = recent.get(self.op)
+        if former is not None and same(former[0], self.attrs):
+            self.run = former[1]
+        return [found]
 
 
 def same(a: Any, b: Any) -> bool:

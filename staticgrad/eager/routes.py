@@ -9,21 +9,19 @@ of later calls of that kind: the same ops, run one after another, with the recor
 from __future__ import annotations
 
 import functools
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..ir import NO_ATTRS, Graph, Node
+from .. import types
+from ..ir import Graph, Node
 from ..operators import Size, Symbol, frontends
 from ..operators.node_names import NAMES, NodeName
-from ..types import INEXACT, get_default_dtype
-from .execution import recover, result
 from .grad_mode import modes
-from .op_calls import by_plan, least_of, placeholders, value
-from .tape import Named, tick
+from .op_calls import placeholders
+from .route_writer import Writer
 from .tensor import PublicTensor, Tensor, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -36,7 +34,6 @@ USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
 KEPT = 128
 """Kinds of calls of a function that are remembered; then it begins anew."""
-GLOBALS = {"modes": modes, "value": value, "recover": recover, "result": result, "tick": tick, "Named": Named}
 
 
 def no_route(*tensors: Tensor) -> Any:
@@ -59,21 +56,25 @@ def routed(function: Function) -> Function:
         if frontends.tracing:
             return function(*args, **named)
         tensors: list[Tensor] = []
-        key: list[Any] = [get_default_dtype()]
+        key: list[Any] = [types.default_float]
         for a in args:
-            if a.__class__ is PublicTensor:
+            kind = a.__class__
+            if kind is PublicTensor:
                 data = a._data
                 key += (data.shape, data.dtype)
                 tensors.append(a)
-            elif a.__class__ is int:
+            elif kind is int:
                 key += (int, a)
-            elif not joins(a, key, tensors):
+            elif kind is list or kind is tuple:
+                key += (kind, len(a))
+                if not joined(a, key, tensors):
+                    return function(*args, **named)
+            elif not joined((a,), key, tensors):
                 return function(*args, **named)
         if named:
-            for word, a in named.items():
-                key.append(word)
-                if not joins(a, key, tensors):
-                    return function(*args, **named)
+            key += named
+            if not joined(named.values(), key, tensors):
+                return function(*args, **named)
         route = routes.get(kind := tuple(key))
         if route is None:
             if modes.now.arrays or not tensors:
@@ -92,8 +93,8 @@ def routed(function: Function) -> Function:
 
     def ready(*args: Any) -> Callable[..., Any] | None:
         """The route of a call, if there is one."""
-        key: list[Any] = [get_default_dtype()]
-        return routes.get(tuple(key)) if all(joins(a, key, []) for a in args) else None
+        key: list[Any] = [types.default_float]
+        return routes.get(tuple(key)) if joined(args, key, []) else None
 
     call.route = ready  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -105,48 +106,49 @@ def viewed(function: Function) -> Function:
     views: dict[tuple[Any, ...], Callable[[Tensor], Any]] = {}
 
     @functools.wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        if named or frontends.tracing or not args or args[0].__class__ is not PublicTensor:
-            return general(*args, **named)
-        x, *others = args
+    def call(x: Any = no_route, /, *others: Any, **named: Any) -> Any:
+        if named or frontends.tracing or x.__class__ is not PublicTensor:
+            return general(*others, **named) if x is no_route else general(x, *others, **named)
         for a in others:
             if a.__class__ is not int:
-                return general(*args)
-        key = (x._data.shape, *others)
-        route = views.get(key)
+                return general(x, *others)
+        route = views.get((x._data.shape, others))
         if route is not None:
             return route(x)
-        out = general(*args)
-        found = general.route(*args)  # type: ignore[attr-defined]
+        out = general(x, *others)
+        found = general.route(x, *others)  # type: ignore[attr-defined]
         if found is not None and found.moves:
             if len(views) > KEPT:
                 views.clear()
-            views[key] = found
+            views[x._data.shape, others] = found
         return out
 
     return call  # type: ignore[return-value]
 
 
-def joins(a: Any, key: list[Any], tensors: list[Tensor]) -> bool:
-    """Add an argument to the kind of a call, and the tensors in it to these; False for one that is no part of a kind."""
-    kind = a.__class__
-    if kind is PublicTensor:
-        key += (a._data.shape, a._data.dtype)
-        tensors.append(a)
-    elif kind is float:
-        key += (kind, a or str(a))  # 0.0 == -0.0
-    elif kind in KINDS:
-        key += (kind, a)
-    elif kind is slice:
-        key += (kind, a.start, a.stop, a.step)
-        return {a.start.__class__, a.stop.__class__, a.step.__class__} <= ENDS
-    elif kind in SEQUENCES:
-        key += (kind, len(a))
-        for x in a:
-            if not joins(x, key, tensors):
+def joined(items: Iterable[Any], key: list[Any], tensors: list[Tensor]) -> bool:
+    """Add arguments to the kind of a call, and the tensors in them to these; False if one is no part of a kind."""
+    for a in items:
+        kind = a.__class__
+        if kind is PublicTensor:
+            data = a._data
+            key += (data.shape, data.dtype)
+            tensors.append(a)
+        elif kind is float:
+            key += (kind, a or str(a))  # 0.0 == -0.0
+        elif kind in KINDS:
+            key += (kind, a)
+        elif kind is slice:
+            start, stop, step = a.start, a.stop, a.step
+            if start.__class__ not in ENDS or stop.__class__ not in ENDS or step.__class__ not in ENDS:
                 return False
-    else:
-        return False
+            key += (kind, start, stop, step)
+        elif kind in SEQUENCES:
+            key += (kind, len(a))
+            if not joined(a, key, tensors):
+                return False
+        else:
+            return False
     return True
 
 
@@ -171,105 +173,24 @@ def route_of(
     nodes = [x.node for x in outs]
     if any(n.op.leaf == "constant" for n in nodes):  # each call returns its own
         return no_route
-    needed = set(graph.reaching(nodes))
-    writer = Writer(function.__name__, [x.node for x in symbols])
+    needed, feeds = set(graph.reaching(nodes)), [x.node for x in symbols]
+    writer, steps = Writer(function.__name__, feeds, nodes), []
     for n in graph.nodes:
-        if n not in needed or n in writer.values:
+        if n not in needed or n in writer.feeds:
             continue
         if n.op.leaf == "constant":
-            writer.values[n] = writer.constant(_constant(n))
+            writer.given(n, _constant(n))
         elif n.op.leaf or not n.op.pure or n.op.draws or n.type.dtype.kind == "c" or n.after:
             return no_route
         else:
-            writer.step(n)
+            steps.append(n)
     if node is not None:
         name = node.name if isinstance(node.name, str) else node.name(args, named, out)
         several = named or (len(args) > 1 and isinstance(args[1], Symbol))
         read = [x.node for x in (*args, *named.values()) if isinstance(x, Symbol)] if several else []
         if name:
-            writer.name(nodes, (name, node.order, node.kept), read, isinstance(out, tuple))
-    return writer.function(nodes, getattr(out, "_make", tuple) if isinstance(out, tuple) else None)
-
-
-class Writer:
-    """A route as the text of a function, which looks nothing up. feeds: what stands for its operands.
-
-    It is `def route(t0, t1)` with lines such as these for each op, and with `record.named = ...` for the node that it is to
-    users; `route.moves` says that all its values are views::
-
-        data = value(op_2, attrs_2, t0._data, t1._data) if 64 >= mode.heavy else None
-        if data is None:
-            try:
-                data = mode.quiet(eval_2, t0._data, t1._data, axis=axis_2)
-            except Exception as error:
-                data = recover(error, op_2, (t0, t1), attrs_2)
-        v2 = result(op_2, (t0, t1), data, mode if t0._tracked or t1._tracked else None, attrs_2)
-    """
-
-    def __init__(self, name: str, feeds: Sequence[Node]):
-        self.values = {node: f"t{i}" for i, node in enumerate(feeds)}
-        """The name of each value."""
-        self.head = ", ".join(self.values.values())
-        self.feeds, self.lines = frozenset(feeds), ["mode = modes.now"]
-        self.names: dict[str, Any] = dict(GLOBALS)
-        self.file = os.path.join(os.path.dirname(__file__), f"<route of {name}>")  # no line of the user's
-
-    def constant(self, value: Any) -> str:
-        name = f"c{len(self.names)}"
-        self.names[name] = value
-        return name
-
-    def step(self, node: Node) -> None:
-        """Apply an op."""
-        op, (first, *_) = node.op, node.inputs
-        tensors = [self.values[n] for n in node.inputs]
-        attrs = dict(node.attrs) or NO_ATTRS
-        record, all_attrs, inputs = self.constant(op), self.constant(attrs), f"({', '.join(tensors)},)"
-        arrays = ", ".join([f"{t}._data" for t in tensors])
-        words = "".join([f", {word}={self.constant(value)}" for word, value in attrs.items()])
-        evaluate = f"{self.constant(op.eval)}({arrays}{words})"
-        if not op.aliases:
-            evaluate = "mode.quiet(" + evaluate.replace("(", ", ", 1)
-        call = ["try:", f"    data = {evaluate}", "except Exception as error:"]
-        call += [f"    data = recover(error, {record}, {inputs}, {all_attrs})"]
-        if by_plan(op, first.type.dtype, node.type.dtype) and first.type.size >= (op.eager_least or least_of(op)):
-            size = first.type.size
-            self.lines += [
-                f"data = value({record}, {all_attrs}, {arrays}) if {size} >= mode.heavy else None",
-                "if data is None:",
-            ]
-            call = [f"    {line}" for line in call]
-        tracked = " or ".join([f"{t}._tracked" for t, n in zip(tensors, node.inputs, strict=True) if n.op.leaf != "constant"])
-        mode = f"mode if {tracked} else None" if tracked and op.vjp is not None else "None"
-        out = self.values[node] = f"v{len(self.values)}"
-        self.lines += [*call, f"{out} = result({record}, {inputs}, data, {mode}, {all_attrs})"]
-
-    def name(self, outs: Sequence[Node], named: tuple[Any, ...], read: Sequence[Node], several: bool) -> None:
-        """Make the call one node, as `function_nodes.called` does."""
-        text, order, kept = map(self.constant, named)
-        made = [n for n in outs if n not in self.feeds and n.op.leaf != "constant"]
-        if made:
-            self.lines.insert(0, "start = tick()")
-        makers = [
-            f"id({t}._record) if {t}._record is not None else id({t}) if {t}._tracked else 0, "
-            for t in [self.values[n] for n in read if n.type.dtype.kind in INEXACT]
-        ]
-        for i, n in enumerate(outs):
-            if n in made:
-                rest = f"{text}, start, {i}" if several else f"{text}, start, {i}, ({''.join(makers)}), {order}, {kept}"
-                self.lines += [f"record = {self.values[n]}._record", "if record is not None:"]
-                self.lines += [f"    record.named = Named({rest})"]
-
-    def function(self, outs: Sequence[Node], make: Callable[[list[Any]], Any] | None) -> Callable[..., Any]:
-        """The route. make: of several results, what makes their tuple."""
-        found = [self.values[n] for n in outs]
-        self.lines.append(f"return {found[0]}" if make is None else f"return {self.constant(make)}([{', '.join(found)}])")
-        text = "\n    ".join([f"def route({self.head}):", *self.lines])
-        exec(compile(text, self.file, "exec"), self.names)
-        route: Any = self.names["route"]
-        route.moves = all(n.op.aliases for n in self.values if n not in self.feeds)
-        made: Callable[..., Any] = route
-        return made
+            writer.name((name, node.order, node.kept), None if isinstance(out, tuple) else read)
+    return writer.function(steps, out.__class__ if isinstance(out, tuple) else None)
 
 
 def _opened(a: Any, given: Iterator[Symbol]) -> Any:

@@ -13,14 +13,14 @@ from ..ops.gathering import rows_named
 from ..ops.sparse_rows import note
 from ..types import TensorType
 from .grad_mode import modes
-from .kernels import MOVED, known, program_of, requests
+from .kernels import known, program_of, requests
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
 
 
 def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray:
-    """The value of a sparse op: a large one by its kernel, others by NumPy. Of `op.shape_only` operands the shape is read."""
+    """The value of a sparse op: by its kernel, or by NumPy. Of `op.shape_only` operands the shape is read."""
     found: np.ndarray | None = by_kernel(op, operands, attrs)
     return op.eval(*operands, **attrs) if found is None else found
 
@@ -28,7 +28,7 @@ def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]
 def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray | None:
     """The value of a sparse op; None where NumPy has to compute it."""
     arrays = [a for p, a in enumerate(operands) if p not in op.shape_only]
-    if arrays[0].size < max(MOVED, modes.now.heavy) or any(a.__class__ is not np.ndarray for a in arrays):
+    if arrays[0].size < modes.now.heavy or any(a.__class__ is not np.ndarray for a in arrays):
         return None
     shapes = tuple([tuple(a.shape) for a in operands])
     key = ("sparse", op, tuple(attrs.values()), shapes, tuple([a.dtype for a in arrays]))

@@ -28,6 +28,8 @@ class SparseGradient:
 
     def __init__(self, node: Node, parts: list[Node], order: list[Node]):
         self.node, self.parts, self.order = node, parts, order
+        self.stand_ins: dict[Node, np.ndarray] = {}
+        """Arrays that occupy no memory, for operands of which only the shape is read."""
 
     def filled(self, filler: Filler) -> SparseGradient:
         """The same computation for other extents."""
@@ -46,7 +48,7 @@ class SparseGradient:
         for node in self.order:
             if node not in values:
                 only = node.op.shape_only
-                operands = [_stand_in(i) if p in only else values[i] for p, i in enumerate(node.inputs)]
+                operands = [self._stand_in(i) if p in only else values[i] for p, i in enumerate(node.inputs)]
                 if node.op.sparse:
                     values[node] = value_of_sparse(node.op, operands, node.attrs)
                 else:
@@ -55,15 +57,16 @@ class SparseGradient:
                     carry(values[node], *operands)
         return values[self.node]
 
+    def _stand_in(self, node: Node) -> np.ndarray:
+        found = self.stand_ins.get(node)
+        if found is None:
+            found = self.stand_ins[node] = np.broadcast_to(np.zeros((), node.type.dtype), node.type.shape)
+        return found
+
 
 def _stand_in_node(kind: TensorType) -> Node:
     """A node for an operand of which only the type is read."""
     return Node(REGISTRY["shape"], (), {"type": kind}, kind)
-
-
-def _stand_in(node: Node) -> np.ndarray:
-    """An array that occupies no memory, for an operand of which only the shape is read."""
-    return np.broadcast_to(np.zeros((), node.type.dtype), node.type.shape)
 
 
 def sparse_gradient_of(node: Node) -> SparseGradient | None:

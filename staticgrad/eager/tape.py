@@ -76,6 +76,11 @@ class Record(FormerNode):
         """Which of the results of `node` it is."""
         return self.output_nr if self.named is None else self.named.output_nr
 
+    @property
+    def began(self) -> int:
+        """The tick at which the call began that is one node."""
+        return self.clock - 1 if self.named is None or self.named.start == ALONE else self.named.start
+
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
         return self.op.grad_name(self) if self.named is None else self.named.name
@@ -186,8 +191,13 @@ function_node: list[Callable[[Record], Record]] = []
 """The node that users see for a record; `function_nodes.py` enters it."""
 
 
+ALONE = sys.maxsize
+"""The beginning of a call that made one record: nothing else is inside of it."""
+
+
 class Named(NamedTuple):
-    """A call of a function that is one node: its name, the tick at which it began, which of its results a record made.
+    """A call of a function that is one node: its name, the tick at which it began (`ALONE` for one that made one record), which
+    of its results a record made.
 
     arguments: its floating tensors, by the id of what made them or, of a leaf, their own; 0 for one without a gradient. order,
     kept: see `NodeName`.

@@ -104,6 +104,9 @@ class OpDef:
     backward: str | Callable[[Any], str] = ""
     """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`; or a function that finds
     it from a node, or a record of the tape."""
+    prepared: Callable[[Any], Callable[..., Any]] | None = None
+    """`prepared(node)`: `eval` as a function of operands of the node's types alone. For views, checks and searches, whose
+    `eval` takes longer to find out what to do than to do it. It computes nothing of which NumPy could warn."""
     batch: Callable[..., Any] | None = None
     """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
     `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,15 +75,36 @@ def index_along(x: Array, axis: int) -> Tensor:
 # range checks ---------------------------------------------------------------------------------------------------
 
 
+UNSIGNED = np.dtype(np.uint64)
+
+
 def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int, loss: str = "") -> np.ndarray:
     n = like.shape[axis]
-    if index.dtype == int64 and index.size and np.maximum.reduce(index.view(np.uint64), None) < n:
-        return index.copy() if low < 0 else index  # a negative one is a large one without a sign
+    if index.dtype == int64 and index.size:
+        places = index.view(UNSIGNED)  # a negative one is a large one without a sign
+        if places.item(places.argmax()) < n:  # `maximum.reduce` takes half a microsecond more
+            return index.copy() if low < 0 else index
     floor = -n if low < 0 else 0
     if index.size and (index.min() < floor or index.max() >= n):
         raise _out_of_range(int(index[(index < floor) | (index >= n)][0]), axis, n, loss)
     index = index.astype(np.int64, copy=False)
     return np.where(index < 0, index + n, index) if low < 0 else index
+
+
+def _bounding(node: Node) -> Callable[..., Any]:
+    """See `OpDef.prepared`."""
+    kind, attrs = node.inputs[0].type, node.attrs
+    checked = kind.dtype == int64 and kind.size > 0
+    extent, keeps = node.inputs[1].type.shape[attrs["axis"]], attrs["low"] >= 0
+
+    def bounded(index: np.ndarray, like: np.ndarray) -> np.ndarray:
+        if checked:
+            places = index.view(UNSIGNED)
+            if places.item(places.argmax()) < extent:
+                return index if keeps else index.copy()
+        return _bounded_eval(index, like, **attrs)
+
+    return bounded
 
 
 def _bounded_infer(index: TensorType, like: TensorType, axis: int, low: int, loss: str = "") -> TensorType:
@@ -129,6 +150,7 @@ bounded_op = define(
         infer=_bounded_infer,
         range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
         eval=_bounded_eval,
+        prepared=_bounding,
         vjp=None,
         emit=Native(_bounded_plan, check=_bad_index),
         shape_only=(1,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,11 @@ def _arg_eval(method: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return evaluate
 
 
+def _arg_prepared(name: str) -> Callable[[Node], Callable[..., Any]]:
+    """See `OpDef.prepared`."""
+    return lambda node: methodcaller(name, node.attrs["axis"][0], keepdims=node.attrs["keepdims"])
+
+
 def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
     def expand(node: Node, x: Any) -> Any:
         """The smallest position whose element equals the extremum (NaN counts as the extremum, as in NumPy)."""
@@ -276,10 +282,28 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 
 ALONG = {"axis": at.one_axis, "keepdims": at.flag}
 argmax_op = define(
-    OpDef("argmax", _arg_infer, _arg_eval(np.ndarray.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG)
+    OpDef(
+        "argmax",
+        _arg_infer,
+        _arg_eval(np.ndarray.argmax),
+        None,
+        Expand(_arg_expand(max_op)),
+        keep,
+        attrs=ALONG,
+        prepared=_arg_prepared("argmax"),
+    )
 )
 argmin_op = define(
-    OpDef("argmin", _arg_infer, _arg_eval(np.ndarray.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG)
+    OpDef(
+        "argmin",
+        _arg_infer,
+        _arg_eval(np.ndarray.argmin),
+        None,
+        Expand(_arg_expand(min_op)),
+        keep,
+        attrs=ALONG,
+        prepared=_arg_prepared("argmin"),
+    )
 )
 
 

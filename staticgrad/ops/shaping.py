@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from operator import index
+from operator import index, methodcaller
 from typing import Any, Unpack
 
 import numpy as np
@@ -35,6 +35,11 @@ from .rules import unbroadcast
 from .tangents import linear
 
 # reshape ---------------------------------------------------------------------------------------------------------
+
+
+def reshaping(node: Node) -> Callable[..., Any]:
+    """See `OpDef.prepared`."""
+    return methodcaller("reshape", node.type.shape)
 
 
 def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
@@ -84,6 +89,7 @@ reshape_op = define(
         attrs={"shape": at.new_shape},
         infer=_reshape_infer,
         eval=lambda x, shape: x.reshape(shape),
+        prepared=reshaping,
         vjp=(lambda g, node, out, x: reshape_like(g, x),),
         emit=View(_reshape_layout, keeps_order=True),
     )
@@ -122,6 +128,7 @@ expand_dims_op: OpDef = define(
         attrs={"axis": at.new_axes},
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
         eval=_expand_dims_eval,
+        prepared=reshaping,
         vjp=(lambda g, node, out, x: apply(squeeze_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(
@@ -157,6 +164,7 @@ squeeze_op: OpDef = define(
         attrs={"axis": at.axes_of(0)},
         infer=_squeeze_infer,
         eval=lambda x, axis: x.squeeze(axis),
+        prepared=lambda node: methodcaller("squeeze", node.attrs["axis"]),
         vjp=(lambda g, node, out, x: apply(expand_dims_op, g, axis=node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
@@ -180,6 +188,7 @@ permute_op = define(
         attrs={"axes": at.order},
         infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
         eval=lambda x, axes: x.transpose(axes),
+        prepared=lambda node: methodcaller("transpose", node.attrs["axes"]),
         vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
         emit=View(
             lambda node, at: Layout(
@@ -214,6 +223,23 @@ def _broadcast_eval(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return repeated(x, shape) if fits else np.broadcast_to(x, shape)
 
 
+def _broadcasting(node: Node) -> Callable[..., Any]:
+    """See `OpDef.prepared`."""
+    given, shape = node.inputs[0].type.shape, node.type.shape
+    lead, kind = len(shape) - len(given), node.type.dtype
+    steps = Layout.contiguous(given).strides
+    strides = [0] * lead + [s * kind.itemsize if a == b else 0 for a, b, s in zip(given, shape[lead:], steps, strict=True)]
+
+    def view(x: np.ndarray) -> np.ndarray:
+        if not x.flags.c_contiguous:
+            return np.broadcast_to(x, shape)
+        out: np.ndarray = np.ndarray(shape, kind, x, 0, strides)
+        out.setflags(write=False)
+        return out
+
+    return view
+
+
 broadcast_to_op = define(
     OpDef(
         name="broadcast_to",
@@ -222,6 +248,7 @@ broadcast_to_op = define(
         attrs={"shape": at.shape},
         infer=_broadcast_infer,
         eval=_broadcast_eval,
+        prepared=_broadcasting,
         vjp=(lambda g, node, out, x: unbroadcast(g, x),),
         emit=View(_broadcast_layout),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,7 @@ slice_op = define(
         attrs={"slices": at.slices_of(0)},
         infer=_slice_infer,
         eval=_slice_eval,
+        prepared=lambda node: itemgetter(_as_key(node.attrs["slices"])),
         vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
         vjp_add=_unslice_add,
         emit=View(_slice_layout),

@@ -60,6 +60,21 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+CALLS |= {
+    "a new axis and a slice": lambda x, i: x[:, None, 1:],
+    "swapped axes of a view": lambda x, i: x[1:].swapaxes(-1, 0),
+    "transposed by an order": lambda x, i: x.transpose(1, 0),
+    "expanded new axis": lambda x, i: x.unsqueeze(1).expand(-1, 2, -1),
+    "argmin": lambda x, i: x.argmin(1, keepdim=True),
+    "max of all": lambda x, i: x.max(),
+    "max of two": lambda x, i: sg.max(x, -x),
+    "positions of max": lambda x, i: sg.max(x, 0, keepdim=True).indices,
+    "stack of others": lambda x, i: sg.stack([x, x.detach()]),
+    "where of another": lambda x, i: sg.where(x.detach() > 0, x, 0.0),
+    "tril": lambda x, i: x.tril(),
+}
+
+
 def facts(out: Any, x: Any) -> Any:
     """A result, the nodes that made it, what it shares and the gradient."""
     grad = sg.grad(out.sum(), x)[0].tolist() if out.requires_grad else None
@@ -75,6 +90,45 @@ def test_a_route_does_what_the_function_does(name: str, tracked: bool) -> None:
     with sg.eager_kernels(False):
         first, *others = [facts(CALLS[name](x, index), x) for _ in range(USES + 3)]
     assert all(found == first for found in others)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("mode", [sg.no_grad, sg.inference_mode])
+def test_a_route_without_a_tape_does_what_the_function_does(name: str, mode: Any) -> None:
+    x, index = sg.tensor(X, requires_grad=True), sg.tensor(INDEX)
+
+    def seen() -> Any:
+        out = CALLS[name](x, index)
+        return out.is_inference(), out.requires_grad, out.grad_fn, out._base is x, out.tolist()
+
+    with sg.eager_kernels(False), mode():
+        first, *others = [seen() for _ in range(USES + 3)]
+    assert all(found == first for found in others)
+
+
+@pytest.mark.parametrize("name", ["embedding", "gather", "max", "stack", "cat", "where", "tril"])
+def test_a_route_saves_what_the_function_saves(name: str) -> None:
+    x, index, saved = sg.tensor(X, requires_grad=True), sg.tensor(INDEX), []
+
+    def pack(value: Any) -> Any:
+        saved[-1].append(value.tolist())
+        return value
+
+    with sg.eager_kernels(False):
+        for _ in range(USES + 3):
+            saved.append([])
+            with sg.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
+                out = CALLS[name](x, index)
+            out.sum().backward()
+    assert all(found == saved[0] for found in saved)
+
+
+def test_a_change_of_what_a_route_saved_is_refused() -> None:
+    table, index = sg.ones(3, 2, requires_grad=True), sg.tensor([0, 2])
+    out = repeated(lambda: F.embedding(index, table))
+    index.zero_()
+    with pytest.raises(sg.GradientError, match="modified"):
+        out.sum().backward()
 
 
 def repeated(call: Callable[[], Any]) -> Any:

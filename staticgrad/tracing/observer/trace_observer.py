@@ -52,7 +52,7 @@ class TraceObserver:
         self._files: dict[str, str] = {}
         self._functions: set[int] = set()
         self._methods: dict[tuple[int, int], Any] = {}
-        self.log.read("item", vars(sg_types), "_default_float", sg_types.get_default_dtype(), "the default dtype")
+        self.log.read("item", vars(sg_types), "default_float", sg_types.get_default_dtype(), "the default dtype")
         for label, value in roots:
             self.log.see(value, label)
 

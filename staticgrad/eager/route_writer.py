@@ -1,0 +1,202 @@
+"""The text of a route: the ops of a call, one after another, for operands whose shapes and dtypes are known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import NO_ATTRS, Node
+from ..types import INEXACT
+from .execution import link, recover, watch
+from .grad_mode import INFERRING, mark_inference, modes
+from .op_calls import Bound, by_plan, least_of
+from .tape import ALONE, Named, Record, tick
+from .tensor import PublicTensor, ndarray, wrap
+
+GLOBALS = {
+    "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,
+    "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record,
+    "ndarray": ndarray, "asarray": np.asarray, "ALONE": ALONE, "new": object.__new__, "new_tuple": tuple.__new__,
+}  # fmt: skip
+
+
+class Writer:
+    """A route as the text of a function, which looks nothing up. feeds: what stands for its operands; outs: its results.
+
+    It is `def route(t0, t1)` with lines such as these for each op. They are those of `execution.result` without what is known:
+    whether a gradient can flow, and whether the value can be a view. `route.moves` says that all its values are views::
+
+        if 64 >= mode.heavy and (found := kernel_2.run(d0, d1) or kernel_2.value(d0, d1)):
+            d2 = found[0]
+        else:
+            try:
+                d2 = mode.quiet(eval_2, d0, d1, axis=axis_2)
+            except Exception as error:
+                d2 = recover(error, op_2, (t0, t1), attrs_2)
+            if d2.__class__ is not ndarray: d2 = asarray(d2)
+        t2 = new(PublicTensor)
+        t2._data = d2
+        t2._base = t2._views = None
+        if grad and (t0._tracked or t1._tracked):
+            t2._tracked = True
+            t2._record = record = new(Record)
+            ...
+        else:
+            t2._tracked = False
+            t2._record = None
+            if INFERRING: mark_inference(t2)
+
+    Values through which no gradient flows are arrays alone, unless somebody keeps them.
+    """
+
+    def __init__(self, name: str, feeds: Sequence[Node], outs: Sequence[Node]):
+        self.numbers = {node: i for i, node in enumerate(feeds)}
+        """Value i is the tensor `ti` and the array `di`."""
+        self.head = ", ".join([f"t{i}" for i in range(len(feeds))])
+        self.feeds, self.outs = frozenset(feeds), [*outs]
+        self.lines = ["mode = modes.now", "grad = mode.grad", *[f"d{i} = t{i}._data" for i in range(len(feeds))]]
+        self.names: dict[str, Any] = dict(GLOBALS)
+        self.file = os.path.join(os.path.dirname(__file__), f"<route of {name}>")  # no line of the user's
+        self.smooth = {node for node in feeds if node.type.dtype.kind in INEXACT}
+        """Values that may require grad."""
+        self.tensors = set(feeds)
+        """Values that are tensors, too."""
+        self.named: tuple[Any, ...] | None = None
+        """What `record.named` is: name, order, kept, and the nodes that the function reads, or None for several results."""
+        self.starts = False
+        """Whether the time is noted at which the call begins."""
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def given(self, node: Node, value: Any) -> None:
+        """Enter a tensor that is the same in all calls."""
+        number = self.numbers[node] = len(self.numbers)
+        self.names[f"t{number}"], self.names[f"d{number}"] = value, value._data
+        self.tensors.add(node)
+
+    def prepare(self, steps: Sequence[Node]) -> None:
+        """Find out which values have to be tensors: results, operands of records, and the bases of views that are."""
+        for n in steps:
+            if self.flows(n):
+                self.smooth.add(n)
+        kept = {*self.outs}
+        for n in reversed(steps):
+            if n in self.smooth:
+                kept.update((n, *n.inputs))
+            elif n in kept and not isinstance(n.op.eval, np.ufunc):
+                kept.add(n.inputs[0])
+        self.tensors |= {n for n in steps if n in kept}
+        self.starts = sum(n in self.smooth for n in steps) > 1
+
+    def flows(self, node: Node) -> bool:
+        """Whether a gradient can flow through a value."""
+        rules = node.op.vjp is not None and node.type.dtype.kind in INEXACT
+        return rules and any(node.op.vjp_for(i) is not None for i, x in enumerate(node.inputs) if x in self.smooth)
+
+    def step(self, node: Node) -> None:
+        """Apply an op."""
+        op, inputs = node.op, [self.numbers[n] for n in node.inputs]
+        attrs = dict(node.attrs) or NO_ATTRS
+        n = self.numbers[node] = len(self.numbers)
+        record, all_attrs = self.constant(op), self.constant(attrs)
+        operands = "".join(
+            [f"t{i}, " if x in self.tensors else f"wrap(d{i}), " for i, x in zip(inputs, node.inputs, strict=True)]
+        )
+        arrays = ", ".join([f"d{i}" for i in inputs])
+        if op.prepared is None:
+            words = "".join([f", {word}={self.constant(value)}" for word, value in attrs.items()])
+            evaluate = f"{self.constant(op.eval)}, {arrays}{words}"
+        else:
+            evaluate = f"{self.constant(op.prepared(node))}, {arrays}"
+        plain = op.aliases or op.prepared is not None  # no arithmetic, which could warn
+        evaluate = evaluate.replace(", ", "(", 1) + ")" if plain else f"mode.quiet({evaluate})"
+        call = ["try:", f"    d{n} = {evaluate}", "except Exception as error:"]
+        call += [f"    d{n} = recover(error, {record}, ({operands}), {all_attrs})"]
+        call += [f"if d{n}.__class__ is not ndarray: d{n} = asarray(d{n})"]
+        size, least = node.inputs[0].type.size, op.eager_least or least_of(op)
+        if by_plan(op, node.inputs[0].type.dtype, node.type.dtype) and size >= least:
+            bound = self.constant(Bound(op, attrs))
+            self.lines.append(f"if {size} >= mode.heavy and (found := {bound}.run({arrays}) or {bound}.value({arrays})):")
+            self.lines += [f"    d{n} = found[0]", "else:", *[f"    {line}" for line in call]]
+        else:
+            self.lines += call
+        if node in self.tensors:
+            self.tensor(node, n, f"({operands})", record, all_attrs)
+
+    def tensor(self, node: Node, n: int, operands: str, record: str, attrs: str) -> None:
+        """Make the tensor around a value, with its record."""
+        op, t, lines = node.op, f"t{n}", self.lines
+        lines += [f"{t} = new(PublicTensor)", f"{t}._data = d{n}", f"{t}._base = {t}._views = None"]
+        bare = [f"{t}._tracked = False", f"{t}._record = None", f"if INFERRING: mark_inference({t})"]
+        if node in self.smooth:
+            flow = [i for i, x in enumerate(node.inputs) if x in self.smooth and op.vjp_for(i) is not None]
+            tracked = " or ".join(dict.fromkeys([f"t{self.numbers[node.inputs[i]]}._tracked" for i in flow]))
+            lines += [
+                f"if grad and ({tracked}):",
+                f"    {t}._tracked = True",
+                f"    {t}._record = record = new(Record)",
+                f"    record.op = {record}",
+                f"    record.inputs = {operands}",
+                f"    record.attrs = {attrs}",
+                f"    record.out = d{n}",
+                "    record.clock = tick()",
+                "    record.memory = record.hooks = record.position = None",
+                f"    record.named = {self.name_of(node)}",
+                "    if mode.watched: watch(record, mode)",
+                "else:",
+                *[f"    {line}" for line in bare],
+            ]
+        else:
+            lines += bare
+        if isinstance(op.eval, np.ufunc):
+            return
+        source = node.inputs[0]
+        if source in self.tensors:  # as in `result`
+            i = self.numbers[source]
+            lines += [
+                f"base = d{n}.base",
+                f"if d{n} is d{i} if base is None else base is d{i} or base is d{i}.base: link({t}, t{i}, grad)",
+            ]
+
+    def name_of(self, node: Node) -> str:
+        """What a record's `named` is: a call is one node, see `function_nodes.called`."""
+        if self.named is None or node not in self.outs:
+            return "None"
+        text, order, kept, read = self.named
+        i, several = self.outs.index(node), read is None
+        given = [f"t{self.numbers[x]}" for x in read or () if x.type.dtype.kind in INEXACT]
+        if not self.starts and not given:  # the same in all calls
+            return self.constant(Named(text, ALONE, i, (), () if several else order, kept))
+        start = "start" if self.starts else "ALONE"
+        makers = "".join([f"id({t}._record) if {t}._record is not None else id({t}) if {t}._tracked else 0, " for t in given])
+        rest = ", ".join([f"({makers})", self.constant(() if several else order), self.constant(kept)])
+        return f"new_tuple(Named, ({self.constant(text)}, {start}, {i}, {rest}))"
+
+    def name(self, named: tuple[Any, Any, Any], read: Sequence[Node] | None) -> None:
+        """Make the call one node. named: its name, order, kept; read: the tensors among its arguments, None for a call with
+        several results."""
+        text, order, kept = named
+        self.named = text, order, kept if read is not None else ("", ""), read
+
+    def function(self, steps: Sequence[Node], make: type | None) -> Callable[..., Any]:
+        """The route. make: the class of a tuple of results."""
+        self.prepare(steps)
+        for node in steps:
+            self.step(node)
+        if self.starts and self.named is not None:
+            self.lines.insert(0, "start = tick()")
+        found = [f"t{self.numbers[n]}" for n in self.outs]
+        together = f"({', '.join(found)},)"
+        out = found[0] if make is None else together if make is tuple else f"new_tuple({self.constant(make)}, {together})"
+        text = "\n    ".join([f"def route({self.head}):", *self.lines, f"return {out}"])
+        exec(compile(text, self.file, "exec"), self.names)
+        route: Any = self.names["route"]
+        route.moves = all(n.op.aliases for n in steps)
+        made: Callable[..., Any] = route
+        return made
