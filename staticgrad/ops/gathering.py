@@ -518,9 +518,10 @@ def _match(x: Any, index: Any, axis: int) -> Any:
 
 
 def _along_expand(node: Node, x: Any, index: Any) -> Any:
-    """A single position per row is a masked sum, which fuses with the producer of x."""
+    """A single position per row is a masked sum, which fuses with the producer of x. Of a leaf, which has none, only the named
+    elements are read."""
     axis = node.attrs["axis"]
-    if index.shape[axis] != 1:
+    if index.shape[axis] != 1 or (x.node.op.leaf and fits_along(index.shape, x.shape, axis)):
         if fits_along(index.shape, x.shape, axis):
             return apply(pick_along_op, x, F.astype(index, int64), axis=axis)
         place = _places(x.shape, node.type.shape, F.astype(index, int64), axis)

@@ -332,7 +332,8 @@ class KernelWriter:
         if source.op.leaf == "shape":
             return ZERO  # no statement reads its value
         if isinstance(source.op.emit, Index):
-            return self.operands.position(seen, shape, kind)
+            place = self.operands.position(seen, shape, kind)
+            return place if COLUMN_J in inside(place) else self._row_offset(place)
         if inlined(source):
             return self.operands.uniform_value(source)
         if user.op.draws and seen is user.inputs[0]:

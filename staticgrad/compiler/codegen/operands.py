@@ -211,11 +211,17 @@ class Operands:
             if axis == len(shape) - 1 and n == self.domain.columns:
                 return COLUMN_J
             flat = ROW_I * Name("columns") + COLUMN_J
+            for first in range(axis + 1, len(shape)):
+                if math.prod(shape[first:]) == self.domain.columns:  # all columns of a row are at one position
+                    flat, inner = ROW_I, math.prod(shape[axis + 1 : first])
+                    break
+            outermost = axis == 0
         else:
             flat = COLUMN_J if kind == COL else ROW_I
-            if axis == 0 and inner == 1:
-                return flat
-        return flat // self.args.size(("inner", node), inner) % self.args.size(("extent", node), n)
+            outermost = axis == 0 and inner == 1
+        if inner != 1 or flat not in (ROW_I, COLUMN_J):
+            flat = flat // self.args.size(("inner", node, kind), inner)
+        return flat if outermost else flat % self.args.size(("extent", node), n)
 
 
 def _narrow(value: Expr) -> Expr:

@@ -13,16 +13,28 @@ from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 
 @inline
+def line(to, source, at_to, at_from, to_step, from_step, count):
+    """Copy elements along one axis. Steps that are numbers in the code let the loop be vectorized."""
+    if to_step == 1 and from_step == 1:
+        for j in range(count):
+            to[at_to + j] = source[at_from + j]
+    elif to_step == 1 and from_step == 0:
+        if count > 0:
+            value = source[at_from]
+            for j in range(count):
+                to[at_to + j] = value
+    else:
+        for j in range(count):
+            to[at_to + j * to_step] = source[at_from + j * from_step]
+
+
+@inline
 def plane(to, source, sizes, at_to, at_from, p, q, rows, columns):
     """Copy `rows` x `columns` elements, along the axes p and q."""
     axes = sizes[0]
     to_p, to_q = sizes[1 + axes + p], sizes[1 + axes + q]
     from_p, from_q = sizes[1 + 2 * axes + p], sizes[1 + 2 * axes + q]
-    if to_q == 1 and from_q == 1:
-        for i in range(rows):
-            for j in range(columns):
-                to[at_to + i * to_p + j] = source[at_from + i * from_p + j]
-    elif to_q == 1 and from_p == 1:
+    if to_q == 1 and from_p == 1 and from_q != 1 and from_q != 0:
         below, right = rows // 16 * 16, columns // 16 * 16
         for first in range(0, below, 64):
             for j in range(0, right, 16):
@@ -33,8 +45,7 @@ def plane(to, source, sizes, at_to, at_from, p, q, rows, columns):
                 to[at_to + i * to_p + j] = source[at_from + i + j * from_q]
     else:
         for i in range(rows):
-            for j in range(columns):
-                to[at_to + i * to_p + j * to_q] = source[at_from + i * from_p + j * from_q]
+            line(to, source, at_to + i * to_p, at_from + i * from_p, to_q, from_q, columns)
 
 
 @inline
@@ -43,8 +54,7 @@ def copied(to, source, sizes, start, stop):
     axes, span = sizes[0], stop - start
     at_to, at_from = start * sizes[1 + axes], start * sizes[1 + 2 * axes]
     if axes == 1:
-        for j in range(span):
-            to[at_to + j * sizes[2]] = source[at_from + j * sizes[3]]
+        line(to, source, at_to, at_from, sizes[2], sizes[3], span)
     else:
         q, p = axes - 1, -1
         for a in range(axes):
