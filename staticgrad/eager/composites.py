@@ -178,7 +178,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         given, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
         if any(a is REFUSED for a in (*given, *words.values())):
             return written(args, named)
-        return call(*given, **words)
+        try:
+            return call(*given, **words)
+        except ArithmeticError:  # of Python's numbers, in the place of NumPy's, which have infinities
+            return written(args, named)
 
     call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -195,6 +198,8 @@ def keyed(a: Any) -> Any:
         return tuple(a)
     if isinstance(a, np.integer):
         return int(a)
+    if a.__class__ is np.float64:
+        return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
         return wrap(a)
     if a.__class__ in TUPLES:

@@ -8,6 +8,7 @@ function needs, as for an attribute of an op, stays part of the key.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -85,8 +86,9 @@ class OpenPlan(NamedTuple):
 class Kind:
     """Calls that differ in numbers alone."""
 
-    def __init__(self, key: Hashable, values: Values):
-        self.key = key
+    def __init__(self, values: Values):
+        self.number = next(numbers_of_kinds)
+        """Its part of the plans' keys: plans outlast kinds."""
         self.seen: list[set[str]] = [set() for _ in values]
         self.varying: list[int] = []
         """The positions of the numbers that are open."""
@@ -110,6 +112,7 @@ class Kind:
 
 
 kinds: Bounded[Kind] = Bounded()
+numbers_of_kinds = itertools.count()
 
 
 def open_call(
@@ -127,7 +130,7 @@ def open_call(
     try:
         kind = kinds.get(key)
         if kind is None:
-            kind = kinds[key] = Kind(key, values)
+            kind = kinds[key] = Kind(values)
     except TypeError:  # an argument that can't be hashed
         return None
     varying = kind.varying
@@ -153,7 +156,7 @@ def open_call(
                 plans.remove(plan)
                 return None
             return None if call.plan is None else (call, plan.places, feeds)
-    whole = ("open", key, *varying, rest, len(plans))
+    whole = ("open", kind.number, *varying, rest, len(plans))
     if len(plans) >= PLANS or whole in known:
         return None
     call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad))
