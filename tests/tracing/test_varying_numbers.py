@@ -132,11 +132,9 @@ def data() -> sg.Tensor:
 )  # fmt: skip
 def test_schedules(program: Any, traces: int) -> None:
     expected = [float(out) for _, out in program(lambda f: f)]
-    found, step = [], None
-    for step, out in program(sg.compile):
-        found.append(float(out))
-    np.testing.assert_allclose(found, expected, rtol=2e-6)
-    assert step is not None
+    steps, outs = zip(*program(sg.compile), strict=True)
+    np.testing.assert_allclose([float(out) for out in outs], expected, rtol=2e-6)
+    step = steps[-1]
     assert len(step.recompiles) <= traces, step.recompiles
 
 
