@@ -26,7 +26,7 @@ def _floating(name: str, x: Any) -> None:
 
 def check_eps(name: str, eps: Any) -> Any:
     """Raises ArgumentError unless the term added to a variance is a finite number >= 0; a tensor may be anything."""
-    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= float(eps) < math.inf):
+    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= eps < math.inf):
         raise ArgumentError(f"{name}: eps has to be a finite number >= 0, got {eps!r}")
     return eps
 

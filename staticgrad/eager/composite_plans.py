@@ -19,13 +19,17 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
+    from ..operators import OpenNumbers
 
 saved: Bounded[Saved] = Bounded()
 """By key of a call."""
 
 
-def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool) -> Callable[[], Program | None]:
-    """What makes the program of a call and, where `recording`, the plan of its backward pass. key: the call's."""
+def programs(
+    key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool, opened: tuple[OpenNumbers, Hashable] | None = None
+) -> Callable[[], Program | None]:
+    """What makes the program of a call and, where `recording`, the plan of its backward pass. key: the call's; opened: the open
+    numbers in the form, which are fed after the tensors, and what stands for the form without them."""
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
     tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
 
@@ -35,18 +39,25 @@ def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bo
         graph = Graph()
         operands = placeholders(graph, kinds)
         try:
-            out = form(*operands)
+            out = form(*operands) if opened is None else opened[0].call(graph, form, operands)
         except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
             return None
+        numbers: list[Node] = []
+        whole: Hashable = form
+        if opened is not None:
+            if opened[0].needed:
+                return None
+            numbers += opened[0].nodes.values()
+            whole = opened[1], *opened[0].answers.items()
         several = out.__class__ is tuple
         outs = [*out] if several else [out]
         if not all(isinstance(x, Symbol) for x in outs) or outs[0].dtype not in FLOATS:
             return None
         count = len(outs) if several else 0
-        family = (form, family_of(kinds), tracked)
+        family = (whole, family_of(kinds), tracked)
         if not tracked:
             saved[key] = Saved(None, (), (), count, (), {"call": form}, [])
-            return program_of(graph, [x.node for x in outs], [x.node for x in operands], family)
+            return program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
         floating = [x for x in outs if x.dtype in FLOATS]
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
         cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
@@ -54,26 +65,29 @@ def programs(key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bo
         if not reached:
             return None
         positions, found = tuple(reached), [*reached.values()]
-        feeds = [x.node for x in (*operands, *seeds)]
+        feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
         graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
-        feeds, given = feeds[: len(operands)], feeds[len(operands) :]
+        n, end = len(operands), len(operands) + len(seeds)
+        feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]
         results, fetches = fetches[: len(outs)], fetches[len(outs) :]
-        if any(map(_few_rows, fetches)) or {*results} & {*feeds}:
+        if any(map(_few_rows, fetches)) or {*results} & {*feeds, *numbers}:
             return None
         views = {i: view.steps(given) for i, x in zip(positions, fetches, strict=True) if (view := moved_from(x, given))}
         computed = [x for i, x in zip(positions, fetches, strict=True) if i not in views]
         read, kept = _boundary(graph, results, computed)
         values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
         behind = ("backward of", key)
-        read_by = [*given, *[x for _, x in values], *kept]
+        read_by = [*given, *[x for _, x in values], *kept, *[x for x in numbers if x in read]]
         program = functools.partial(program_of, graph, computed, read_by, ("backward of", family))
         if computed and requests.made(behind, program).plan is None:
             return None
-        n, shapes, attrs = len(feeds), [(x.shape, x.dtype) for x in outs], {"call": form}
+        shapes, attrs = [(x.shape, x.dtype) for x in outs], {"call": form}
         smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
         reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
         saved[key] = Saved(behind, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by))
-        return program_of(graph, [*results, *kept], feeds, family)
+        if numbers:
+            saved[key] = saved[key]._replace(numbers=tuple([i for i, x in enumerate(numbers) if x in read]))
+        return program_of(graph, [*results, *kept], [*feeds, *numbers], family)
 
     return make
 

@@ -67,6 +67,9 @@ class Saved(NamedTuple):
     backward: tuple[Sequence[Node], Sequence[Node]] = (), ()
     """The nodes of all cotangents, and those that the backward plan is fed with."""
 
+    numbers: tuple[int, ...] = ()
+    """Which of the open numbers the backward plan reads, after what is kept."""
+
     @property
     def computes(self) -> bool:
         """Whether there is a backward plan: not all cotangents are views."""

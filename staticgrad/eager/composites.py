@@ -29,6 +29,7 @@ from .execution import watch
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
 from .op_calls import same
+from .open_calls import open_call
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -44,6 +45,8 @@ PYTORCH = {
     "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
+HOLD = frozenset({int, float, Form})
+"""Those of them that are numbers, or have some."""
 TUPLES = frozenset({tuple, Size})
 REFUSED = object()
 
@@ -70,7 +73,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return written(args, named)
         signature: list[Any] = []
         tensors: list[Tensor] = []
-        tracked, grad = False, mode.grad
+        tracked, grad, numeric = False, mode.grad, False
         for a in args:
             kind = a.__class__
             if kind is PublicTensor:
@@ -80,6 +83,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tracked |= wants
             elif kind in PLAIN:
                 signature += (kind, a if a or kind is not float else repr(a))  # 0.0 == -0.0
+                numeric |= kind in HOLD
             elif kind in TUPLES and plain(a):
                 signature.append(a)
             else:
@@ -93,12 +97,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 tracked |= wants
             elif kind in PLAIN or (kind in TUPLES and plain(a)):
                 signature += (word, kind, a if a or kind is not float else repr(a))
+                numeric |= kind in HOLD
             else:
                 return other(args, named)
         if not tensors or tensors[0]._data.size < mode.heavy:
             return written(args, named)
         arrays = [t._data for t in tensors]
         former, ready, places = recent
+        numbers = None
         found = ready.run(*arrays) if same(former, signature) else None
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
@@ -106,22 +112,31 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 made = known.get(whole)
             except TypeError:  # an argument that can't be hashed
                 return written(args, named)
-            ready = made or requests.call(whole, programs(whole, form_of(function, args, named), tensors, grad))
-            places = saved.get(whole)
-            if ready.plan is None or places is None:
-                return written(args, named)
+            opened = None
+            if made is None:
+                form = form_of(function, args, named)
+                opened = open_call(op, form, args, named, tensors, grad) if numeric else None
+            if opened is not None:
+                ready, places, numbers = opened
+                arrays += numbers
+            else:
+                ready = made or requests.call(whole, programs(whole, form, tensors, grad))
+                places = saved.get(whole)
+                if ready.plan is None or places is None:
+                    return written(args, named)
             found = ready.run(*arrays)
             if found is None:
                 found = ready.in_any_layout(*arrays)
                 if found is None:
                     return written(args, named)
-            recent = signature, ready, places
+            if opened is None:
+                recent = signature, ready, places
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         record: CompositeRecord = new(record_type)
         record.op = op
         record.inputs = tuple(tensors)
-        record.attrs = places.attrs
+        record.attrs = places.attrs if numbers is None else {"call": form}
         record.saved = places
         record.clock = start = tick()
         record.memory = record.hooks = record.position = None
@@ -129,8 +144,12 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             watch(record, mode)
         if not places.results:
             record.out, *record.kept = found
+            if numbers is not None:
+                record.kept += [numbers[i] for i in places.numbers]
             return wrap(record.out, record)
         record.kept = found[places.results :]
+        if numbers is not None:
+            record.kept += [numbers[i] for i in places.numbers]
         record.out = found[0]
         parts = {i: PartRecord(record, i, found[i]) for i in places.smooth}
         record.parts = {i: weakref.ref(part) for i, part in parts.items()}
@@ -159,7 +178,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         given, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
         if any(a is REFUSED for a in (*given, *words.values())):
             return written(args, named)
-        return call(*given, **words)
+        try:
+            return call(*given, **words)
+        except ArithmeticError:  # of Python's numbers, in the place of NumPy's, which have infinities
+            return written(args, named)
 
     call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -176,6 +198,8 @@ def keyed(a: Any) -> Any:
         return tuple(a)
     if isinstance(a, np.integer):
         return int(a)
+    if a.__class__ is np.float64:
+        return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
         return wrap(a)
     if a.__class__ in TUPLES:

@@ -216,7 +216,7 @@ def mish(input: TensorLike) -> Tensor:
 def threshold(input: TensorLike, threshold: float, value: float) -> Tensor:
     """The input above the threshold, else the value."""
     x = operand(input)
-    return F.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
+    return F.where(x <= threshold, value if x.dtype.kind == "f" else np.asarray(value).astype(x.dtype), x)
 
 
 @in_place

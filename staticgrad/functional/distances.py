@@ -19,7 +19,7 @@ from .checks import check_floating, check_reduction, legacy_reduction, reduced
 
 def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
     """The p-norm of non-negative numbers along an axis, whose derivative at 0 is 0."""
-    if math.isinf(p):
+    if abs(p) == math.inf:
         return F.amax(size, axis, keepdims=keepdim) if p > 0 else F.amin(size, axis, keepdims=keepdim)
     if p == 0:
         return F.sum(F.square(F.sign(size)), axis, keepdims=keepdim)

@@ -8,6 +8,7 @@ from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
+from .open_numbers import OpenNumber, OpenNumbers
 from .sizes import Count, Size, count_of
 from .spelling import INPLACE, NONE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
 from .symbols import GradFn, Symbol, flows, has_rank
@@ -29,6 +30,8 @@ __all__ = [
     "Level",
     "Lifted",
     "MaybeNone",
+    "OpenNumber",
+    "OpenNumbers",
     "Operators",
     "Output",
     "Size",

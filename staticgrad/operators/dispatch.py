@@ -57,6 +57,8 @@ class State(threading.local):
         self.graphs: list[Graph] = []
         self.control: list[tuple[Node, ...]] = []
         self.where: Where | None = None
+        self.open_numbers = 0
+        """How many functions with open numbers are running; see `open_numbers.py`."""
         self.inside = 0
         """How many bodies of loops and branches are being built."""
         self.stream: Any = None

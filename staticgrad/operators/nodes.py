@@ -25,6 +25,7 @@ from ..types import (
     type_of,
 )
 from .dispatch import frontends, state
+from .open_numbers import OpenNumber, closed
 from .sizes import Size
 from .symbols import Symbol
 
@@ -37,6 +38,8 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         if value.__class__ is Size:
             attrs = plain(attrs)
             break
+    if state.open_numbers:
+        attrs = closed(attrs)
     try:
         targets = promotion(op, operands)
         nodes = tuple([
@@ -127,6 +130,8 @@ def as_array(value: Any) -> np.ndarray:
     """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
     if value.__class__ is np.ndarray and value.dtype in SUPPORTED:
         return value
+    if state.open_numbers:
+        value = closed(value)
     check_unmasked(value)
     if isinstance(value, np.ndarray):
         array = value
@@ -168,6 +173,8 @@ def as_node(graph: Graph, operand: Any, dtype: np.dtype | None, where: Where | N
             return operand
         cast = REGISTRY["cast"]
         return graph.add(cast, (operand,), {"dtype": dtype}, operand.type.with_dtype(dtype), "", where)
+    if type(operand) is OpenNumber:
+        return operand.node(graph, dtype)
     if operand.__class__ is int and type(operand) is not int:  # an extent that is a symbol of a trace
         kind, number = TensorType((operand,), bool_), int64 if dtype is None else dtype
         shape = graph.add(REGISTRY["shape"], (), {"type": kind}, kind, "", where)

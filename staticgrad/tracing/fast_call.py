@@ -17,6 +17,7 @@ from ..compiler.backend.abi import FASTCALL, HEADER
 from ..compiler.execute.fast_path import fast_path
 from ..compiler.execute.fastcall import Box
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
+from .state_inputs import Structure as State
 
 if TYPE_CHECKING:
     from .specialization import Specialization
@@ -73,6 +74,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         f" if not ({specialization.guards.text}): return FALLBACK",
         "except Exception: return FALLBACK",
     ]
+    state = specs[-1].same if specs else None
+    if isinstance(state, State) and plan.reads_numbers:  # read before the call checks what else the state is
+        lines.insert(0, "if not args or args[-1] is not state: return FALLBACK")
     if tape is not None and tape.recompute is not None:
         lines.append("if tape.wanted: return FALLBACK")
     if unmoved is not None:
@@ -93,6 +97,6 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
-        tape=tape, flags=specialization.flags,
+        tape=tape, flags=specialization.flags, state=state,
     )  # fmt: skip
     return function

@@ -32,6 +32,7 @@ from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
+from .state_inputs import Place as StatePlace
 from .state_inputs import StateInputs, StateReached, moved, replaced
 from .step_loop import loop
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
@@ -290,7 +291,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
-            places = [] if self.latest is None else self.state.new(moved(self.latest.guards.reads))
+            places = [] if self.latest is None else self.state.new(self._moved(self.latest))
             if places:
                 assert self.latest is not None
                 self.replaced = "same arguments, but " + specialization_difference(self.latest, call.given)
@@ -309,6 +310,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.latest = specialization
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
+
+    def _moved(self, latest: Specialization) -> list[StatePlace]:
+        """Places whose tensors or numbers others replace."""
+        return [*moved(latest.guards.reads), *self.state.varied(latest.guards.reads)]
 
     def _with_saved_values(self, call: Call, known: Specialization) -> Specialization:
         """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the

@@ -136,6 +136,12 @@ class StateNumber(TracedNumber):
         self.numbers, self.text, self.value = numbers, text, value
         self.kind = type(value)
 
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`, which
+        makes it a condition."""
+        return self.kind
+
     def tensor(self) -> Any:
         graph = state.tracer.graph
         node = append(graph, argument, (), {"source": Source(self.numbers, self.text)}).node  # type: ignore[arg-type]
@@ -229,6 +235,15 @@ class StateNumber(TracedNumber):
 
     def __reduce__(self) -> Any:
         return _literal_number, (self.needed(),)
+
+
+def closed(value: Any) -> Any:
+    """An attribute of an op with the values of the state's numbers in it, which become conditions."""
+    if type(value) is StateNumber:
+        return value.needed()
+    if type(value) in (tuple, list):
+        return type(value)(map(closed, value))
+    return {k: closed(v) for k, v in value.items()} if type(value) is dict else value
 
 
 def _literal_number(value: Any) -> Any:

@@ -310,7 +310,7 @@ def _tape(
     repeated = None
     if rest and not saves:
         above = graph.reaching(rest)
-        if any(node.op.leaf == "generator" or node in changed for node in above):
+        if any(node.op.leaf in ("generator", "argument") or node in changed for node in above):  # others by then
             saves = True
         else:
             repeated = Program(graph, rest, feeds, numerics=specialization.numerics)

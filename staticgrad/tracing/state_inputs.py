@@ -21,10 +21,13 @@ from .guards import KINDS, MISSING, Read
 from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
 from .plain import key as plain_key
+from .plain import same
 
 WRITES = ("attribute", "item", "cell")
 """Kinds of effects that replace the value of a place."""
 CONTAINERS = (tuple, list, dict)
+VALUES = 3
+"""Values of a number that calls find in a place, from which it is an argument."""
 
 
 class StateReached(BaseException):
@@ -82,6 +85,10 @@ class StateInputs:
         self.places: list[Place] = []
         self.structures: dict[Hashable, Structure] = {}
         self.numbers = StateNumbers()
+        self.seen: dict[tuple[Any, ...], set[str]] = {}
+        """Values of numbers that guards found, by place."""
+        self.varying: set[tuple[Any, ...]] = set()
+        """Places whose numbers are arguments because others replace them, time and again."""
         self.constant: set[tuple[Any, ...]] = set()
         """Places whose numbers the code can only use by their values."""
 
@@ -117,10 +124,13 @@ class StateInputs:
         return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
 
     def without_numbers(self) -> bool:
-        """Take all numbers by their values from now on; whether there were any."""
-        places = [place for place in self.places if place.number]
+        """Take all numbers by their values from now on; whether there were any. Those that the function replaces itself stay,
+        where there are others."""
+        places = [place for place in self.places if place.identity in self.varying]
+        places = places or [place for place in self.places if place.number]
         self.constant.update(place.identity for place in places)
-        self.places[:] = [place for place in self.places if not place.number]
+        self.varying.clear()
+        self.places[:] = [place for place in self.places if place not in places]
         self.structures.clear()
         self.numbers.conditions.clear()  # of the trace that failed
         return bool(places)
@@ -136,6 +146,24 @@ class StateInputs:
             Read("call", self.numbers.condition(text), (), value, worded(text))
             for text, value in self.numbers.conditions.items()
         ]
+
+    def varied(self, reads: Sequence[Read]) -> list[Place]:
+        """Places whose guards fail because of numbers that are other ones time and again, as rates that are annealed."""
+        found = []
+        for read in reads:
+            if read.kind not in WRITES or type(read.value) not in NUMBERS:
+                continue
+            now = read.now()
+            if type(now) is not type(read.value) or same(now, read.value):
+                continue
+            place = Place(read.kind, read.holder, read.key, read.label)
+            seen = self.seen.setdefault(place.identity, {repr(read.value)})
+            seen.add(repr(now))
+            if len(seen) >= VALUES and place.identity not in self.constant:
+                place.number = True
+                self.varying.add(place.identity)
+                found.append(place)
+        return found
 
     def new(self, places: Iterable[Place]) -> list[Place]:
         """Those places that are not known yet."""

@@ -22,7 +22,7 @@ from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .handlers import caught, may_fail
-from .numbers import RunNumber, TracedNumber
+from .numbers import RunNumber, TracedNumber, closed
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -365,6 +365,8 @@ class Tracer:
     def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
         if any(isinstance(x, TracedNumber) for x in operands):
             operands = self._with_numbers(op, operands)
+        if attrs:
+            attrs = closed(attrs)
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:

@@ -23,7 +23,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     are not 0. Where it is 0, its derivative is 0."""
     x = as_floats(x, dtype)
     x = F.abs(x) if x.dtype.kind == "c" else x
-    ord = 2.0 if ord is None else float(ord)
+    ord = 2.0 if ord is None else ord if isinstance(ord, float) else float(ord)
     if ord == 2:
         return root(F.sum(F.square(x), dim, keepdim))
     if ord == 0:
@@ -31,7 +31,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     size = F.abs(x)
     if ord == 1:
         return F.sum(size, dim, keepdim)
-    if math.isinf(ord):
+    if abs(ord) == math.inf:
         return (F.amax if ord > 0 else F.amin)(size, dim, keepdim)
     zero, edge = F.eq(size, 0), 0.0 if ord > 0 else math.inf
     total = F.sum(F.where(zero, edge, F.pow(F.where(zero, 1.0, size), ord)), dim, keepdim)

@@ -1,0 +1,186 @@
+"""Plans of composite functions whose numbers vary from call to call.
+
+A number among the arguments is part of a call's key: most are the same in all calls, and constants make simpler kernels. Where
+calls come with ever other values of a number, such as a rate that is annealed, one plan serves them all: the function is called
+with open numbers (`operators/open_numbers.py`), and the plan is fed with what it computes of them. A number whose value the
+function needs, as for an attribute of an op, stays part of the key.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..ir import OpDef
+from ..operators import OpenNumbers
+from .composite_plans import programs, saved
+from .composite_records import Form, Saved
+from .grad_mode import modes
+from .kernels import Bounded, Call, known, requests
+from .tensor import PublicTensor, Tensor
+
+if TYPE_CHECKING:
+    from ..compiler.program import Program
+
+NUMBERS = frozenset({float, int})
+VALUES = 4
+"""Values of a number from which it is taken to vary: equal layers with a constant each have few."""
+PLANS = 8
+"""Plans of one function and kind of operands, for other outcomes of comparisons."""
+KEPT = 64
+"""Combinations of values that numbers have that are part of the key."""
+Values = Sequence[float | int]
+
+
+class Numbers:
+    """The numbers of a call, in order, and the rest of its signature."""
+
+    __slots__ = ("rest", "values")
+
+    def __init__(self, args: Sequence[Any], named: dict[str, Any]):
+        self.rest: list[Any] = []
+        self.values: list[float | int] = []
+        for a in args:
+            self._add(a)
+        for name, a in named.items():
+            self.rest.append(name)
+            self._add(a)
+
+    def _add(self, a: Any) -> None:
+        kind = a.__class__
+        self.rest.append(kind)
+        if kind in NUMBERS:
+            self.values.append(a)
+        elif kind is Form:
+            self.rest.append(a.function)
+            self.rest.append(len(a.args))
+            for x in a.args:
+                self._add(x)
+            for name, x in a.named:
+                self.rest.append(name)
+                self._add(x)
+        elif kind is not PublicTensor:
+            self.rest.append(a)
+
+
+def with_numbers(form: Form, numbers: Iterator[Any]) -> Form:
+    """The form with other numbers, in their order."""
+
+    def other(a: Any) -> Any:
+        return next(numbers) if a.__class__ in NUMBERS else with_numbers(a, numbers) if a.__class__ is Form else a
+
+    return Form(form.function, tuple(map(other, form.args)), tuple([(name, other(a)) for name, a in form.named]))
+
+
+class OpenPlan(NamedTuple):
+    """A plan for all numbers with the same answers. key: of the plan; feeds: see `OpenNumbers.feeds`; places: see `saved`."""
+
+    key: Hashable
+    feeds: Callable[[Values], list[np.ndarray] | None]
+    places: Saved
+
+
+class Kind:
+    """Calls that differ in numbers alone."""
+
+    def __init__(self, values: Values):
+        self.number = next(numbers_of_kinds)
+        """Its part of the plans' keys: plans outlast kinds."""
+        self.seen: list[set[str]] = [set() for _ in values]
+        self.varying: list[int] = []
+        """The positions of the numbers that are open."""
+        self.constant: set[int] = set()
+        """Those of numbers whose values the function needs."""
+        self.plans: dict[Hashable, list[OpenPlan]] = {}
+
+    def note(self, values: Values) -> None:
+        """Take note of the numbers of a call."""
+        for i, value in enumerate(values):
+            seen = self.seen[i]
+            if len(seen) < VALUES and i not in self.constant:
+                seen.add(repr(value))
+                if len(seen) == VALUES:
+                    self.varying = sorted([*self.varying, i])
+
+    def close(self, positions: Sequence[int]) -> None:
+        """Let numbers be part of the key."""
+        self.constant.update(positions)
+        self.varying = [i for i in self.varying if i not in self.constant]
+
+
+kinds: Bounded[Kind] = Bounded()
+numbers_of_kinds = itertools.count()
+
+
+def open_call(
+    op: OpDef, form: Form, args: Sequence[Any], named: dict[str, Any], tensors: Sequence[Tensor], grad: bool
+) -> tuple[Call, Saved, list[np.ndarray]] | None:
+    """The plan of a call whose numbers vary, how it is recorded, and the numbers to feed after the tensors; None where there is
+    none, or not yet. form: of the call; grad: whether calls are recorded."""
+    numbers = Numbers(args, named)
+    values = numbers.values
+    if not values:
+        return None
+    arrays = [t._data for t in tensors]
+    family = (op, *numbers.rest, *[grad and t._tracked for t in tensors])
+    key = (family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    try:
+        kind = kinds.get(key)
+        if kind is None:
+            kind = kinds[key] = Kind(values)
+    except TypeError:  # an argument that can't be hashed
+        return None
+    varying = kind.varying
+    if len(varying) < len(values) - len(kind.constant):
+        kind.note(values)
+        varying = kind.varying
+    if not varying:
+        return None
+    quiet = modes.now.quiet
+    rest = tuple([repr(x) for i, x in enumerate(values) if i not in varying])
+    if len(kind.plans) > KEPT:
+        kind.plans.clear()
+    plans = kind.plans.setdefault((*varying, rest), [])
+    given = [values[i] for i in varying]
+    for plan in plans:
+        try:
+            feeds = quiet(plan.feeds, given)
+        except Exception:  # the function raises it, too
+            return None
+        if feeds is not None:
+            call = known.get(plan.key)
+            if call is None:  # it was made long ago
+                plans.remove(plan)
+                return None
+            return None if call.plan is None else (call, plan.places, feeds)
+    whole = ("open", kind.number, *varying, rest, len(plans))
+    if len(plans) >= PLANS or whole in known:
+        return None
+    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad))
+    if call.plan is None:
+        return None
+    feeds = quiet(plans[-1].feeds, given)
+    return None if feeds is None else (call, plans[-1].places, feeds)
+
+
+def _program(
+    kind: Kind, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values, tensors: Sequence[Tensor],
+    grad: bool,
+) -> Callable[[], Program | None]:  # fmt: skip
+    varying = kind.varying
+
+    def make() -> Program | None:
+        numbers = OpenNumbers([values[i] for i in varying])
+        opened = dict(zip(varying, numbers.numbers, strict=True))
+        given = iter([opened.get(i, value) for i, value in enumerate(values)])
+        program = programs(key, with_numbers(form, given), tensors, grad, (numbers, family))()
+        if program is None:
+            kind.close([varying[i] for i in numbers.needed] or varying)
+        else:
+            plans.append(OpenPlan(key, numbers.feeds(), saved[key]))
+        return program
+
+    return make
