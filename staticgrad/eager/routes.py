@@ -101,7 +101,8 @@ def routed(function: Function) -> Function:
 
 
 def viewed(function: Function) -> Function:
-    """As `routed`, for a function whose result is a view: the route of a tensor and integers is found by shape and integers."""
+    """As `routed`, for a function whose result is a view: the route of a tensor and integers is found by shape, dtype
+    and integers."""
     general = routed(function)
     views: dict[tuple[Any, ...], Callable[[Tensor], Any]] = {}
 
@@ -112,7 +113,8 @@ def viewed(function: Function) -> Function:
         for a in others:
             if a.__class__ is not int:
                 return general(x, *others)
-        route = views.get((x._data.shape, others))
+        data = x._data
+        route = views.get((data.shape, data.dtype, others))
         if route is not None:
             return route(x)
         out = general(x, *others)
@@ -120,7 +122,7 @@ def viewed(function: Function) -> Function:
         if found is not None and found.moves:
             if len(views) > KEPT:
                 views.clear()
-            views[x._data.shape, others] = found
+            views[data.shape, data.dtype, others] = found
         return out
 
     return call  # type: ignore[return-value]

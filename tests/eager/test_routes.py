@@ -152,6 +152,15 @@ def test_arguments_of_other_classes_have_routes_of_their_own() -> None:
     assert repeated(lambda: sg.where(x > 1, 1.0, 0.0)).dtype == sg.float32
 
 
+def test_a_view_of_another_dtype_has_a_route_of_its_own() -> None:
+    for x in (sg.arange(3), sg.arange(3, dtype=sg.float32), sg.arange(3, dtype=sg.float64)):
+        if x.is_floating_point():
+            x.requires_grad_()
+        view = repeated(lambda x=x: x.unsqueeze(1).expand(3, 2))
+        assert view.tolist() == [[0, 0], [1, 1], [2, 2]]
+        assert view.requires_grad == x.requires_grad
+
+
 def test_the_default_dtype_counts() -> None:
     mask = sg.tensor([True, False])
     assert repeated(lambda: sg.where(mask, 1.0, 0.0)).dtype == sg.float32
