@@ -232,7 +232,7 @@ class Writer:
             evaluate = "mode.quiet(" + evaluate.replace("(", ", ", 1)
         call = ["try:", f"    data = {evaluate}", "except Exception as error:"]
         call += [f"    data = recover(error, {record}, {inputs}, {all_attrs})"]
-        if by_plan(node) and first.type.size >= (op.eager_least or least_of(op)):
+        if by_plan(op, first.type.dtype, node.type.dtype) and first.type.size >= (op.eager_least or least_of(op)):
             size = first.type.size
             self.lines += [
                 f"data = value({record}, {all_attrs}, {arrays}) if {size} >= mode.heavy else None",
