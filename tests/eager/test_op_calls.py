@@ -118,3 +118,16 @@ def test_empty_arrays_and_views_are_numpys():
 def test_a_record_says_from_which_size_on():
     sizes = {name: op_calls.least_of(REGISTRY[name]) for name in ("add", "exp", "sum", "softmax", "permute")}
     assert sizes["softmax"] == sizes["sum"] == 1 < sizes["exp"] < sizes["add"] < sizes["permute"]
+
+
+def test_values_at_the_extremum_of_each_column():
+    x = np.random.default_rng(4).standard_normal((64, 48)).astype(np.float32)
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            t = sg.tensor(x, requires_grad=True)
+            for _ in range(20):  # until the backward pass has a plan
+                (g,) = sg.autograd.grad((t.max(0).values * sg.arange(48.0)).sum(), [t])
+            found.append([t.max(0).values.detach().numpy(), t.max(0).indices.numpy(), g.numpy()])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -327,3 +327,15 @@ def test_positions_compare_with_any_integer(name: str, columns: int):
     at, row = F.index_along(x, 1), F.index_along(x, 0)
     pairs = (at, far), (far, at), (at, far + 1), (at, row), (row, at), (at, F.sum(far * 0) + 3)
     b.check(*(F.where(compare(*pair), x, 0) for pair in pairs))
+
+
+@pytest.mark.parametrize(("shape", "over"), [((5, 6), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 1)), ((2, 3, 4, 5), (2, 3))])
+def test_positions_away_from_the_columns_are_those_of_the_row(shape: tuple[int, ...], over: tuple[int, ...]):
+    """Loops over the columns have no divisions then, which are not vectorized."""
+    for axis in range(len(shape)):
+        b = Bench()
+        x, wanted = b.feed(*shape), b.feed(value=np.array(1))
+        plan = b.check(F.sum(F.where(F.eq(F.index_along(x, axis), wanted), x, 0), over), F.index_along(x, axis) * x)
+        if axis < len(shape) - 1 and plan.instructions:
+            for line in plan.source().splitlines():
+                assert not ("//" in line and "columns + j" in line), (shape, over, axis, line)

@@ -49,6 +49,18 @@ CASES: dict[str, tuple[Callable[[Bench], Any], list[str]]] = {
         lambda b: -apply(REGISTRY["index_add"], F.cumsum(b.feed(5, 4), 0), b.feed(2, 4), b.feed(value=np.array([1, 1]))),
         ["cumsum", "index_add", "neg"],
     ),
+    "an element of each column of a leaf": (
+        lambda b: F.take_along_axis(b.feed(5, 4), b.feed(value=np.array([[1, 0, 4, 1]])), 0),
+        ["gather"],
+    ),
+    "an element of each row of a leaf": (
+        lambda b: F.take_along_axis(b.feed(5, 4), b.feed(value=np.array([[1], [0], [3], [1], [2]])), 1),
+        ["gather"],
+    ),
+    "an element of each row of a computed value": (
+        lambda b: F.take_along_axis(F.exp(b.feed(5, 4)), b.feed(value=np.array([[1], [0], [3], [1], [2]])), 1),
+        ["exp+eq+where+sum"],
+    ),
     "a checked index": (lambda b: b.feed(5, 4)[b.feed(value=np.array([-1, 2]))], ["gather"]),
     "joined operands": (lambda b: F.concatenate([b.feed(2, 3), b.feed(4, 3)], 0), ["copy", "copy"]),
     "a product": (lambda b: F.matmul(b.feed(3, 4), b.feed(4, 2)), ["3x4x2"]),
@@ -78,3 +90,13 @@ def test_all_native_ops_hand_over_calls():
             assert all(isinstance(call, calls) for call in planned)
             seen += 1
     assert seen > 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_])
+def test_values_that_a_broadcast_repeats_are_copied(dtype: type):
+    """Along all axes, along the columns, along the rows, and along an axis between others."""
+    b = Bench()
+    values = [b.feed(*shape, dtype=dtype) for shape in [(), (5, 1), (1, 7), (3, 1, 4), (3, 4, 1)]]
+    targets = [(5, 7), (5, 7), (5, 7), (3, 6, 4), (3, 4, 6)]
+    spread = [F.broadcast_to(F.where(x == x, x, x), shape) for x, shape in zip(values, targets, strict=True)]
+    b.check(*spread, *[F.concatenate([y, y], 0) for y in spread])
