@@ -50,8 +50,8 @@ class Made(NamedTuple):
 
 class Call(NamedTuple):
     """The last step of a call, and the number of its operations. fails: one of them may fail; numbers: those that the tape has
-    saved; made: the tensors; records: of all that the call recorded, the number of the tensor made, None where nothing holds the
-    record any more; results: a number of a tensor, or several."""
+    saved; made: the tensors; records: of all that the call recorded, the number of the tensor made, None where nothing holds
+    the record any more; results: a number of a tensor, or several."""
 
     end: Step
     steps: int

@@ -60,9 +60,11 @@ class Deferral:
         """Whether the function has returned."""
         self.latest: Segment | None = None
         """The segment that ran last."""
+        self.operations = self.elements = 0
+        """Of the segments that have run: the number of operations, and the elements of their results."""
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
-        self.records: list[weakref.ref[Record]] = []
+        self.records: list[Callable[[], Record | None]] = []
         self.written: dict[int, tuple[ndarray, Value]] = {}
         """Arrays that a change in place has given new values, by id."""
         self.detached = Detached()
@@ -465,6 +467,8 @@ class Deferral:
             failed: Exception | None = None
             results: Sequence[Any] = ()
             if segment is not None:
+                self.operations += segment.operations
+                self.elements += segment.elements
                 try:
                     results = segment.run(self.arrays)
                 except MemoryError:
