@@ -32,6 +32,8 @@ class Structure:
     changes = 0
     flags = 0
     """How many of these changes are of `requires_grad`."""
+    rebound = 0
+    """How many are of the array that a tensor has, by another one of its shape and dtype."""
     reads = 0
     """Counts reads of `.grad`: equal counts mean that the user got no gradient."""
     gradients = 0
@@ -151,9 +153,11 @@ class Tensor(Operators):
         if not kept:
             array = value._data if isinstance(value, Tensor) else as_array(value)
             misuse.check_holds(array.dtype, self._tracked)
+            former = self._data
             self._data = array
             self._base = None
             Structure.changes += 1
+            Structure.rebound += former.shape == array.shape and former.dtype == array.dtype
         self._views = None if self._views is UNRECORDED else self._views
         self._memory = Memory()
         touch(self)

@@ -80,8 +80,9 @@ def compile(
     PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
     is returned as it is.
     on_break: what happens where Python asks for a value that exists only when the step runs, for random numbers that are not
-    ours, for the clock, or for files. "split", the default: the function runs in segments, each a plan, and Python in between
-    runs in every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError.
+    ours, for the clock, or for files. "split": the function runs in segments, each a plan, and Python in between runs in every
+    call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError. By default it is split, and runs eagerly after
+    some calls where its operations are so small that plans save less than it takes to split them; `explain()` says so.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
     memory_budget: bytes for the plan's own buffers, or a fraction (0 < f < 1) of what they would take. Values of the forward

@@ -175,7 +175,8 @@ class CompiledFunction(Generic[Arguments, Output]):
                 except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
-                    self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error)
+                    always = self._on_break is not None
+                    self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, always)
             return self._in_segments(self.segmented, args, kwargs)
 
     def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:

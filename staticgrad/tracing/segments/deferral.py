@@ -22,7 +22,7 @@ from ...eager.kernels import row_major
 from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
-from ...eager.tensor import Tensor, wrap
+from ...eager.tensor import PublicTensor, Structure, Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
@@ -60,9 +60,11 @@ class Deferral:
         """Whether the function has returned."""
         self.latest: Segment | None = None
         """The segment that ran last."""
+        self.operations = self.elements = 0
+        """Of the segments that have run: the number of operations, and the elements of their results."""
         self.values: list[weakref.ref[Value]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
-        self.records: list[weakref.ref[Record]] = []
+        self.records: list[Callable[[], Record | None]] = []
         self.written: dict[int, tuple[ndarray, Value]] = {}
         """Arrays that a change in place has given new values, by id."""
         self.detached = Detached()
@@ -93,6 +95,8 @@ class Deferral:
         """The call under way that may be repeated as a whole."""
         self.fixed = False
         """Whether arrays that it makes are the same each time."""
+        self.noted: list[tuple[Step, Tensor, Any]] | None = None
+        """The operations of a call that is noted for the first time, each with its result and what that is a view of."""
 
     # operations -------------------------------------------------------------------------------------------------------
 
@@ -199,6 +203,8 @@ class Deferral:
         out = pending(value, record)
         if is_view:
             link(out, args[0])
+        if self.noted is not None:
+            self.noted.append((step, out, args[0] if is_view else None))
         return out
 
     def _saved(self, value: Any, step: Step, position: int) -> Tensor:
@@ -359,13 +365,40 @@ class Deferral:
         return False
 
     def rebind(self, x: Tensor, value: Any) -> bool:
-        """Whether `x.data = value` leaves x its memory, as at the end of `x.data += y`. Otherwise everything is run."""
+        """Whether `x.data = value` is noted: at the end of `x.data += y`, which leaves x its memory, and for a value that is
+        not there yet. Otherwise everything is run."""
         if self.detached.owner(value) is not x or x._base is not None:
+            if self._adopts(x, value):
+                return True
             self.settle()
             return False
         node = x._value.node if x.__class__ is Pending else self.inputs.get(id(x._data))
         if node is not None:
             self.assigned.append((self.count, node, node, True))
+        return True
+
+    def _adopts(self, x: Any, value: Any) -> bool:
+        """Let x have the memory of a pending tensor from now on, where nothing else follows from that."""
+        if (
+            value.__class__ is not Pending or value._value.source is not None or x.__class__ not in (PublicTensor, Pending)
+            or x._base is not None or x._record is not None or viewed(x)
+            or value.dtype != x.dtype or value._value.shape != tuple(x.shape)
+        ):  # fmt: skip
+            return False
+        if self.region is not None:
+            self.region.whole = False
+        node = value._value.node
+        former = x._value.node if x.__class__ is Pending else self.inputs.get(id(x._data))
+        self.assigned.append((self.count, former, node, True))
+        if x.__class__ is not Pending:
+            x.__class__ = Pending
+            self.tensors.append(weakref.ref(x))
+        x.__dict__.pop("_home", None)
+        x.__dict__["_value"] = value._value
+        if x._tracked:
+            self.leaves[node] = x
+        Structure.changes += 1
+        Structure.rebound += 1
         return True
 
     def replaceable(self, x: Tensor, owner: Tensor | None = None) -> bool:
@@ -434,6 +467,8 @@ class Deferral:
             failed: Exception | None = None
             results: Sequence[Any] = ()
             if segment is not None:
+                self.operations += segment.operations
+                self.elements += segment.elements
                 try:
                     results = segment.run(self.arrays)
                 except MemoryError:

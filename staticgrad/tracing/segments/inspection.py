@@ -72,10 +72,18 @@ def title_of(number: int, segment: Segment) -> str:
     return f"segment {number}, {end}"
 
 
-def explained(name: str, why: str, segments: Sequence[Segment], detail: bool, why_not: tuple[Any, Any] | None) -> Explanation:
-    """The cuts with the user's lines, and the plan of each segment. Raises ArgumentError for a why_not about an operation that
-    no segment has."""
+def explained(
+    name: str, why: str, small: float, segments: Sequence[Segment], detail: bool, why_not: tuple[Any, Any] | None
+) -> Explanation:
+    """The cuts with the user's lines, and the plan of each segment. small: elements of an operation's result, on average, of a
+    function that runs operation by operation for that reason; else 0. Raises ArgumentError for a why_not about an operation
+    that no segment has."""
     lines = [f"{name} runs in segments, because {why}"]
+    if small:
+        lines.append(
+            f"its operations are small, {small:.0f} elements on average, so calls run operation by operation now, which is "
+            'faster without plans; on_break="split" keeps to segments'
+        )
     for number, segment in enumerate(segments):
         line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"
         follows = "" if segment.after is None else f", after segment {segments.index(segment.after)}"

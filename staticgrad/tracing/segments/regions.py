@@ -141,7 +141,7 @@ def step_key(deferral: Deferral, optimizer: Any, gradients: dict[int, list[tuple
 def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dict[int, list[tuple[Any, Any]]]) -> bool:
     """Repeat the operations of a step, where they are known."""
     region = deferral.at.regions.get(key)
-    if region is None or region.changes != Structure.changes:
+    if region is None or region.changes != Structure.changes - Structure.rebound:
         return False
     gradients_now = {}
     for new, (old, matters) in zip(members, region.owner[1], strict=True):
@@ -186,7 +186,7 @@ def learn_step(deferral: Deferral, optimizer: Any, start: Step, key: Any, member
 def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
     deferral.region = None
     if region.whole:
-        region.end, region.changes = deferral.at, Structure.changes
+        region.end, region.changes = deferral.at, Structure.changes - Structure.rebound
         region.members = {}
         start.regions[key] = region
 
@@ -210,7 +210,9 @@ def backward_key(deferral: Deferral, root: Any) -> Any:
 def repeat_backward(deferral: Deferral, root: Any) -> bool:
     """Repeat a backward pass, where it is known."""
     region = deferral.at.regions.get(backward_key(deferral, root))
-    if region is None or region.changes != Structure.changes or (region.reads and region.numbers != deferral.numbers):
+    if region is None or region.changes != Structure.changes - Structure.rebound:
+        return False
+    if region.reads and region.numbers != deferral.numbers:
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
     if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):

@@ -7,6 +7,7 @@ two runs becomes an argument of the plan.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from operator import is_
@@ -104,10 +105,14 @@ def alike(a: Any, b: Any) -> bool:
 
 class Segment:
     """The operations from one cut to the next as a plan. fetches: the nodes whose values live on. where: the user's line of the
-    cut; reason: what asked for a value there. after: the segment that ran before this one when it was first met."""
+    cut; reason: what asked for a value there. after: the segment that ran before this one when it was first met. elements: of
+    the results of all operations."""
 
-    def __init__(self, program: Program, operations: int, where: Where | None, reason: str, after: Segment | None = None):
+    def __init__(
+        self, program: Program, operations: int, elements: int, where: Where | None, reason: str, after: Segment | None = None
+    ):
         self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
+        self.elements = elements
         self.runs = 0
         self.fast: Any = declined
         """Runs the plan, where it is the only one: a road fixes the shapes. None where it declines."""
@@ -198,17 +203,19 @@ class Roads:
         if fetches not in at.plans:
             if len(self.segments) >= self.most:
                 return None
-            feeds, operations = [], 0
+            feeds, operations, elements = [], 0, 0
             step: Step | None = at
             while step is not None and step.node is not None:
-                operations += step.op is not None
+                if step.op is not None:
+                    operations += 1
+                    elements += math.prod(step.node.type.shape)
                 feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
                 step = step.parent
             program = Program(
                 self.graph, fetches, feeds[::-1], numerics=self.numerics, passes=self.passes, templates=self.templates
             )
             place, reason = where()
-            at.plans[fetches] = Segment(program, operations, place, reason, after)
+            at.plans[fetches] = Segment(program, operations, elements, place, reason, after)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 

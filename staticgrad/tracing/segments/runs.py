@@ -22,6 +22,12 @@ Result = TypeVar("Result")
 
 MOST = 64
 """Segments of a function; more of them run operation by operation."""
+SMALL = 1 << 15
+"""Elements of an operation's result, on average, below which it takes longer to note operations than plans save."""
+STEADY = 16
+"""Calls without a new segment after which the sizes of operations are looked at."""
+AGAIN = 256
+"""One call in so many runs in segments where operations are small, to look at their sizes again."""
 
 
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
@@ -81,15 +87,26 @@ class HeldOutput:
 
 
 class SegmentedRuns:
-    """Runs the calls of one function whose Python needs values. why: the error of the trace."""
+    """Runs the calls of one function whose Python needs values. why: the error of the trace; always: calls whose operations are
+    small run in segments, too. Otherwise such calls run operation by operation, which is faster. What decides are counts, not
+    times, so a program does the same each time it is run."""
 
-    def __init__(self, name: str, numerics: str, passes: Sequence[Any], why: Exception):
+    def __init__(self, name: str, numerics: str, passes: Sequence[Any], why: Exception, always: bool = False):
         self.name, self.why = name, why
         self.roads = Roads(numerics, passes, MOST)
         self.warned = False
+        self.always = always or numerics != "fast" or bool(passes)
+        self.small = 0.0
+        """Elements of a result, on average, where they are so few that calls run operation by operation; else 0."""
+        self.calls = self.steady = self.operations = self.elements = 0
+        """Calls; of the latest without a new segment: their number, their operations, and the elements of the results."""
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One call. Its effects are those of eager mode, in order, also if it raises."""
+        self.calls += 1
+        if self.small and self.calls % AGAIN:
+            return fn(*args, **kwargs)
+        segments = len(self.roads.segments)
         deferral = Deferral(self.roads, self._full)
         outer = state.deferral
         try:
@@ -103,6 +120,21 @@ class SegmentedRuns:
         finally:
             state.deferral = outer
             interception.end(deferral)
+            self._weigh(deferral, len(self.roads.segments) == segments)
+
+    def _weigh(self, deferral: Deferral, known: bool) -> None:
+        """Note the sizes of a call's operations. known: all of its segments are those of calls before."""
+        if self.always:
+            return
+        if not known or self.small:
+            self.steady = self.operations = self.elements = 0
+        self.operations += deferral.operations
+        self.elements += deferral.elements
+        self.steady += known
+        if self.operations and (self.small or self.steady >= STEADY):
+            mean = self.elements / self.operations
+            self.small = max(mean, 1.0) if mean < SMALL else 0.0
+            self.steady = self.operations = self.elements = 0
 
     def _full(self) -> None:
         if not self.warned:
@@ -129,7 +161,8 @@ class SegmentedRuns:
 
     def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""
-        return _inspection().explained(self.name, str(self.why).partition("\n")[0], self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
+        why = str(self.why).partition("\n")[0]
+        return _inspection().explained(self.name, why, self.small, self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
 
     def graph(self) -> tuple[Graph, dict[Node, str]]:
         """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""
