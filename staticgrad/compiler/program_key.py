@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import version
 from ..ir import REGISTRY, Cell, Literal, Node, OpDef
 from ..ops.leaves import Source
 from ..types import TensorType
@@ -113,7 +112,7 @@ def _setting() -> str:
 @cache
 def _code() -> str:
     """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
-    facts = [version.__version__, sys.version, np.__version__, object_code.cpu()]
+    facts = [sys.version, np.__version__, object_code.cpu()]
     for place, folders, names in os.walk(PACKAGE):
         folders.sort()
         with os.scandir(place) as entries:
