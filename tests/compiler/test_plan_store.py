@@ -262,7 +262,9 @@ def test_plans_with_settings_of_their_own_are_not_kept(cache, options):
     assert not cache()
 
 
-def test_programs_that_python_or_loops_take_part_in_are_not_kept(cache):
+def doubled(factor):
+    """A step whose backward pass is the user's rule."""
+
     class Twice(sg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -270,11 +272,32 @@ def test_programs_that_python_or_loops_take_part_in_are_not_kept(cache):
 
         @staticmethod
         def backward(ctx, g):
-            return g * 3
+            return g * factor
 
-    sg.compile(lambda x: Twice.apply(x).sum())(DATA)
-    sg.compile(lambda x: sg.linalg.det(x[:6, :6]))(DATA)
-    sg.compile(lambda x: sg.scan(lambda c, row: (c + row, None), sg.zeros(6), x)[0])(DATA)
+    @sg.compile
+    def step(x):
+        x = x.detach().requires_grad_()
+        (g,) = sg.autograd.grad(Twice.apply(x).sum(), [x])
+        return g
+
+    return step
+
+
+def test_another_rule_of_the_user_is_another_plan(passes):
+    for factor in (3, 5, 3):
+        np.testing.assert_array_equal(np.asarray(doubled(factor)(DATA)), np.full_like(DATA, factor))
+    assert len(passes) == 2
+
+
+PYTHON = {
+    "host call": lambda x: sg.linalg.det(x[:6, :6]),
+    "loop": lambda x: sg.scan(lambda c, row: (c + row, None), sg.zeros(6), x)[0],
+}
+
+
+@pytest.mark.parametrize("function", PYTHON.values(), ids=PYTHON)
+def test_programs_that_python_or_loops_take_part_in_are_not_kept(cache, function):
+    sg.compile(function)(DATA)
     assert not cache()
 
 
