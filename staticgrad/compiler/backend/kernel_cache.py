@@ -44,7 +44,7 @@ SPECIAL = {
 _lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
 _by_key: dict[str, dict[str, Kernel]] = {}
-"""The same by the keys of their files."""
+"""Kernels of plans that were read, by the keys of their files."""
 
 
 class Counters:
@@ -154,11 +154,8 @@ def stored(kind: str, file: disk.File, name: str) -> int:
 
 def _load(source: str) -> dict[str, Kernel]:
     """Compile a source, or load it from disk."""
-    key = key_of(source)
-    if key in _by_key:
-        return _by_key[key]
     content, found = _kept(source)
-    kernels = _by_key[key] = _unpacked(content)
+    kernels = _unpacked(content)
     if found:
         Counters.from_disk += len(kernels)
     else:
