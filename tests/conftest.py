@@ -12,6 +12,7 @@ os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend o
 
 import pytest
 
+os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler as it is, with what a test changes in it
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before the first run: which tier answers is no accident
 
 import staticgrad as sg

@@ -196,6 +196,8 @@ COMPILER_ORDER = [
     "rebinding",
     "templates",
     "pipeline",
+    "program_key",
+    "plan_store",
     "program",
     "warm",
 ]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import OutOfMemoryError
 from ..ir import Graph, Node
 from .fusion.layout import Layouts
-from .lower.memory import ALIGN
+from .lower.instructions import ALIGN
 from .passes.rematerialize import Joint, Rematerialized, nbytes, policies
 from .schedule.order import Schedule
 

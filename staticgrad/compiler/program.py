@@ -44,10 +44,11 @@ class Program:
         templates: Templates | None = None,
         wait: bool = False,
         budget: int | float | None = None,
+        kept: bool = False,
     ):
         """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run.
-        budget: of memory, see `memory_budget.py`."""
-        self.wait, self.budget = wait, budget
+        budget: of memory, see `memory_budget.py`. kept: plans are kept in the kernel cache, see `plan_store.py`."""
+        self.wait, self.budget, self.kept = wait, budget, kept
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
@@ -100,7 +101,6 @@ class Program:
 
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""
-        pipeline = module("staticgrad.compiler.pipeline")
         key = self._key(arrays)
         with self._lock:
             if key not in self.plans:
@@ -108,14 +108,35 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 with garbage.paused():
-                    self.plans[key], self.outcome = pipeline.specialized_plan(
-                        ready, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
-                    )
+                    self.plans[key], self.outcome = self._made(known)
                 logs.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]
             if self.wait:
                 plan.wait()
             return plan
+
+    def _made(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:
+        """A new plan, and whether it was re-bound. One that is not may be in the kernel cache."""
+        graph, place = self.prepared.graph, None
+        if self.kept and not (self.strict or self.passes or self.budget is not None or self.decisive):
+            place = module("staticgrad.compiler.plan_store").entry(self.prepared, known)
+        stored = None if place is None else place.read(lambda: self._compiled(known)[0])
+        if stored is not None:
+            outcome = "" if self.templates.first else "plan from the kernel cache"
+            self.templates.read(graph, stored)
+            return stored, outcome
+        self.templates.prepare(graph)
+        plan, outcome = self._compiled(known)
+        if place is not None and not outcome:
+            place.write(plan)
+        return plan, outcome
+
+    def _compiled(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:
+        pipeline = module("staticgrad.compiler.pipeline")
+        found: tuple[Plan, str] = pipeline.specialized_plan(
+            self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
+        )
+        return found
 
     def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
         """What a plan is for: shapes, and the values that decide."""

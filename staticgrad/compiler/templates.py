@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..ir import Graph, OpDef
+    from .execute.stored_plan import StoredPlan
     from .rebinding import Template
 
 KEPT = 4
@@ -22,6 +24,28 @@ class Templates:
         """How often extents could not be symbols, or had to keep their values."""
         self.error = ""
         """Why the latest template was not made, in words."""
+        self.stored: list[tuple[list[OpDef], StoredPlan]] = []
+        """The plans that were read from the kernel cache, with the operations of their programs. A template is made of one when
+        another program of these operations comes."""
+
+    @property
+    def first(self) -> bool:
+        """Whether there is no plan yet."""
+        return not (self.kept or self.vain or self.stored)
+
+    def read(self, graph: Graph, plan: StoredPlan) -> None:
+        """Note a plan that was read."""
+        self.stored = [*self.stored, ([node.op for node in graph.nodes], plan)]
+
+    def prepare(self, graph: Graph) -> None:
+        """Make the templates of plans that were read and may serve a program."""
+        if not self.stored:
+            return
+        ops = [node.op for node in graph.nodes]
+        suitable = [plan for other, plan in self.stored if other == ops]
+        self.stored = [(other, plan) for other, plan in self.stored if other != ops]
+        for plan in suitable:
+            plan.twin()
 
     def failed(self, error: BaseException) -> None:
         self.vain += 1

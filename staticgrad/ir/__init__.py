@@ -27,6 +27,7 @@ from .lowering import (
     Scratch,
     View,
     Window,
+    collapse,
 )
 from .node import NO_ATTRS, Literal, Node
 from .op import (
@@ -44,6 +45,7 @@ from .op import (
 from .subgraph import Subgraph
 
 __all__ = [
+    "collapse",
     "NO_ATTRS",
     "REGISTRY",
     "Attribute",

@@ -6,6 +6,7 @@ instruction at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -322,3 +323,18 @@ class Result:
 
 
 Emit = Pointwise | Reduction | View | Expand | Deferred | Extent | Index | Native | Leaf | Effect | Region | Result | None
+
+
+def collapse(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """The axes, merged where one stride walks them on both sides; at least one axis."""
+    dims: list[list[int]] = []
+    for d, s, t in zip(shape, a, b, strict=True):
+        if d == 1:
+            continue
+        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
+            dims[-1] = [dims[-1][0] * d, s, t]
+        else:
+            dims.append([d, s, t])
+    if not dims:
+        dims = [[1 if math.prod(shape) else 0, 1, 1]]
+    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]

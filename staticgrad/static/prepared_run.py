@@ -85,7 +85,7 @@ class Runner:
         fed = set(feeds)
         own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
-        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes, budget=budget)
+        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes, budget=budget, kept=True)
         prepared = program.prepared
         if prepared.needs:
             raise _unfed(prepared.needs)
@@ -120,7 +120,7 @@ class Runner:
 
     def _fast_path(self, plan: Plan) -> FastPath:
         """The fast path of a plan that is bound."""
-        specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
+        specs = [Spec(feed.dtype, kind.shape) for feed, kind in zip(self.feeds, plan.feed_types, strict=True)]
         return FastPath(fast_path(plan, specs), plan.atomic and not plan.builder.cells)
 
     def plan(self, arrays: list[np.ndarray]) -> Plan:

@@ -116,7 +116,7 @@ class Specialization:
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
-            templates=templates, wait=wait, budget=budget,
+            templates=templates, wait=wait, budget=budget, kept=True,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))

@@ -124,18 +124,18 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
         return None
     plan, specs = specialization.plan, specialization.specs
     assert specs is not None
-    objects = np.zeros(max(len(plan.feeds), 1), np.int64)
+    objects = np.zeros(max(len(plan.feed_types), 1), np.int64)
     nothing = block(t.PLAN_BLOCK)  # a plan without instructions: the call only checks its arguments
     nothing[t.OBJECTS] = address(objects)
     check_arguments = fast_call(
         nothing, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(), container=tuple
     )
-    table = np.empty((len(group), len(plan.feeds)), np.int64)
+    table = np.empty((len(group), len(plan.feed_types)), np.int64)
     count = 0
     for args in group:
         if check_arguments(*args) is None:
             break
-        table[count] = objects[: len(plan.feeds)]
+        table[count] = objects[: len(plan.feed_types)]
         count += 1
     return (table[:count], True, group) if count else None
 

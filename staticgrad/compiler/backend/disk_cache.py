@@ -78,8 +78,13 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
     if content is not None:
         return content, True
     content = make()
-    write(name, _digest(name, key, content) + content)
+    keep(name, key, content)
     return content, False
+
+
+def keep(name: str, key: str, content: bytes) -> None:
+    """Write a file that `read` finds."""
+    write(name, _digest(name, key, content) + content)
 
 
 def where() -> str:

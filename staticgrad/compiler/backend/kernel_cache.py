@@ -43,6 +43,8 @@ SPECIAL = {
 
 _lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
+_by_key: dict[str, dict[str, Kernel]] = {}
+"""Kernels of plans that were read, by the keys of their files."""
 
 
 class Counters:
@@ -134,6 +136,20 @@ def _kept(source: str) -> tuple[bytes, bool]:
     key = key_of(source)
     name = name_of(key)
     return disk.kept(f"{name}.o", key, lambda: object_code.undisturbed(lambda: _made(source, name)))
+
+
+def stored(kind: str, file: disk.File, name: str) -> int:
+    """The address of a function in a file of the cache; 0 where the file is not there. kind: "kernels" or "gemm"."""
+    with _lock:
+        found = _by_key.get(file.key)
+        if found is None:
+            content = disk.read(*file)
+            if content is None:
+                return 0
+            one = {name: Kernel(name, object_code.loaded([content], [name])[name])} if kind == "gemm" else _unpacked(content)
+            found = _by_key[file.key] = one
+            Counters.from_disk += len(found)
+        return found[name].address if name in found else 0
 
 
 def _load(source: str) -> dict[str, Kernel]:

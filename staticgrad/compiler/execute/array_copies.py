@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir import collapse
 from ..backend import abi as t
 from ..backend import kernel_cache
 from ..backend.machine_code import Code, Wanted, code, tiers
-from ..fusion.layout import collapse
-from ..lower.instruction_builder import STRIDED
-from ..lower.native_calls import WORD
+from ..lower.instructions import STRIDED, WORD
 from ..runtime import loader, thread_pool
 from ..runtime.threads import get_num_threads
 

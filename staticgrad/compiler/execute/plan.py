@@ -19,27 +19,26 @@ from ...ops.random import generator
 from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
-from ..lower.control_flow import free_stacks, lacks
-from ..lower.instruction_builder import Builder
-from ..lower.instructions import Buffer, Instruction
-from ..lower.memory import Memory
+from ..lower.instructions import Buffer, Instruction, Memory
+from ..lower.placement import free_stacks, lacks
 from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
 from . import bound_arrays
 from .array_copies import copied
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results
-from .tiers import Interpreted, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import networkx as nx
 
+    from ..lower.instruction_builder import Builder
     from ..memory_budget import MemoryReport
     from .explanation import Explanation
     from .plan_difference import PlanDifference
     from .profile import Profile
+    from .tiers import Interpreted
 
 Result = TypeVar("Result")
 
@@ -82,11 +81,11 @@ class Plan:
     notes: list[str]
     feeds: list[Node]
     draws: int
-    strict: bool = False
+    strict: bool
     """Host calls work on the arrays that eager mode would have."""
-    passed: list[str] = field(default_factory=list)
+    passed: list[str]
     """Notes of the user's passes."""
-    stages: Any = None
+    stages: Any
     """Gives the graph after any stage of the pipeline."""
     budget: MemoryReport | None = None
     """How the plan keeps to the budget of memory that was given, if any."""
@@ -97,6 +96,12 @@ class Plan:
     lock: Any = field(default_factory=rlock)
 
     def __post_init__(self) -> None:
+        self.feed_types = [node.type for node in self.feeds]
+        """The types of the arrays that a run gets."""
+        self.assemble()
+
+    def assemble(self) -> None:
+        """Make what a run needs of the instructions and their buffers."""
         b = self.builder
         self.table = np.array([instruction.words() for instruction in self.instructions], np.int64).reshape(-1, t.ROW)
         for instruction in self.instructions:
@@ -109,9 +114,9 @@ class Plan:
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
-        self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
+        self.objects = np.zeros(len(self.feed_types) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
-        sources = [node.attrs["source"] for node in b.argument_nodes]
+        sources: Sequence[Any] = b.argument_sources
         self.arguments = [(source.owner, source.key) for source in sources]
         self.owners = list({id(source.owner): source.owner for source in sources}.values())
         self.known: list[tuple[Any, int]] | None = None if sources else []
@@ -143,9 +148,11 @@ class Plan:
         """The first tier, until all kernels are compiled."""
         self.taken = ""
         if codes:
+            from .tiers import Interpreted
+
             self.interpreted = Interpreted(self, list(codes))
             self.busy[0] = UNCOMPILED
-        specs = [Spec(None, ())] * len(self.feeds)
+        specs = [Spec(None, ())] * len(self.feed_types)
         self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
         None where `_started` does it."""
@@ -199,7 +206,7 @@ class Plan:
         while not self.compiled:
             interpreted = self.interpreted
             if interpreted is not None:
-                wait(interpreted)
+                interpreted.wait()
 
     def _take_over(self, interpreted: Interpreted) -> None:
         interpreted.arrive()
@@ -489,7 +496,7 @@ class Plan:
 
     def _no_room(self, instruction: Instruction) -> NoReturn:
         """Raises the error of a loop whose stacks could not grow, or that would read more items than a stack has."""
-        if (places := lacks(self.builder.stream, instruction)) is not None:
+        if (places := lacks(self.builder.stream.loops, [*self.builder.stream.stacks.values()], instruction)) is not None:
             raise ArgumentError(
                 f"{instruction.name}: {places[0]} iterations, and a stack of {places[1]} places",
                 "the number of iterations has to be that of the loop which made the stack",

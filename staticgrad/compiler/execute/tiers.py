@@ -53,6 +53,11 @@ class Interpreted:
             self.left = [code for code in self.left if not code.over]
         return not self.left
 
+    def wait(self) -> None:
+        """Wait for the workers."""
+        while not self.compiled():
+            pool().wait([code.job for code in self.left if code.job is not None and code.job.pool is pool()])
+
     def arrive(self) -> None:
         """Load the kernels. Raises CompileError for those that don't compile."""
         for code in self.codes:
@@ -203,9 +208,3 @@ def wait_for_kernels() -> None:
         plan = interpreted.plan()
         if plan is not None:
             plan.wait()
-
-
-def wait(interpreted: Interpreted) -> None:
-    """Wait for the workers."""
-    while not interpreted.compiled():
-        pool().wait([code.job for code in interpreted.left if code.job is not None and code.job.pool is pool()])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...ir import Call, Graph, Index, Layout, Native, Node, Order, Pointwise, View
+from ...ir import Call, Graph, Index, Layout, Native, Node, Order, Pointwise, View, collapse
 
 ZERO = 2**61 - 1
 """Stands for an extent of 0 when domains are compared. It is a prime, so products stay distinguishable, and larger than any
@@ -225,18 +225,3 @@ def row_run(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
     """(number, stride): rows that begin at a multiple of this number are one stride apart, as far as the next multiple."""
     extents, steps, _ = collapse(shape, strides, strides)
     return extents[-1], steps[-1]
-
-
-def collapse(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """The axes, merged where one stride walks them on both sides; at least one axis."""
-    dims: list[list[int]] = []
-    for d, s, t in zip(shape, a, b, strict=True):
-        if d == 1:
-            continue
-        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
-            dims[-1] = [dims[-1][0] * d, s, t]
-        else:
-            dims.append([d, s, t])
-    if not dims:
-        dims = [[1 if math.prod(shape) else 0, 1, 1]]
-    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]

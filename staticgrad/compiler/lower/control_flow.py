@@ -7,7 +7,6 @@ memory whose addresses the loop advances from iteration to iteration; see `runti
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from ...ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
 from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import bool_
-from ..backend.abi import COUNT, ENTER, GO, LOOP_WORDS, REPEAT, UNLESS, N
+from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
 from ..backend.machine_code import Code, Wanted
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser
@@ -190,27 +189,6 @@ def _grow(stream: InstructionStream, state: LoopInstruction, roots: Sequence[Pla
         if buffer.kind == "stack":
             words = stream.stacks[buffer]
             state.growing.append([k, words.ctypes.data, item.type.nbytes, int(k >= given)])
-
-
-def lacks(stream: InstructionStream, instruction: Instruction) -> tuple[int, int] | None:
-    """(iterations, items) of a loop whose number of iterations exceeds the items of a stack that it reads, or is negative;
-    else None."""
-    state = next((loop for loop in stream.loops if loop.instruction is instruction), None)
-    if state is None or state.words[COUNT // 8] < 0:
-        return None
-    stacks = {words.ctypes.data: words for words in stream.stacks.values()}
-    n = int(state.words[N // 8])
-    items = min((int(stacks[address][2]) for _, address, _, filled in state.growing if not filled), default=0)
-    return (n, items) if n < 0 or n > items else None
-
-
-def free_stacks(stacks: Sequence[np.ndarray]) -> None:
-    """Free the memory of stacks that grew; they start empty again."""
-    free = ctypes.CDLL(None).free
-    free.argtypes = (ctypes.c_void_p,)
-    for words in stacks:
-        free(int(words[0]))
-        words[:] = 0
 
 
 def _until(b: GraphLowering, operands: Loop, given: Sequence[Buffer]) -> Instruction | None:

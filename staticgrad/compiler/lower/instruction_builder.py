@@ -9,24 +9,22 @@ from types import MappingProxyType
 import numpy as np
 
 from ...ir import Cell, Graph, Layout, Node
+from ...ops.leaves import Source
 from ..codegen.kernel_writer import KernelWriter
 from ..codegen.parameters import BufferRef, KernelSource
 from ..fusion.fuse import Group
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
-from ..runtime.allocation import room
 from ..runtime.threads import get_num_threads
 from ..schedule.order import Schedule, ScheduleNode
 from . import control_flow, native_calls
-from .instructions import PER_RUN, Buffer, Instruction, Place, memory_of
-from .memory import ALIGN, Memory, bound, lay_out
+from .instructions import STRIDED, Buffer, Instruction, Memory, Place, memory_of
+from .memory import bound, lay_out
+from .placement import Placement
 from .stream import InstructionStream
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
-
-STRIDED = 1 << 14
-"""Elements from which a result that lies in another order of memory is copied by a kernel of its own, sooner than by NumPy."""
 
 
 def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dict[Node, int]) -> KernelSource:
@@ -219,7 +217,7 @@ class GraphLowering:
         self.stream.add(Instruction("host", node.op.name, node, buffers, nodes=[node], operands=self))
 
 
-class Builder(GraphLowering):
+class Builder(GraphLowering, Placement):
     """Lowers a program, and lays out the memory of its plan."""
 
     body = False
@@ -230,12 +228,14 @@ class Builder(GraphLowering):
     ):  # fmt: skip
         """later: see `InstructionStream`."""
         super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later), write=write)
+        self.status = self.stream.status
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.fetched_nodes = fetches
         self.cells: list[Cell] = []
         self.cell_buffers: dict[Cell, Buffer] = {}
         self.argument_nodes = [n for n in graph.nodes if n.op.leaf == "argument"]
         self.argument_index = {node: i for i, node in enumerate(self.argument_nodes)}
+        self.argument_sources: list[Source] = [node.attrs["source"] for node in self.argument_nodes]
         self.argument_values = np.zeros(max(len(self.argument_nodes), 1))
         self.generator_state = np.zeros(2, np.int64)
 
@@ -245,7 +245,7 @@ class Builder(GraphLowering):
         self.fetches = [self._fetch(node) for node in self.fetched_nodes]
         self.outputs = self._outputs()
         self._arena()
-        self._point()
+        self.point(self.stream.instructions, self.stream.loops)
         return self
 
     def leaf(self, node: Node) -> None:
@@ -298,52 +298,4 @@ class Builder(GraphLowering):
     def _arena(self) -> None:
         buffers = [buffer for buffer in self.stream.temporaries if buffer.kind == "arena"]
         self.memory = Memory(lay_out(buffers), bound(buffers))
-        (raw,) = room(
-            lambda: [np.empty(self.memory.arena + ALIGN, np.uint8)],
-            f"the plan's buffers need {self.memory.arena:.1e} bytes, and there is no memory for that",
-            "use smaller batches, or a scan over parts of them",
-        )
-        shift = -raw.ctypes.data % ALIGN
-        self.arena = raw[shift : shift + self.memory.arena]
-        for buffer in buffers:
-            part = self.arena[buffer.offset : buffer.offset + buffer.nbytes]
-            buffer.memory = part.view(buffer.dtype).reshape(buffer.shape)
-
-    # pointers -------------------------------------------------------------------------------------------------------
-
-    def _point(self) -> None:
-        self.patches: list[list[int]] = []
-        """(number of an array of a run, address to write its address to, bytes to add)"""
-        self._unbound: dict[Buffer, list[tuple[np.ndarray, int, int]]] = {}
-        """The pointers to a buffer whose memory is bound later."""
-        for instruction in self.stream.instructions:
-            pointers = instruction.pointers
-            for i, (part, offset) in enumerate(instruction.buffers):
-                buffer, add = part, offset
-                while buffer.kind == "part" and buffer.loop is None:
-                    assert buffer.base is not None
-                    buffer, add = buffer.base, add + buffer.offset
-                if buffer.loop is not None:
-                    buffer.loop.move(pointers.ctypes.data + 8 * i, buffer, add)
-                elif buffer.kind == "stack":
-                    continue  # its loop sets the pointer when it begins
-                elif buffer.kind in PER_RUN:
-                    self.patches.append([buffer.index, pointers.ctypes.data + 8 * i, add])
-                elif buffer.memory is None:
-                    self._unbound.setdefault(buffer, []).append((pointers, i, add))
-                else:
-                    pointers[i] = buffer.memory.ctypes.data + add
-        for loop in self.stream.loops:
-            loop.finish()
-
-    def bind_status(self, array: np.ndarray) -> None:
-        self._bind(self.stream.status, array)
-
-    def bind_state(self, cell: Cell, array: np.ndarray) -> None:
-        self._bind(self.cell_buffers[cell], array)
-
-    def _bind(self, buffer: Buffer, array: np.ndarray) -> None:
-        buffer.memory = array
-        address = array.ctypes.data
-        for pointers, i, add in self._unbound.get(buffer, ()):
-            pointers[i] = address + add
+        self.allocate(buffers, self.memory.arena)

@@ -6,16 +6,24 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from ...ir import Layout, Node
 from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
 from ..backend.machine_code import Code
-from ..codegen.loop_ir import Kernel
 from ..runtime import loader
 
+if TYPE_CHECKING:
+    from ..codegen.loop_ir import Kernel
+
+STRIDED = 1 << 14
+"""Elements from which a result that lies in another order of memory is copied by a kernel of its own, sooner than by NumPy."""
+WORD = 8
+"""Bytes of the largest elements that are copied whole; larger ones are copied as several."""
+ALIGN = 64
+"""Bytes to whose multiples buffers are aligned."""
 PER_RUN = ("feed", "output")
 """Kinds of buffers whose memory is another array in each run."""
 
@@ -161,6 +169,17 @@ class LoopInstruction:
         self.tables = [np.array(entries, np.int64).reshape(-1, 4) for entries in (self.moves, self.growing)]
         for at, table in zip((MOVES, GROWING), self.tables, strict=True):
             self.words[at // 8 : at // 8 + 2] = len(table), table.ctypes.data
+
+
+class Memory(NamedTuple):
+    """Bytes of a plan's arena, and the most that are live in one instruction, which no arena can be below."""
+
+    arena: int
+    bound: int
+
+    @property
+    def ratio(self) -> float:
+        return self.arena / self.bound if self.bound else 1.0
 
 
 def memory_of(buffer: Buffer, arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -12,9 +12,8 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .instructions import Buffer
+from .instructions import ALIGN, Buffer
 
-ALIGN = 64
 MANY = 1000
 """The number of buffers from which they are placed in the order of instructions: placement by size takes quadratic time."""
 LOOSE, MOST = 1.15, 4 * MANY
@@ -76,17 +75,6 @@ def lay_out(buffers: Sequence[Buffer]) -> int:
     for buffer, offset in zip(best.order, best.offsets, strict=True):
         buffer.offset = offset
     return best.size
-
-
-class Memory(NamedTuple):
-    """Bytes of a plan's arena, and the most that are live in one instruction, which no arena can be below."""
-
-    arena: int
-    bound: int
-
-    @property
-    def ratio(self) -> float:
-        return self.arena / self.bound if self.bound else 1.0
 
 
 class Layout(NamedTuple):

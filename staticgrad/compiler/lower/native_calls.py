@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...ir import Call, Clear, Copy, Gemm, Layout, Native, Node, Routine, Scratch
-from ..fusion.layout import collapse
+from ...ir import Call, Clear, Copy, Gemm, Layout, Native, Node, Routine, Scratch, collapse
 from . import matmul
-from .instructions import Buffer, Instruction, Place
+from .instructions import WORD, Buffer, Instruction, Place
 
 if TYPE_CHECKING:
     from .instruction_builder import GraphLowering
-
-
-WORD = 8
-"""Bytes of the largest elements that are copied whole; larger ones are copied as several."""
 
 
 def lower_call(b: GraphLowering, node: Node, call: Call) -> None:

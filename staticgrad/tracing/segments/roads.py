@@ -128,7 +128,7 @@ class Segment:
             self.fast = declined
             raise
         if self.fast is declined and not self.program.decisive and self.plan is not None:
-            self.fast = fast_path(self.plan, [Spec(f.type.dtype, f.type.shape, bare=True) for f in self.plan.feeds])
+            self.fast = fast_path(self.plan, [Spec(f.dtype, f.shape, bare=True) for f in self.plan.feed_types])
         return results
 
     @property
@@ -212,8 +212,14 @@ class Roads:
                 feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
                 step = step.parent
             program = Program(
-                self.graph, fetches, feeds[::-1], numerics=self.numerics, passes=self.passes, templates=self.templates
-            )
+                self.graph,
+                fetches,
+                feeds[::-1],
+                numerics=self.numerics,
+                passes=self.passes,
+                templates=self.templates,
+                kept=True,
+            )  # fmt: skip
             place, reason = where()
             at.plans[fetches] = Segment(program, operations, elements, place, reason, after)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]

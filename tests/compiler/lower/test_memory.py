@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.compiler.lower.instructions import Buffer
-from staticgrad.compiler.lower.memory import ALIGN, MANY, Memory, bound, lay_out, size_of
+from staticgrad.compiler.lower.instructions import ALIGN, Buffer, Memory
+from staticgrad.compiler.lower.memory import MANY, bound, lay_out, size_of
 
 
 def slot(size: int, first: int, last: int) -> Buffer:

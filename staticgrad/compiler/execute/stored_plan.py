@@ -1,0 +1,278 @@
+"""Plans that are read from the kernel cache: instructions, buffers and machine code without the graph that they came from.
+
+A stored plan runs as the plan that it was made of. What it says about itself - operations, decisions, sources, the user's lines
+in errors - is that of the same plan compiled anew, when somebody asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...errors import CompileError
+from ...ir import Cell, Layout
+from ...locks import rlock
+from ...ops.leaves import Source
+from ...types import TensorType
+from ..backend import disk_cache as disk
+from ..backend import gemm, kernel_cache
+from ..backend.abi import STATUS_WORDS
+from ..backend.machine_code import Code, Wanted
+from ..lower.instructions import Buffer, Instruction, Memory, Place
+from ..lower.placement import Placement
+from ..runtime import thread_pool
+from .plan import Plan
+
+LARGEST = 1 << 22
+"""The most bytes of arrays that a stored plan has of its own."""
+OF_NODES = ("node", "nodes", "source", "kernel")
+"""What an instruction says about its operations."""
+OF_GRAPH = ("ir", "assigns", "decisions", "rewrites", "notes", "feeds", "passed", "stages")
+"""What a plan says about its graph."""
+FILES: dict[str, Callable[[str], disk.File]] = {"kernels": kernel_cache.file, "gemm": gemm.file}
+"""By kind of machine code, the file of a text's."""
+
+
+# writing ------------------------------------------------------------------------------------------------------------
+
+
+def packed(
+    plan: Plan, cells: Mapping[Cell, int], sources: Mapping[Source, int], constants: Mapping[tuple[int, int], int]
+) -> bytes | None:
+    """The plan, before its first run, as bytes: a line of JSON, then the contents of arrays. None for one that Python takes
+    part in, or that has loops. Cells, sources of hyperparameters, and constants (by address and bytes) are stored as their
+    numbers."""
+    builder, stream = plan.builder, plan.builder.stream
+    if stream.loops or stream.stacks or any(each.kind == "host" or each.control for each in plan.instructions):
+        return None
+    writer = _Writer(plan, cells, constants)
+    fetches = [writer.number(buffer) for buffer in plan.fetches]
+    outputs = [writer.number(buffer) for buffer in builder.outputs]
+    state = [(cells[cell], writer.number(builder.cell_buffers[cell])) for cell in builder.cells]
+    instructions = [writer.instruction(each) for each in plan.instructions]
+    if writer.size > LARGEST or None in writer.codes:
+        return None
+    record = {
+        "buffers": writer.buffers, "codes": writer.codes, "instructions": instructions, "fetches": fetches, "outputs": outputs,
+        "state": state, "written": [cells[cell] for cell in plan.written], "memory": plan.memory, "draws": plan.draws,
+        "arguments": [sources[source] for source in builder.argument_sources], "threads": stream.threads,
+    }  # fmt: skip
+    return b"\n".join([json.dumps(record, separators=(",", ":")).encode(), b"".join(writer.contents)])
+
+
+class _Writer:
+    def __init__(self, plan: Plan, cells: Mapping[Cell, int], constants: Mapping[tuple[int, int], int]):
+        self.builder, self.constants = plan.builder, constants
+        self.buffers: list[Any] = []
+        self.codes: list[Any] = []
+        self.contents: list[bytes] = []
+        self.size = 0
+        self._numbers: dict[Buffer, int] = {}
+        self._code_numbers: dict[Wanted, int] = {}
+
+    def number(self, buffer: Buffer) -> int:
+        """Of a buffer, which comes after the buffer that it is a part of."""
+        if buffer not in self._numbers:
+            base = -1 if buffer.base is None else self.number(buffer.base)
+            layout = None if buffer.layout is None else (buffer.layout.shape, buffer.layout.strides, buffer.layout.offset)
+            facts = (buffer.kind, buffer.shape, buffer.dtype.str, buffer.first, buffer.last, buffer.offset, buffer.index)
+            self._numbers[buffer] = len(self.buffers)
+            self.buffers.append((*facts, layout, base, self._content(buffer)))
+        return self._numbers[buffer]
+
+    def _content(self, buffer: Buffer) -> Any:
+        """How memory that is known now is found again."""
+        builder, memory = self.builder, buffer.memory
+        if buffer.kind != "fixed" or buffer is builder.status:
+            return ["status"] if buffer is builder.status else None
+        assert memory is not None
+        if memory is builder.generator_state:
+            return ["generator"]
+        address = memory.ctypes.data
+        argument, rest = divmod(address - builder.argument_values.ctypes.data, 8)
+        if not rest and 0 <= argument < len(builder.argument_values):
+            return ["argument", argument]
+        number = self.constants.get((address, memory.nbytes))
+        if number is not None and not memory.flags.writeable:
+            return ["constant", number]
+        content = memory.tobytes()
+        self.contents.append(content)
+        self.size += len(content)
+        return ["bytes", self.size - len(content), len(content)]
+
+    def instruction(self, each: Instruction) -> Any:
+        places = [(self.number(buffer), add) for buffer, add in each.buffers]
+        code = -1 if each.code is None else self._code(each.code.wanted)
+        sizes = each.size_array.tolist()
+        return [
+            each.kind, each.name, places, sizes, code, each.start, each.stop, each.chunks, bool(each.pool), each.check,
+            each.work, each.large_gemm,
+        ]  # fmt: skip
+
+    def _code(self, wanted: Wanted) -> int:
+        if wanted not in self._code_numbers:
+            self._code_numbers[wanted] = len(self.codes)
+            known = FILES.get(wanted.kind)
+            self.codes.append(None if known is None else (wanted.kind, *known(wanted.text), wanted.name))
+        return self._code_numbers[wanted]
+
+
+# reading ------------------------------------------------------------------------------------------------------------
+
+
+class StoredInstruction(Instruction):
+    """An instruction that asks its plan about its operations."""
+
+    __slots__ = ("plan",)
+
+    def __init__(
+        self, plan: StoredPlan, buffers: list[Place], sizes: list[int], code: Code | None, facts: Sequence[Any]
+    ):  # fmt: skip
+        self.plan: StoredPlan
+        self.plan, self.buffers, self.sizes, self.code = plan, buffers, sizes, code
+        self.kind, self.name, self.start, self.stop, self.chunks, pooled, self.check, self.work, self.large_gemm = facts
+        self.pool = thread_pool.address if pooled else 0
+        self.control, self.operands = 0, None
+        self.__post_init__()
+
+    def __getattr__(self, name: str) -> Any:  # of what is not set yet
+        if name not in OF_NODES:
+            raise AttributeError(name)
+        self.plan.tell()
+        return getattr(self, name)
+
+
+class StoredBuilder(Placement):
+    """What a plan needs of the lowering that it came from."""
+
+    argument_sources: list[Source]
+    argument_values: np.ndarray
+    generator_state: np.ndarray
+
+    def __init__(self, plan: StoredPlan, buffers: list[Buffer], record: Mapping[str, Any], cells: Sequence[Cell]):
+        self.plan = plan
+        self.memory = Memory(*record["memory"])
+        self.fetches = [buffers[i] for i in record["fetches"]]
+        self.outputs = [buffers[i] for i in record["outputs"]]
+        self.cells = [cells[cell] for cell, _ in record["state"]]
+        self.cell_buffers = {cells[cell]: buffers[i] for cell, i in record["state"]}
+        self.stream: Any = SimpleNamespace(
+            loops=[], stacks={}, threads=record["threads"], temporaries=[b for b in buffers if b.kind == "arena"]
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """What only the lowering itself has."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.plan.twin().builder, name)
+
+
+class StoredPlan(Plan):
+    """A plan that was read; see the module."""
+
+    _written: list[Cell]
+
+    def __init__(self, feed_types: list[TensorType], remake: Callable[[], Plan]):
+        """feed_types: of the arrays that a run gets. remake: compiles the plan."""
+        self.feed_types, self._remake = feed_types, remake
+        self._twin: Plan | None = None
+        self._told = False
+        self.strict, self.budget, self.last_read, self.times = False, None, None, {}
+        self.lock = rlock()
+        self._making = rlock()
+
+    @property
+    def written(self) -> list[Cell]:
+        return self._written
+
+    def twin(self) -> Plan:
+        """The same plan, compiled anew when it is first asked for."""
+        with self._making:
+            if self._twin is None:
+                self._twin = self._remake()
+            return self._twin
+
+    def tell(self) -> None:
+        """Enter what the instructions and the plan say about operations. Raises CompileError where the plan that is compiled is
+        another, which no two processes with the same key should see."""
+        with self._making:
+            if self._told:
+                return
+            twin = self.twin()
+            if [_form(each) for each in twin.instructions] != [_form(each) for each in self.instructions]:
+                raise CompileError("the plan in the kernel cache is not the one that the compiler makes")
+            for name in OF_GRAPH:
+                setattr(self, name, getattr(twin, name))
+            for mine, other in zip(self.instructions, twin.instructions, strict=True):
+                for name in OF_NODES:
+                    setattr(mine, name, getattr(other, name))
+                if mine.code is not None and other.code is not None:
+                    mine.code.wanted = other.code.wanted
+            self._told = True
+
+    def __getattr__(self, name: str) -> Any:  # of what is not set yet
+        if name not in OF_GRAPH:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.tell()
+        return self.__dict__[name]
+
+
+def _form(each: Instruction) -> tuple[Any, ...]:
+    return each.kind, each.name, each.start, each.stop, each.chunks, len(each.buffers), each.size_array.tolist()
+
+
+def unpacked(
+    content: bytes, feed_types: list[TensorType], cells: Sequence[Cell], sources: Sequence[Source],
+    arrays: Sequence[np.ndarray], remake: Callable[[], Plan],
+) -> StoredPlan | None:  # fmt: skip
+    """The plan of such bytes; None where some of its machine code is not in the kernel cache. cells, sources, arrays: by their
+    numbers."""
+    line, _, rest = content.partition(b"\n")
+    record = json.loads(line)
+    codes = []
+    for kind, name, key, function in record["codes"]:
+        address = kernel_cache.stored(kind, disk.File(name, key), function)
+        if not address:
+            return None
+        codes.append(Code(Wanted(kind, "", function), address))
+    plan = StoredPlan(feed_types, remake)
+    values, generator = np.zeros(max(len(record["arguments"]), 1)), np.zeros(2, np.int64)
+    status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))
+    buffers: list[Buffer] = []
+    for kind, shape, dtype, first, last, offset, index, layout, base, known in record["buffers"]:
+        buffer = Buffer(kind, tuple(shape), np.dtype(dtype), first, last, offset, index)
+        if layout is not None:
+            buffer.layout = Layout(tuple(layout[0]), tuple(layout[1]), layout[2])
+        buffer.base = None if base < 0 else buffers[base]
+        if known is not None:
+            what, *at = known
+            if what == "status":
+                buffer = status
+            elif what == "generator":
+                buffer.memory = generator
+            elif what == "argument":
+                buffer.memory = values[at[0] : at[0] + 1].reshape(())
+            elif what == "constant":
+                buffer.memory = arrays[at[0]].reshape(buffer.shape)
+            else:
+                part = np.frombuffer(rest[at[0] : at[0] + at[1]], buffer.dtype)
+                buffer.memory = part.reshape(buffer.shape).copy()  # some are scratch
+        buffers.append(buffer)
+    plan.builder = builder = StoredBuilder(plan, buffers, record, cells)  # type: ignore[assignment]
+    builder.status, builder.argument_values, builder.generator_state = status, values, generator
+    builder.argument_sources = [sources[i] for i in record["arguments"]]
+    plan.instructions = []
+    for kind, name, places, sizes, code, *facts in record["instructions"]:
+        given = [(buffers[i], add) for i, add in places]
+        machine_code = None if code < 0 else codes[code]
+        plan.instructions.append(StoredInstruction(plan, given, sizes, machine_code, [kind, name, *facts]))
+    builder.allocate(builder.stream.temporaries, builder.memory.arena)
+    builder.point(plan.instructions)
+    plan.fetches, plan.draws = builder.fetches, record["draws"]
+    plan._written = [cells[i] for i in record["written"]]
+    plan.assemble()
+    return plan

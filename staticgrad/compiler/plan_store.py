@@ -1,0 +1,66 @@
+"""The first plan of a program in the kernel cache: a process that finds it there makes none of the compiler's passes.
+
+The user's code is traced as always, so guards, effects and errors are those of this process; the key is what was traced
+(`program_key.py`). `STATICGRAD_PLANS=0` compiles each plan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import logs
+from ..ir import Node
+from ..types import TensorType
+from .backend import disk_cache as disk
+from .passes.functionalize import FunctionalGraph
+from .program_key import ProgramKey, Unkept
+
+if TYPE_CHECKING:
+    from .execute.plan import Plan
+    from .execute.stored_plan import StoredPlan
+
+PLANS = "STATICGRAD_PLANS"
+"""The environment variable by which plans are neither read nor written where it is 0."""
+
+
+class Entry:
+    """The place of a program's plan in the kernel cache. Raises Unkept for a program that has none."""
+
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType]):
+        self.types = [TensorType(known[feed].shape, feed.type.dtype) for feed in prepared.feeds]
+        self.program = ProgramKey(prepared, known)
+        self.name = f"p{self.program.key[:24]}.json"
+
+    def read(self, remake: Callable[[], Plan]) -> StoredPlan | None:
+        """The plan, if it is there. remake: compiles it."""
+        content = disk.read(self.name, self.program.key)
+        if content is None:
+            return None
+        from .execute.stored_plan import unpacked
+
+        program = self.program
+        plan = unpacked(content, self.types, [*program.cells], [*program.sources], program.arrays, remake)
+        logs.info("a plan %s", "from the kernel cache" if plan is not None else "whose kernels are not in the cache any more")
+        return plan
+
+    def write(self, plan: Plan) -> None:
+        """Keep a plan that was just made."""
+        from .execute.stored_plan import packed
+
+        program = self.program
+        content = packed(plan, program.cells, program.sources, program.constants)
+        if content is not None:
+            disk.keep(self.name, program.key, content)
+
+
+def entry(prepared: FunctionalGraph, known: dict[Node, Any]) -> Entry | None:
+    """The place of a program's plan; None where it has none."""
+    if os.environ.get(PLANS, "1") == "0":
+        return None
+    try:
+        return Entry(prepared, known)
+    except Unkept as why:
+        logs.debug("the plan is not kept: %s", why)
+        return None

@@ -1,0 +1,121 @@
+"""The identity of a program on disk: a text that says all that its plan depends on, and in which two processes agree.
+
+It lists the operations of the functional graph with attributes, types and operands, by number, and the settings of the
+compiler. Names and the lines of the user's code are left out: no plan depends on them. A program that Python code takes part in
+(functions of the user's as attributes, ops of their own) has no such text, nor has one with loops or branches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..ir import REGISTRY, Cell, Literal, Node, OpDef
+from ..ops.leaves import Source
+from ..types import TensorType
+from .backend import abi, kernel_cache, object_code
+from .passes.functionalize import FunctionalGraph
+from .runtime.threads import get_num_threads
+
+PACKAGE = Path(__file__).parent.parent
+PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
+
+
+class Unkept(Exception):
+    """Why a program has no identity on disk."""
+
+
+class ProgramKey:
+    """The key of a program, and the objects of this process that a stored plan refers to by number.
+
+    Raises Unkept.
+    """
+
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType]):
+        if prepared.deferred:
+            raise Unkept("sizes are known in the run")
+        self.cells: dict[Cell, int] = {}
+        self.sources: dict[Source, int] = {}
+        self.owners: dict[int, int] = {}
+        self.constants: dict[tuple[int, int], int] = {}
+        """By the address and the bytes of its memory, the number of a constant."""
+        self.arrays: list[np.ndarray] = []
+        number: dict[Node, int] = {}
+        nodes = prepared.graph.nodes
+        lines = [_setting(), f"{get_num_threads()} {prepared.graph.intern} {prepared.draws}"]
+        for i, node in enumerate(nodes):
+            op = node.op
+            if not _ours(op) or node.after:
+                raise Unkept(f"{op.name} is not the package's")
+            attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
+            lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
+            number[node] = i
+        at = [number.get(feed, -1) for feed in prepared.feeds]
+        types = [_type(known[feed]) for feed in prepared.feeds]
+        assigns = [(self._cell(cell), number[value]) for cell, value in prepared.assigns]
+        lines.append(f"{at} {types} {[number[x] for x in prepared.fetches]} {assigns} {len(prepared.needs)}")
+        self.key = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def _text(self, value: Any) -> str:
+        kind = value.__class__
+        if kind in PLAIN:
+            return repr(value)
+        if kind is tuple:
+            return f"({','.join(map(self._text, value))})"
+        if kind is Literal:
+            return self._array(value.array)
+        if isinstance(value, np.dtype):
+            return f"dtype {value.str}"
+        if kind is Cell:
+            return f"cell {self._cell(value)} {_type(value.type)} {value.stream is None}"
+        if kind is Source:
+            owner = self.owners.setdefault(id(value.owner), len(self.owners))
+            return f"source {self.sources.setdefault(value, len(self.sources))} of {owner} {value.key!r}"
+        if isinstance(value, TensorType):
+            return _type(value)
+        raise Unkept(f"an attribute is a {kind.__name__}")
+
+    def _cell(self, cell: Cell) -> int:
+        return self.cells.setdefault(cell, len(self.cells))
+
+    def _array(self, array: np.ndarray) -> str:
+        if array.dtype.hasobject:
+            raise Unkept("an array of objects")
+        self.constants.setdefault((array.ctypes.data, array.nbytes), len(self.arrays))
+        self.arrays.append(array)
+        return f"array {array.dtype.str} {array.shape} {array.flags.c_contiguous} {hashlib.sha256(array.tobytes()).hexdigest()}"
+
+
+def _type(kind: Any) -> str:
+    if kind.__class__ is not TensorType:
+        raise Unkept(f"a {kind.__class__.__name__}")
+    return f"{kind.dtype.str}{kind.shape}"
+
+
+@cache
+def _ours(op: OpDef) -> bool:
+    """Whether the record is one of the package's, which its version describes."""
+    return REGISTRY.get(op.name) is op and str(getattr(op.infer, "__module__", "")).startswith("staticgrad.")
+
+
+def _setting() -> str:
+    """What plans depend on besides the program."""
+    return f"{_code()} {kernel_cache.by_numba()} {abi.FASTCALL}"
+
+
+@cache
+def _code() -> str:
+    """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
+    facts = [sys.version, np.__version__, object_code.cpu()]
+    for place, folders, names in os.walk(PACKAGE):
+        folders.sort()
+        with os.scandir(place) as entries:
+            found = {entry.name: entry.stat() for entry in entries if entry.name.endswith(".py")}
+        facts += [f"{place} {name} {found[name].st_mtime_ns} {found[name].st_size}" for name in sorted(names) if name in found]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()

@@ -1,0 +1,346 @@
+"""Plans in the kernel cache: what is read is what the compiler makes, and anything that differs is compiled."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn, optim
+from staticgrad.compiler import pipeline, program_key
+from staticgrad.compiler.backend import disk_cache, kernel_cache
+from staticgrad.compiler.execute.stored_plan import StoredPlan
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """The kernel cache, in which plans of this test alone are kept."""
+    monkeypatch.setenv("STATICGRAD_PLANS", "1")
+    monkeypatch.setattr(program_key, "_code", lambda: str(tmp_path))
+    before = {*disk_cache.folder().glob("p*.json")}
+    return lambda: sorted({*disk_cache.folder().glob("p*.json")} - before)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Counts the plans that are compiled."""
+    made = []
+    compiled = pipeline.specialized_plan
+    monkeypatch.setattr(pipeline, "specialized_plan", lambda *given: made.append(1) or compiled(*given))
+    return made
+
+
+DATA = np.random.default_rng(0).normal(size=(8, 6)).astype("float32")
+LABELS = np.arange(8) % 3
+
+
+def training(rate=0.05, dropout=0.0, width=5, dtype="float32", optimizer=optim.Adam, **options):
+    """A compiled step, made anew as in another process."""
+    sg.manual_seed(3)
+    model = nn.Sequential(nn.Linear(6, width), nn.LayerNorm(width), nn.GELU(), nn.Dropout(dropout), nn.Linear(width, 3))
+    model.to(dtype)
+    opt = optimizer(model.parameters(), lr=rate)
+
+    @sg.compile(**options)
+    def step(x, y):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        return loss
+
+    return step, model, opt
+
+
+def losses(step, n=5, x=DATA, y=LABELS):
+    return [np.asarray(step(x, y).detach()).tobytes() for _ in range(n)]
+
+
+def bits(model):
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_plan_that_is_read_computes_the_same_bits(passes, dtype, dropout):
+    x = DATA.astype(dtype)
+    first, model, _ = training(dropout=dropout, dtype=dtype)
+    wanted, weights = losses(first, x=x), bits(model)
+    assert not isinstance(first.plan, StoredPlan)
+    assert len(passes) == 1
+    again, model, _ = training(dropout=dropout, dtype=dtype)
+    assert losses(again, x=x) == wanted
+    assert bits(model) == weights
+    assert isinstance(again.plan, StoredPlan)
+    assert len(passes) == 1
+
+
+def test_a_session_reads_its_plans(passes):
+    def run():
+        graph = sg.Graph()
+        with graph.as_default():
+            x = sg.placeholder("float32", (None, 6))
+            w = sg.Variable(np.ones((6, 3), "float32"))
+            loss = sg.square(x @ w - 1.0).mean()
+            (g,) = sg.gradients(loss, [w])
+            (second,) = sg.gradients(sg.square(g).sum(), [w])
+            update = w.assign(w - 0.1 * g - 0.01 * second)
+            with sg.Session(graph) as session:
+                session.run(sg.global_variables_initializer())
+                return [session.run([loss, update], {x: DATA})[0].tobytes() for _ in range(4)] + [session.run(w).tobytes()]
+
+    wanted, made = run(), len(passes)
+    assert made
+    assert run() == wanted
+    assert len(passes) == made
+
+
+def test_hyperparameters_are_read_at_each_run(passes):
+    losses(training(rate=0.05)[0])
+    step, _, opt = training(rate=0.2)
+    found = losses(step, 2)
+    opt.param_groups[0]["lr"] = 0.0
+    found += losses(step, 2)
+    assert isinstance(step.plan, StoredPlan)
+    os.environ["STATICGRAD_PLANS"] = "0"
+    step, _, opt = training(rate=0.2)
+    wanted = losses(step, 2)
+    opt.param_groups[0]["lr"] = 0.0
+    assert found == wanted + losses(step, 2)
+
+
+UNCHANGED = sg.graph_pass("simplify")(lambda graph: graph)
+
+
+def scaled(by=2.0, axis=0, extra=None, **options):
+    table = np.arange(6, dtype="float32") if extra is None else extra
+    return sg.compile(lambda x: sg.exp(x * by + sg.tensor(table)).sum(axis), **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"by": 3.0},
+        {"by": -0.0},
+        {"axis": 1},
+        {"extra": np.full(6, 2, "float32")},
+        {"extra": np.arange(600, 606, dtype="float64")},
+    ],
+)
+def test_another_attribute_or_constant_is_another_plan(passes, change):
+    scaled()(DATA)
+    scaled()(DATA)
+    assert len(passes) == 1
+    step = scaled(**change)
+    found = np.asarray(step(DATA))
+    assert len(passes) == 2
+    os.environ["STATICGRAD_PLANS"] = "0"
+    np.testing.assert_array_equal(found, np.asarray(scaled(**change)(DATA)))
+
+
+def test_other_shapes_dtypes_and_threads_are_other_plans(passes):
+    scaled()(DATA)
+    scaled()(DATA[:4])
+    scaled()(DATA.astype("float64"))
+    threads = sg.get_num_threads()
+    try:
+        sg.set_num_threads(threads + 1)
+        scaled()(DATA)
+    finally:
+        sg.set_num_threads(threads)
+    assert len(passes) == 4
+    scaled()(DATA)
+    scaled()(DATA[:4])
+    assert len(passes) == 4
+
+
+DAMAGE = {
+    "half": lambda whole: whole[: len(whole) // 2],
+    "nothing": lambda whole: b"",
+    "other end": lambda whole: whole[:-3] + b"abc",
+    "a byte": lambda whole: whole[:50] + b"\0" + whole[51:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_made_again(passes, cache, damage):
+    wanted = losses(training()[0])
+    (file,) = cache()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    step = training()[0]
+    assert losses(step) == wanted
+    assert len(passes) == 2
+    assert file.read_bytes() == whole
+    assert losses(training()[0]) == wanted
+    assert len(passes) == 2
+
+
+def test_a_plan_whose_kernels_are_gone_is_compiled(passes, monkeypatch):
+    wanted = losses(training()[0])
+    monkeypatch.setattr(kernel_cache, "stored", lambda kind, file, name: 0)
+    assert losses(training()[0]) == wanted
+    assert len(passes) == 2
+
+
+def test_a_cache_that_cannot_be_used_compiles(passes, monkeypatch, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(folder))
+    with pytest.warns(RuntimeWarning, match="is not used"):
+        scaled()(DATA)
+    scaled()(DATA)
+    assert len(passes) == 2
+
+
+def test_explanations_and_sources_are_those_of_the_compiled_plan(passes):
+    def text(plan):
+        graph = plan.graph
+        return (
+            str(plan), str(plan.explain()), str(plan.explain(detail=True)), plan.source(),
+            [graph.nodes[n]["name"] for n in graph], [str(n) for n in plan.stages.graph("simplify").nodes], repr(plan),
+        )  # fmt: skip
+
+    first, again = training()[0], training()[0]
+    first(DATA, LABELS)
+    again(DATA, LABELS)
+    assert isinstance(again.plan, StoredPlan)
+    assert text(again.plan) == text(first.plan)
+    assert len(passes) == 2
+    losses(again)
+    assert again.plan.profile(repeats=2).total > 0
+    assert "the plans are the same" in str(again.plan.diff(first.plan))
+
+
+def test_a_plan_that_was_read_can_be_exported(tmp_path):
+    scaled()(DATA)
+    step = scaled()
+    wanted = np.asarray(step(DATA))
+    step.plan.export(tmp_path / "step")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import step as exported
+
+        np.testing.assert_array_equal(np.asarray(exported.load()(DATA)), wanted)
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_errors_name_the_line_of_this_program(passes):
+    def make():
+        return sg.compile(lambda x, at: sg.exp(x)[at].sum())
+
+    make()(DATA, np.array([1, 2]))
+    step = make()
+    step(DATA, np.array([1, 2]))
+    assert isinstance(step.plan, StoredPlan)
+    with pytest.raises(sg.IndexRangeError, match=r"test_plan_store\.py") as error:
+        step(DATA, np.array([1, 99]))
+    assert "sg.exp(x)[at]" in str(error.value) or "test_plan_store.py" in str(error.value)
+
+
+def test_another_shape_rebinds_the_plan_that_was_read(passes):
+    def lines(step):
+        return [np.asarray(step(x)).tobytes() for x in (DATA, DATA[:5], DATA[:3])], [str(line) for line in step.recompiles]
+
+    os.environ["STATICGRAD_PLANS"] = "0"
+    values, wanted = lines(scaled(axis=1))
+    os.environ["STATICGRAD_PLANS"] = "1"
+    scaled(axis=1)(DATA)
+    found, told = lines(scaled(axis=1))
+    assert found == values
+    assert told == wanted
+
+
+@pytest.mark.parametrize("options", [{"numerics": "strict"}, {"memory_budget": 1.0}, {"passes": [UNCHANGED]}])
+def test_plans_with_settings_of_their_own_are_not_kept(cache, options):
+    scaled(**options)(DATA)
+    assert not cache()
+
+
+def doubled(factor):
+    """A step whose backward pass is the user's rule."""
+
+    class Twice(sg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * factor
+
+    @sg.compile
+    def step(x):
+        x = x.detach().requires_grad_()
+        (g,) = sg.autograd.grad(Twice.apply(x).sum(), [x])
+        return g
+
+    return step
+
+
+def test_another_rule_of_the_user_is_another_plan(passes):
+    for factor in (3, 5, 3):
+        np.testing.assert_array_equal(np.asarray(doubled(factor)(DATA)), np.full_like(DATA, factor))
+    assert len(passes) == 2
+
+
+PYTHON = {
+    "host call": lambda x: sg.linalg.det(x[:6, :6]),
+    "loop": lambda x: sg.scan(lambda c, row: (c + row, None), sg.zeros(6), x)[0],
+}
+
+
+@pytest.mark.parametrize("function", PYTHON.values(), ids=PYTHON)
+def test_programs_that_python_or_loops_take_part_in_are_not_kept(cache, function):
+    sg.compile(function)(DATA)
+    assert not cache()
+
+
+def test_segments_read_their_plans(passes):
+    def make():
+        @sg.compile
+        def step(x):
+            y = sg.exp(x).sum()
+            return y * 2 if float(y) > 0 else y - 1
+
+        return step
+
+    wanted, made = np.asarray(make()(DATA)), len(passes)
+    np.testing.assert_array_equal(np.asarray(make()(DATA)), wanted)
+    assert len(passes) == made
+
+
+PROGRAM = """
+import sys, numpy as np, staticgrad as sg
+from staticgrad.compiler import program_key
+program_key._code = lambda: sys.argv[1]
+from tests.compiler.test_plan_store import training, losses
+step, model, opt = training()
+found = losses(step, 3)
+sg.wait_for_kernels()
+found += losses(step, 3)
+print(type(step.plan).__name__, b"".join(found).hex())
+"""
+
+
+@pytest.mark.parametrize("tiers", ["0", "1"])
+def test_two_processes_at_once(tiers, tmp_path):
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "STATICGRAD_TIERS": tiers, "PYTHONPATH": str(root)}
+
+    def both():
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+        run = [subprocess.Popen(command, env=env, cwd=root, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        return [process.communicate(timeout=300)[0].split() for process in run]
+
+    cold, warm = both(), both()
+    assert [kind for kind, _ in warm] == ["StoredPlan"] * 2
+    (_, a), (_, b) = warm
+    assert a == b
+    if tiers == "0":
+        assert {values for _, values in cold} == {a}
