@@ -82,6 +82,13 @@ class OpenPlan(NamedTuple):
     feeds: Callable[[Values], list[np.ndarray] | None]
     places: Saved
 
+    def fed(self, values: Values) -> list[np.ndarray] | None:
+        """What the plan is fed with for these numbers; None where they need another one, or an error."""
+        try:
+            return modes.now.quiet(self.feeds, values)  # type: ignore[no-any-return]
+        except Exception:  # the function raises it, too
+            return None
+
 
 class Kind:
     """Calls that differ in numbers alone."""
@@ -95,6 +102,9 @@ class Kind:
         self.constant: set[int] = set()
         """Those of numbers whose values the function needs."""
         self.plans: dict[Hashable, list[OpenPlan]] = {}
+        """By the numbers that are part of the key."""
+        self.made = 0
+        """How many plans there were."""
 
     def note(self, values: Values) -> None:
         """Take note of the numbers of a call."""
@@ -139,30 +149,28 @@ def open_call(
         varying = kind.varying
     if not varying:
         return None
-    quiet = modes.now.quiet
     rest = tuple([repr(x) for i, x in enumerate(values) if i not in varying])
-    if len(kind.plans) > KEPT:
-        kind.plans.clear()
-    plans = kind.plans.setdefault((*varying, rest), [])
+    plans = kind.plans.get((*varying, rest))
+    if plans is None:
+        if len(kind.plans) >= KEPT:
+            return None
+        plans = kind.plans[*varying, rest] = []
     given = [values[i] for i in varying]
     for plan in plans:
-        try:
-            feeds = quiet(plan.feeds, given)
-        except Exception:  # the function raises it, too
-            return None
+        feeds = plan.fed(given)
         if feeds is not None:
             call = known.get(plan.key)
             if call is None:  # it was made long ago
                 plans.remove(plan)
                 return None
             return None if call.plan is None else (call, plan.places, feeds)
-    whole = ("open", kind.number, *varying, rest, len(plans))
+    whole = ("open", kind.number, *varying, rest, kind.made)
     if len(plans) >= PLANS or whole in known:
         return None
     call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad))
     if call.plan is None:
         return None
-    feeds = quiet(plans[-1].feeds, given)
+    feeds = plans[-1].fed(given)
     return None if feeds is None else (call, plans[-1].places, feeds)
 
 
@@ -180,6 +188,7 @@ def _program(
         if program is None:
             kind.close([varying[i] for i in numbers.needed] or varying)
         else:
+            kind.made += 1
             plans.append(OpenPlan(key, numbers.feeds(), saved[key]))
         return program
 
