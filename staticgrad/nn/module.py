@@ -17,7 +17,7 @@ from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
-from .state_dict import IncompatibleKeys, StateDictError, load, detached
+from .state_dict import IncompatibleKeys, StateDictError, detached, load
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXTRA = "_extra_state"
@@ -441,7 +441,7 @@ class Module:
         """All parameters and persistent buffers, detached, by dotted path; a shared one under each of its names.
 
         The tensors have the memory of the module's, so training changes them, and writing one changes the module:
-        `copy.deepcopy(model.state_dict())` keeps the values of now. destination: a dict to add to. prefix: what paths begin with.
+        `copy.deepcopy(model.state_dict())` keeps the values of now. destination: a dict to add to. prefix: how paths begin.
         keep_vars: the tensors themselves. Hooks are called before and after each module's part. What a Session trained lies in
         the Session: `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
         """

@@ -409,6 +409,7 @@ def test_state_dict_round_trip(tmp_path):
     state["scale"].fill_(3)
     assert net.scale.item() == 3
     assert other.scale.item() == 2
+    state = other.state_dict()
 
     np.savez(tmp_path / "net.npz", **{name: value.numpy() for name, value in state.items()})
     with np.load(tmp_path / "net.npz") as saved:
