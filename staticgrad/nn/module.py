@@ -17,7 +17,7 @@ from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
-from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
+from .state_dict import IncompatibleKeys, StateDictError, detached, load
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXTRA = "_extra_state"
@@ -438,11 +438,12 @@ class Module:
     # saving -----------------------------------------------------------------------------------------------------------
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """Copies of all parameters and persistent buffers by dotted path; a shared one under each of its names.
+        """All parameters and persistent buffers, detached, by dotted path; a shared one under each of its names.
 
-        destination: a dict to add to. prefix: what paths begin with. keep_vars: the tensors themselves. Hooks are called
-        before and after each module's part. What a Session trained lies in the Session:
-        `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
+        The tensors have the memory of the module's, so training changes them, and writing one changes the module:
+        `copy.deepcopy(model.state_dict())` keeps the values of now. destination: a dict to add to. prefix: how paths begin.
+        keep_vars: the tensors themselves. Hooks are called before and after each module's part. What a Session trained lies in
+        the Session: `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
         """
         given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
         if len(args) == 1 and isinstance(args[0], str):
@@ -456,7 +457,7 @@ class Module:
         for hook in self._hooks("state_dict_pre"):
             hook(self, prefix, keep)
         own = dict(self._saved_members(prefix))
-        found.update(own if keep else snapshot(own))
+        found.update(own if keep else detached(own))
         if type(self).get_extra_state is not Module.get_extra_state:
             found[f"{prefix}{EXTRA}"] = self.get_extra_state()
         for name, child in self._own(MODULE):

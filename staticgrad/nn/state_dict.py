@@ -45,6 +45,11 @@ def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()}
 
 
+def detached(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors without the tape, in the memory of the given ones: whoever writes one changes the other, as in PyTorch."""
+    return {name: tensor if hasattr(tensor, "materialize") else tensor.detach() for name, tensor in places.items()}
+
+
 def _overlaps(places: list[np.ndarray]) -> Callable[[np.ndarray], bool]:
     """Whether an array may have memory that is written."""
     spans = sorted(byte_bounds(place) for place in places)

@@ -82,6 +82,7 @@ def test_wrong_inputs(T):
         T.autograd.gradcheck(lambda x: x, (leaf(T, 1.0),), check_backward_ad=False)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 def test_forward_mode(T):
     x, y = leaf(T, 0.5, 1.5), leaf(T, 2.0, -1.0)
     assert T.autograd.gradcheck(lambda a, b: ((a * b).sin(), a.sum()), (x, y), check_forward_ad=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 
 import numpy as np
@@ -268,6 +269,28 @@ def test_copies_are_independent():
         assert twin(sg.ones(1, 4)).shape == (1, 2)
 
 
+@pytest.mark.parametrize("compiles", [lambda step: step, sg.compile, functools.partial(sg.compile, on_break="error")])
+def test_moving_average_written_through_state_dicts(compiles):
+    net = nn.Linear(3, 2)
+    average = copy.deepcopy(net)
+
+    @compiles
+    def step(x):
+        net(x).sum().backward()
+        with sg.no_grad():
+            for p in net.parameters():
+                p -= 0.1 * p.grad
+                p.grad = None
+            values = net.state_dict()
+            for name, value in average.state_dict().items():
+                value.copy_(value * 0.9 + values[name] * 0.1)
+
+    for _ in range(3):
+        expected = average.bias.detach().numpy() * 0.9 + (net.bias.detach().numpy() - 0.5) * 0.1
+        step(sg.ones(5, 3))
+        np.testing.assert_allclose(average.bias.detach().numpy(), expected, rtol=1e-5)
+
+
 # containers -----------------------------------------------------------------------------------------------------------
 
 
@@ -382,7 +405,11 @@ def test_state_dict_round_trip(tmp_path):
     np.testing.assert_array_equal(net(x).detach().numpy(), other(x).detach().numpy())
     with sg.no_grad():
         net.scale.fill_(9)
-    assert state["scale"].item() == 2  # a copy
+    assert state["scale"].item() == 9
+    state["scale"].fill_(3)
+    assert net.scale.item() == 3
+    assert other.scale.item() == 2
+    state = other.state_dict()
 
     np.savez(tmp_path / "net.npz", **{name: value.numpy() for name, value in state.items()})
     with np.load(tmp_path / "net.npz") as saved:
