@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def _floating(name: str, x: Any) -> None:
 
 def check_eps(name: str, eps: Any) -> Any:
     """Raises ArgumentError unless the term added to a variance is a finite number >= 0; a tensor may be anything."""
-    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= eps < math.inf):
+    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= cast("float", eps) < math.inf):
         raise ArgumentError(f"{name}: eps has to be a finite number >= 0, got {eps!r}")
     return eps
 

@@ -39,7 +39,7 @@ def programs(
         graph = Graph()
         operands = placeholders(graph, kinds)
         try:
-            out = form(*operands) if opened is None else opened[0].call(graph, form, operands)
+            out = form(*operands) if opened is None else opened[0].call(graph, form.__call__, operands)
         except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
             return None
         numbers: list[Node] = []

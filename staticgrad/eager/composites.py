@@ -145,11 +145,11 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         if not places.results:
             record.out, *record.kept = found
             if numbers is not None:
-                record.kept += [numbers[i] for i in places.numbers]
+                record.kept = [*record.kept, *[numbers[i] for i in places.numbers]]
             return wrap(record.out, record)
         record.kept = found[places.results :]
         if numbers is not None:
-            record.kept += [numbers[i] for i in places.numbers]
+            record.kept = [*record.kept, *[numbers[i] for i in places.numbers]]
         record.out = found[0]
         parts = {i: PartRecord(record, i, found[i]) for i in places.smooth}
         record.parts = {i: weakref.ref(part) for i, part in parts.items()}

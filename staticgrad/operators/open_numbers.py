@@ -84,8 +84,8 @@ class OpenNumber:
     def __init__(self, all: OpenNumbers, text: str, value: Any, positions: frozenset[int]):
         self.all, self.text, self.value, self.positions = all, text, value, positions
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self.value)
 
     def needed(self) -> Any:
@@ -121,7 +121,7 @@ class OpenNumber:
         return OpenNumber(self.all, f"abs({self.text})", abs(self.value), self.positions)
 
     def __bool__(self) -> bool:
-        found: bool = self != 0
+        found: bool = self.combined("!=", operator.ne, 0, False)
         return found
 
     def __index__(self) -> int:

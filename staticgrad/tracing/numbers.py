@@ -136,8 +136,8 @@ class StateNumber(TracedNumber):
         self.numbers, self.text, self.value = numbers, text, value
         self.kind = type(value)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`, which
         makes it a condition."""
         return self.kind
