@@ -6,6 +6,8 @@ import pytest
 
 from staticgrad.compiler.backend import compile_pool, machine_code
 from staticgrad.compiler.backend.compile_pool import Job, Pool
+from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.kernels import OFF
 
 
 class Held(Pool):
@@ -31,6 +33,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Held:
     """Put such a pool in the place of the process's for one test, which has no kernels of earlier tests either."""
     pool = Held()
     monkeypatch.setenv(machine_code.TIERS, "1")
+    monkeypatch.setattr(modes.now, "kernels", OFF)  # eager operations would wait for theirs
     monkeypatch.setattr(compile_pool, "_pool", pool)
     monkeypatch.setattr(machine_code.Wanted, "at_hand", lambda self: False)
     for table in ("_codes", "_jobs"):

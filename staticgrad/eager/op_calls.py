@@ -146,7 +146,7 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
             return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
         out = append(graph, op, operands, attrs)
         if (
-            not by_plan(op, kinds[0][1], out.dtype)
+            not by_plan(out.node)
             or (out.node.op.product and _by_blas(*[n.type.shape for n in out.node.inputs]))
             or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
         ):
@@ -161,10 +161,17 @@ def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return (1 in a[-2:] or 1 in b[-2:]) and max(math.prod(a), math.prod(b)) < THREADED
 
 
-def by_plan(op: OpDef, first: np.dtype, out: np.dtype) -> bool:
-    """Whether plans compute an op with results of this dtype: numbers and truth values, and positions that a routine finds
-    in numbers."""
-    return out.kind in "fb" or (out == int64 and first in FLOATS and isinstance(op.emit, Native))
+def by_plan(node: Node) -> bool:
+    """Whether plans compute such a node: with a result of numbers or truth values, or of positions in numbers that a routine
+    finds, or kernels do along another axis than the last one, of which NumPy makes a transposed copy first."""
+    op, out = node.op, node.type.dtype
+    if out.kind in "fb":
+        return True
+    if out != int64 or node.inputs[0].type.dtype not in FLOATS:
+        return False
+    axis = node.attrs.get("axis")
+    across = axis.__class__ is tuple and node.inputs[0].type.ndim - 1 not in axis
+    return isinstance(op.emit, Native) or (isinstance(op.emit, Expand) and across)
 
 
 def _inputs(out: Symbol) -> Sequence[Node]:

@@ -120,7 +120,7 @@ class Writer:
         call += [f"    d{n} = recover(error, {record}, ({operands}), {all_attrs})"]
         call += [f"if d{n}.__class__ is not ndarray: d{n} = asarray(d{n})"]
         size, least = node.inputs[0].type.size, op.eager_least or least_of(op)
-        if by_plan(op, node.inputs[0].type.dtype, node.type.dtype) and size >= least:
+        if by_plan(node) and size >= least:
             bound = self.constant(Bound(op, attrs))
             self.lines.append(f"if {size} >= mode.heavy and (found := {bound}.run({arrays}) or {bound}.value({arrays})):")
             self.lines += [f"    d{n} = found[0]", "else:", *[f"    {line}" for line in call]]

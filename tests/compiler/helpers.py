@@ -13,6 +13,8 @@ from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.compiler.program import Program
+from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.kernels import OFF
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
@@ -117,6 +119,7 @@ class _Kernels(dict[str, kernel_cache.Kernel]):
 
 def without_machine_code(patch: pytest.MonkeyPatch) -> None:
     """Plans are made, but can't run: for what is done before kernels compile."""
+    patch.setattr(modes.now, "kernels", OFF)  # eager operations, whose plans do run
     patch.setattr(kernel_cache, "load", lambda body: _Kernels())
 
 

@@ -131,3 +131,16 @@ def test_values_at_the_extremum_of_each_column():
             found.append([t.max(0).values.detach().numpy(), t.max(0).indices.numpy(), g.numpy()])
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_positions_along_other_axes_than_the_last_are_numpys(name, dtype):
+    rng = np.random.default_rng(5)
+    for shape, axis in [((70, 33), 0), ((17, 17, 17), 1), ((17, 17, 17), 0), ((1, 2000), 0), ((2000, 1), 0), ((3, 5, 400), 1)]:
+        x = rng.integers(-4, 4, shape).astype(dtype)  # with equal elements
+        x[rng.random(shape) < 0.02] = np.nan
+        with sg.eager_kernels(wait=True):
+            found = getattr(sg, name)(sg.tensor(x), axis)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found.numpy(), getattr(x, name)(axis))
