@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import signal
@@ -73,7 +74,7 @@ def test_first_calls_of_several_functions_at_once():
             opt.step()
             return loss
 
-        return step, net.state_dict(), net, opt
+        return step, copy.deepcopy(net.state_dict()), net, opt
 
     steps = [make(i) for i in range(4)]
     losses = together(*[lambda s=sg.compile(s[0]): [s(X, Y).item() for _ in range(5)] for s in steps])
