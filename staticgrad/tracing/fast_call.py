@@ -89,7 +89,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("result = call(*args)")
     else:  # a number's class is checked here, and the plan is fed arrays in its place
         places = specialization.number_places
-        kinds = [f"args[{i}].__class__ is not {kind.__name__}" for i, kind in zip(places, specialization.number_kinds, strict=True)]
+        kinds = [
+            f"args[{i}].__class__ is not {kind.__name__}" for i, kind in zip(places, specialization.number_kinds, strict=True)
+        ]
         lines[0:0] = [f"if len(args) != {len(others) + len(places)} or {' or '.join(kinds)}: return FALLBACK"]
         lines += [
             f"fed = arrays(({''.join(f'args[{i}], ' for i in places)}))",
