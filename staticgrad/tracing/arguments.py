@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
+from .number_arguments import ArgumentNumbers, NumberKey
+from .numbers import NUMBERS, StateNumbers
 from .plain import key as plain_key
 from .tracer import Tracer
 
@@ -53,13 +55,23 @@ class Value:
         return repr(self.value)
 
 
+class _Symbols(NamedTuple):
+    """What stands for the arguments of a call in its trace, in their order."""
+
+    tracer: Tracer
+    arrays: Iterator[np.ndarray]
+    others: Iterator[tuple[int, Any]]
+    numbers: Iterator[int]
+
+
 class Call:
     """The arguments of one call.
 
     key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
     made; given: the objects that they came from; others: (number of the part, argument) for arguments that are neither arrays
     nor containers. bound: tensors that are compared by identity, by id. own: number of positional arguments that the user's
-    function takes; state follows them.
+    function takes; state follows them. varying: positions of parts whose numbers are run-time values: `numbers`, at `places`
+    among the parts.
     """
 
     def __init__(
@@ -69,11 +81,15 @@ class Call:
         kwargs: dict[str, Any],
         bound: Mapping[int, Any],
         own: int | None = None,
+        varying: Set[int] = frozenset(),
     ):
         self.args, self.kwargs = args, kwargs
         self.own = len(args) if own is None else own
         self.names = names
         self.bound = bound
+        self.varying = varying
+        self.numbers: list[Any] = []
+        self.places: list[int] = []
         self.parts: list[Hashable] = []
         self.arrays: list[np.ndarray] = []
         self.sources: list[np.ndarray] = []
@@ -88,7 +104,7 @@ class Call:
 
     def again(self) -> Call:
         """The same call, after more tensors were bound."""
-        return Call(self.names, self.args, self.kwargs, self.bound, self.own)
+        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying)
 
     def _add(self, arg: Any) -> None:
         if isinstance(arg, Tensor):
@@ -111,8 +127,14 @@ class Call:
             for part in arg.values():
                 self._add(part)
         else:
-            self.others.append((len(self.parts), arg))
-            self.parts.append(Value(arg))
+            place = len(self.parts)
+            self.others.append((place, arg))
+            if place in self.varying and type(arg) in NUMBERS:
+                self.numbers.append(arg)
+                self.places.append(place)
+                self.parts.append(NumberKey(type(arg)))
+            else:
+                self.parts.append(Value(arg))
 
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
@@ -152,30 +174,35 @@ class Call:
         labels = self.labels()
         return [(labels[i], x) for i, x in self.others]
 
-    def symbols(self, tracer: Tracer) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments with placeholders for the arrays, in their order."""
-        arrays = iter(self.arrays)
+    def symbols(self, tracer: Tracer, kept: StateNumbers) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. kept: the
+        numbers of the function's state."""
+        if self.numbers:
+            texts = self.labels()
+            tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept)
+        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))))
         labels = self.names()
-        args = [
-            self._symbol(arg, tracer, arrays, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)
-        ]
-        return args, {name: self._symbol(self.kwargs[name], tracer, arrays, name) for name in sorted(self.kwargs)}
+        args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]
+        return args, {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
 
-    def _symbol(self, arg: Any, tracer: Tracer, arrays: Any, name: str) -> Any:
+    def _symbol(self, arg: Any, symbols: _Symbols, name: str) -> Any:
         if isinstance(arg, Tensor):
-            return arg if id(arg) in self.bound else tracer.argument(arg, next(arrays), name)
+            return arg if id(arg) in self.bound else symbols.tracer.argument(arg, next(symbols.arrays), name)
         if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
-            return tracer.argument(arg, next(arrays), name)
+            return symbols.tracer.argument(arg, next(symbols.arrays), name)
         if isinstance(arg, (list, tuple)):
-            parts = [self._symbol(part, tracer, arrays, f"{name}_{i}") for i, part in enumerate(arg)]
+            parts = [self._symbol(part, symbols, f"{name}_{i}") for i, part in enumerate(arg)]
             return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
         if isinstance(arg, dict):
-            fields = {k: self._symbol(part, tracer, arrays, f"{name}_{k}") for k, part in arg.items()}
+            fields = {k: self._symbol(part, symbols, f"{name}_{k}") for k, part in arg.items()}
             if type(arg) is dict:
                 return fields
             same_kind = copy.copy(arg)
             same_kind.update(fields)
             return same_kind
+        place, _ = next(symbols.others)
+        if isinstance(self.parts[place], NumberKey):
+            return symbols.tracer.given_numbers.number(next(symbols.numbers))
         return arg
 
 
@@ -241,6 +268,8 @@ def _dtype(num: int) -> str:
 def _value(part: Any) -> str:
     if isinstance(part, ArrayKey):
         return f"an array {shape_text(part.shape)} {_dtype(part.dtype)}"
+    if isinstance(part, NumberKey):
+        return repr(part)
     if isinstance(part, tuple) and part[0] == "tensor":
         return "a tensor that the function reaches itself"
     if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):

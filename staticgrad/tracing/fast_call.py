@@ -74,7 +74,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         f" if not ({specialization.guards.text}): return FALLBACK",
         "except Exception: return FALLBACK",
     ]
-    state = specs[-1].same if specs else None
+    numbers = specialization.number_feeds
+    others = specs if numbers is None else specs[: len(specs) - len(numbers.dtypes)]
+    state = others[-1].same if others else None
     if isinstance(state, State) and plan.reads_numbers:  # read before the call checks what else the state is
         lines.insert(0, "if not args or args[-1] is not state: return FALLBACK")
     if tape is not None and tape.recompute is not None:
@@ -83,7 +85,21 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("if not unmoved(): return FALLBACK")
     if specialization.bindings:
         lines.append("if specialization.reads != Structure.reads: return FALLBACK")
-    lines += ["result = call(*args)", "if result is None: return FALLBACK"]
+    if numbers is None:
+        lines.append("result = call(*args)")
+    else:  # a number's class is checked here, and the plan is fed arrays in its place
+        places = specialization.number_places
+        kinds = [
+            f"args[{i}].__class__ is not {kind.__name__}" for i, kind in zip(places, specialization.number_kinds, strict=True)
+        ]
+        lines[0:0] = [f"if len(args) != {len(others) + len(places)} or {' or '.join(kinds)}: return FALLBACK"]
+        lines += [
+            f"fed = arrays(({''.join(f'args[{i}], ' for i in places)}))",
+            "if fed is None: return FALLBACK",
+            f"args = [{''.join(f'args[{i}], ' for i in range(len(others) + len(places)) if i not in places)}*fed]",
+            "result = call(*args)",
+        ]
+    lines.append("if result is None: return FALLBACK")
     if finish is not None:
         lines.append("finish()")
     if specialization.flags is not None:
@@ -91,12 +107,15 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if specialization.effects:
         lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
+        if any(spec.dtype is None for spec in specs):
+            lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
         plain = single
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
-        tape=tape, flags=specialization.flags, state=state,
+        tape=tape, flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
+        **{kind.__name__: kind for kind in specialization.number_kinds},
     )  # fmt: skip
     return function

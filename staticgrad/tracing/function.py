@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
@@ -26,6 +26,7 @@ from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .fast_call import FALLBACK
+from .number_arguments import NumbersRefused, VaryingArguments
 from .observer.trace_observer import TraceObserver
 from .segments.runs import SegmentedRuns, printed_once
 from .settings import default_break
@@ -112,6 +113,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.state = StateInputs()
         """State that is read as further arguments, because calls replace it."""
         self._state_places = self.state.places
+        self.varying = VaryingArguments()
+        """Arguments that are run-time numbers."""
         self.replaced = ""
         """The change of the state that made it an argument, in words."""
         self.methods: dict[int, AnyCompiled] = {}
@@ -185,7 +188,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             return self._run(args, kwargs)
         with self.lock:
             try:
-                return self._call(Call(self._names, args, kwargs, self.bound))
+                return self._call(Call(self._names, args, kwargs, self.bound, varying=self.varying.positions))
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
@@ -244,11 +247,13 @@ class CompiledFunction(Generic[Arguments, Output]):
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
 
-    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """A call with these arguments, and the state that the function replaces."""
+    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None) -> Call:
+        """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
+        known."""
+        varying = self.varying.positions if varying is None else varying
         more = self.state.read() if self.state.places else ()
         names = self._names if not more else lambda: [*self._names()[: len(args)], *[STATE] * len(more)]
-        return Call(names, (*args, *more), kwargs, self.bound, len(args))
+        return Call(names, (*args, *more), kwargs, self.bound, len(args), varying)
 
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
@@ -283,6 +288,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             if (
                 specialization.grad_mode is modes.now.grad
                 and specialization.suits(call.given)
+                and specialization.numbers_suit(call)
                 and specialization.ready()
                 and specialization.shares(call)
             ):
@@ -295,8 +301,10 @@ class CompiledFunction(Generic[Arguments, Output]):
             places = [] if self.latest is None else self.state.new(self._moved(self.latest))
             if places:
                 assert self.latest is not None
-                self.replaced = "same arguments, but " + specialization_difference(self.latest, call.given)
+                self.replaced = "same arguments, but " + specialization_difference(self.latest, call)
                 self.state.add(places)
+                return self._find(self._again(call))
+            if call.varying == self.varying.positions and self.varying.varied(call):
                 return self._find(self._with_state(call.args[: call.own], call.kwargs))
             try:
                 specialization = self._trace(call)
@@ -305,12 +313,21 @@ class CompiledFunction(Generic[Arguments, Output]):
                 return self._find(call.again())
             except StateReached as reached:
                 self.state.add(reached.places)
-                return self._find(self._with_state(call.args[: call.own], call.kwargs))
+                return self._find(self._again(call))
+            except NumbersRefused:
+                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset()))
+                self.varying.fixed(call.places)  # it is the numbers that the code does not take
+                return found
             except SharedMemory as shared:
                 specialization = self._trace(call, shared.places)
+            self.varying.traced(call.places, specialization.pinned)
         self.latest = specialization
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
+
+    def _again(self, call: Call) -> Call:
+        """A call with the present state."""
+        return self._with_state(call.args[: call.own], call.kwargs, call.varying)
 
     def _moved(self, latest: Specialization) -> list[StatePlace]:
         """Places whose tensors or numbers others replace."""
@@ -418,7 +435,11 @@ class CompiledFunction(Generic[Arguments, Output]):
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
             try:
                 specialization = tracer.active(work) if self.on_break == "error" else printed_once(tracer.active, work)
-            except (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError) as error:
+            except Exception as error:
+                if call.numbers:
+                    raise NumbersRefused from None
+                if not isinstance(error, (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError)):
+                    raise
                 if self.state.without_numbers():
                     raise StateReached([]) from None  # code that takes no such numbers
                 if tracer.numbers and not isinstance(error, StaticgradError):
@@ -439,7 +460,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
-        args, kwargs = call.symbols(tracer)
+        args, kwargs = call.symbols(tracer, self.state.numbers)
         unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
 
         def traced() -> Any:
@@ -491,7 +512,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         known = self.specializations.get(call.key)
         if known:
             nearest = self.latest if self.latest in known else known[0]
-            return "same arguments, but " + specialization_difference(nearest, call.given)
+            return "same arguments, but " + specialization_difference(nearest, call)
         labels = call.labels()
         keys = sorted(self.specializations, key=lambda key: abs(len(key) - len(call.key)))
         changes = min((key_difference(key, call.key, labels) for key in keys), key=len)

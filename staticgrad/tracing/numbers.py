@@ -26,7 +26,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 """The ops of tensors by operator."""
-NUMBERS = (int, float)
+NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
+"""Classes of numbers; scalars of NumPy are weakly typed, as Python's."""
 
 
 class TracedNumber:
@@ -38,6 +39,10 @@ class TracedNumber:
     def tensor(self) -> Any:
         """The number as a tensor of 64 bits."""
         raise NotImplementedError
+
+    def cast(self, dtype: np.dtype) -> Any:
+        """The number as a tensor of a dtype, as an operand."""
+        return F.astype(self.tensor(), dtype)
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         raise NotImplementedError
@@ -127,26 +132,29 @@ class RunNumber(TracedNumber):
 
 
 class StateNumber(TracedNumber):
-    """An expression over the numbers that a function keeps. value: in the call that is traced; text: of the expression."""
+    """An expression over the numbers that a function keeps, or is called with. value: in the call that is traced; text: of the
+    expression."""
 
     __slots__ = ("numbers", "text", "value")
-    numbers: StateNumbers
+    __array_ufunc__ = None
+    numbers: Any
 
-    def __init__(self, numbers: StateNumbers, text: str, value: Any):
+    def __init__(self, numbers: Any, text: str, value: Any):
+        """numbers: `StateNumbers`, or `ArgumentNumbers` if the expression has numbers of the call in it."""
         self.numbers, self.text, self.value = numbers, text, value
-        self.kind = type(value)
+        self.kind = float if isinstance(value, (float, np.floating)) else int
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`, which
         makes it a condition."""
-        return self.kind
+        return type(self.value)
 
     def tensor(self) -> Any:
-        graph = state.tracer.graph
-        node = append(graph, argument, (), {"source": Source(self.numbers, self.text)}).node  # type: ignore[arg-type]
-        found = state.tracer.plain(node)
-        return found if self.kind is float else F.astype(found, np.dtype(np.int64))
+        return self.numbers.placed(self, np.dtype(np.float64 if self.kind is float else np.int64))
+
+    def cast(self, dtype: np.dtype) -> Any:
+        return self.numbers.placed(self, dtype)
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         if isinstance(other, RunNumber):
@@ -154,7 +162,8 @@ class StateNumber(TracedNumber):
         theirs, text = (other.value, other.text) if isinstance(other, StateNumber) else (other, _literal(other))
         a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
         value = OPERATORS[symbol](a[0], b[0])
-        found = StateNumber(self.numbers, f"({a[1]} {symbol} {b[1]})", value)
+        numbers = other.numbers if isinstance(other, StateNumber) and type(self.numbers) is StateNumbers else self.numbers
+        found = StateNumber(numbers, f"({a[1]} {symbol} {b[1]})", value)
         if type(value) in NUMBERS:
             return found
         return found.needed()
@@ -251,7 +260,10 @@ def _literal_number(value: Any) -> Any:
 
 
 def _literal(value: Any) -> str:
-    return repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
+    """The text of a number in an expression, where a sign in front would bind less than a power."""
+    if type(value) in (int, float):
+        return f"({value!r})" if type(value) is int or np.isfinite(value) else f"float('{value}')"
+    return f"{type(value).__name__}('{value.item()!r}')"
 
 
 class Condition:
@@ -272,12 +284,22 @@ class StateNumbers:
     conditions: those of the trace under way, with the values that they had.
     """
 
-    space: ClassVar[dict[str, Any]] = {"abs": abs, "bool": bool, "float": float}
+    space: ClassVar[dict[str, Any]] = {
+        "abs": abs, "bool": bool, "float": float, **{kind.__name__: kind for kind in NUMBERS[2:]},
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.conditions: dict[str, Any] = {}
         self._functions: dict[str, Callable[[list[Any]], Any]] = {}
+
+    def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
+        """A tensor of an expression, which each run evaluates."""
+        graph = state.tracer.graph
+        node = append(graph, argument, (), {"source": Source(self, number.text)}).node  # type: ignore[arg-type]
+        found = state.tracer.plain(node)
+        kept = found if number.kind is float else F.astype(found, np.dtype(np.int64))
+        return kept if kept.dtype == dtype else F.astype(kept, dtype)
 
     def function(self, text: str) -> Callable[[list[Any]], Any]:
         found = self._functions.get(text)

@@ -18,7 +18,7 @@ from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..operators.sizes import Size
 from ..ops.pytree import Container, dict_like, ordered
-from .numbers import RunNumber, StateNumber, TracedNumber
+from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber
 from .traced import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -76,7 +76,13 @@ class Results:
         ):
             return lambda tensors, given: part
         if isinstance(part, StateNumber):
-            return lambda tensors, given: part.compute()
+            if type(part.numbers) is StateNumbers:
+                return lambda tensors, given: part.compute()
+            fed, kind = part.tensor(), type(part.value)
+            if not isinstance(fed, Symbol):
+                return lambda tensors, given: fed
+            of_number = self._walk(fed)
+            return lambda tensors, given: kind(of_number(tensors, given)._data.item())
         if isinstance(part, RunNumber):
             of_tensor = self._walk(part.value)
             return lambda tensors, given: of_tensor(tensors, given)._data.item()

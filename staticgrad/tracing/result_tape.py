@@ -136,6 +136,8 @@ class _Run:
         for kind, key in tape.saved:
             if kind == "fetch":
                 self.saved.append(tensors[key])
+            elif kind == "feed":
+                self.saved.append(wrap(arrays[key]))
             else:
                 source = given[key] if kind == "argument" else key.tensor
                 self.saved.append(source if isinstance(source, Tensor) else wrap(arrays[key]))
@@ -303,6 +305,9 @@ def _tape(
     for number, (_, leaf) in enumerate(tracer.arguments):
         if leaf.origin in early and leaf.origin not in changed:
             places[leaf.origin] = "argument", number
+    if tracer.given_numbers is not None:
+        numbers = {*tracer.given_numbers.nodes.values()}
+        places.update({node: ("feed", i) for i, node in enumerate(feeds) if node in numbers and node in early})
     for node in early:
         if node.op.leaf == "variable" and node not in changed:
             places[node] = "cell", node.attrs["cell"]

@@ -26,6 +26,7 @@ from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
 from .gradient_binding import GradientBinding, fits
+from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
@@ -108,6 +109,11 @@ class Specialization:
         self._final_gradients(tracer)
         self._changes(tracer)
         check(tracer.members(call.sources, call.array_labels()), tracer.places)
+        numbers = tracer.given_numbers
+        feeds += [] if numbers is None else numbers.nodes.values()
+        self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()
+        self.pinned: set[int] = set() if numbers is None else numbers.pinned()
+        """Numbers of the call whose values the trace needed."""
         self.tape, self.flags = result_tape(self, tracer, returned, feeds, saves)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
@@ -127,6 +133,9 @@ class Specialization:
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
         self.guards = observer.close()
+        self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
+        """Where the fast call finds run-time numbers among its arguments. The arrays that they are fed as follow the others."""
+        self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
         self.specs = self._specs(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.free = False
@@ -233,12 +242,20 @@ class Specialization:
         arrays = enumerate(call.arrays)
         specs = []
         for part, arg in zip(parts, call.args, strict=True):
+            if isinstance(part, NumberKey):
+                continue
             if isinstance(part, ArrayKey):
                 number, array = next(arrays)
                 specs.append(Spec(array.dtype, part.shape, bare=number in self.bare))
             else:
                 specs.append(Spec(None, (), arg))
+        if self.number_feeds is not None:
+            specs += [Spec(dtype, ()) for dtype in self.number_feeds.dtypes]
         return specs
+
+    def numbers_suit(self, call: Call) -> bool:
+        """Whether the trace holds for the run-time numbers of a call."""
+        return self.number_feeds is None or self.number_feeds.arrays(call.numbers) is not None
 
     # other shapes ----------------------------------------------------------------------------------------------------
 
@@ -248,6 +265,7 @@ class Specialization:
             self.grad_mode is modes.now.grad
             and not self.has_shared_views
             and self.suits(call.given)
+            and self.numbers_suit(call)
             and self.holds()
             and self._same_hooks()
             and all((t._grad is None) if cell is None else t._grad is not None and fits(t._grad, cell)
@@ -297,7 +315,7 @@ class Specialization:
 
     def compile(self, call: Call, traced: bool = True) -> None:
         """Make the plan and bind it. traced: just now. Raises TraceError when tensors share memory that the step writes."""
-        self.plan = self.program.plan(*self.fed(call.arrays, call.given))
+        self.plan = self.program.plan(*self.fed(call.arrays, call))
         if traced:
             self.guards.freeze()
         self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
@@ -321,14 +339,18 @@ class Specialization:
         low, high = bounds(array)
         return any(changes and low < end and begin < high for begin, end, _, changes in self.places)
 
-    def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
-        """The arrays, with those of the arguments' gradients."""
-        more = [np.asarray(given[number]._grad._data, order="C") for number, fed in self.given_grads if fed]
+    def fed(self, arrays: list[ndarray], call: Call) -> list[ndarray]:
+        """The arrays, with those of the arguments' gradients and of the call's numbers."""
+        more = [np.asarray(call.given[number]._grad._data, order="C") for number, fed in self.given_grads if fed]
+        if self.number_feeds is not None:
+            numbers = self.number_feeds.arrays(call.numbers)
+            assert numbers is not None  # the specialization was found for them
+            more += numbers
         return [*arrays, *more] if more else arrays
 
     def take(self, call: Call) -> list[ndarray]:
         """The arrays of any arguments, copied where the step writes their memory."""
-        return self.fed([self.apart(array) for array in call.arrays], call.given)
+        return self.fed([self.apart(array) for array in call.arrays], call)
 
     def apart(self, array: ndarray) -> ndarray:
         """The array, or a copy where the step writes its memory."""
@@ -455,7 +477,7 @@ class Specialization:
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
             for tensor, cell in self.initial_grads
         )
-        return same and self.specs is not None and not self.effects and Steps.suit(self.plan)
+        return same and self.specs is not None and self.number_feeds is None and not self.effects and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
         """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""
@@ -538,8 +560,13 @@ def _fact(tensor: Tensor) -> tuple[Any, ...]:
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 
-def difference(specialization: Specialization, given: Sequence[Any]) -> str:
-    """Why a specialization for the same kinds of arguments, which came from `given`, did not apply, in words."""
+def difference(specialization: Specialization, call: Call) -> str:
+    """Why a specialization for a call with the same kinds of arguments did not apply, in words."""
+    given = call.given
+    if specialization.number_feeds is not None and specialization.key == call.key:
+        told = specialization.number_feeds.difference(call.numbers)
+        if told:
+            return told
     changed = specialization.guards.difference()
     if changed is not None:
         return changed

@@ -59,7 +59,7 @@ class TraceTemplate:
         hold, in words, "" for arguments of another kind. first: of the call that was traced."""
         if not first and (self.pattern != pattern_of(call.key) or not self.trace.accepts(call)):
             return ""
-        types = [TensorType(array.shape, array.dtype) for array in self.trace.fed(call.arrays, call.given)]
+        types = [TensorType(array.shape, array.dtype) for array in self.trace.fed(call.arrays, call)]
         filler = self.program.filler(types)
         if isinstance(filler, str):
             return filler

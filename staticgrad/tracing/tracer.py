@@ -109,6 +109,8 @@ class Tracer:
         """What calls at the end of the run are going to change."""
         self.numbers = False
         """Whether Python has numbers whose values are not known yet."""
+        self.given_numbers: Any = None
+        """`ArgumentNumbers` of the call."""
         self.selects = False
         """Whether the function has read the elements of a mask."""
         self.undo: list[Callable[[], None]] = []
@@ -354,7 +356,7 @@ class Tracer:
         kinds = [x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands]
         targets = promotion(op, kinds)
         return [
-            F.astype(x.tensor(), dtype) if isinstance(x, TracedNumber) and dtype is not None else x
+            x.cast(dtype) if isinstance(x, TracedNumber) and dtype is not None else x
             for x, dtype in zip(operands, targets, strict=True)
         ]
 

@@ -1,0 +1,173 @@
+"""Numbers of Python among the arguments whose values differ between calls: a rate, a step index.
+
+After calls with a few values, a number is no part of the key of its trace any more. The function then computes with a
+`StateNumber` in its place. An expression that is an operand of an op becomes a feed of the plan, computed in each call from the
+numbers of that call, in Python's arithmetic. The outcome of a comparison, or a value that Python needs, is a condition of the
+trace. Each call carries its own numbers, so threads do not mix them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..ir import REGISTRY, Node
+from ..operators import append, state
+from ..types import TensorType
+from .numbers import NUMBERS, StateNumber, StateNumbers
+from .plain import same
+
+if TYPE_CHECKING:
+    from .arguments import Call
+
+VALUES = 3
+"""Values of an argument in traces, from which it is a run-time number."""
+PINNED = 2
+"""Traces that need the value of a number, from which it is part of the key, unless another trace did not need it."""
+
+
+class NumberKey(NamedTuple):
+    """The part of a key for a number of any value."""
+
+    kind: type
+
+    def __repr__(self) -> str:
+        return f"any {self.kind.__name__}"
+
+
+class ArgumentNumbers:
+    """The numbers of one call in its trace, and what the trace computes of them.
+
+    values, labels: of the numbers; state: the numbers that the function keeps, with which it may combine them.
+    """
+
+    def __init__(self, values: Sequence[Any], labels: Sequence[str], state: StateNumbers):
+        self.values, self.labels, self.state = list(values), list(labels), state
+        self.conditions: dict[str, Any] = {}
+        """Values of expressions that the trace relies on."""
+        self.nodes: dict[tuple[str, type, np.dtype], Node] = {}
+        """The placeholders, by expression, its class in Python, and their dtype."""
+
+    def number(self, i: int) -> StateNumber:
+        return StateNumber(self, f"a[{i}]", self.values[i])
+
+    def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
+        """A tensor of an expression; the value itself, on which the trace depends, if the dtype does not hold it."""
+        try:
+            np.array(number.value, dtype)
+        except (OverflowError, ValueError):
+            return number.needed()
+        key = number.text, type(number.value), dtype
+        if key not in self.nodes:
+            kind = TensorType((), dtype)
+            self.nodes[key] = append(state.tracer.graph, REGISTRY["placeholder"], (), {"type": kind}).node
+        return state.tracer.plain(self.nodes[key])
+
+    def pinned(self) -> set[int]:
+        """The positions of the numbers whose values Python needed."""
+        return {i for i in range(len(self.values)) if f"a[{i}]" in self.conditions}
+
+    def finish(self) -> NumberFeeds:
+        """What calls compute, after the trace."""
+        return NumberFeeds(self)
+
+
+class NumberFeeds:
+    """The arrays that a plan is fed for the numbers of a call, and the conditions on these. dtypes: of the arrays, 0-d."""
+
+    def __init__(self, numbers: ArgumentNumbers):
+        self.state = numbers.state
+        self.dtypes = [dtype for _, _, dtype in numbers.nodes]
+        self.conditions, self.labels = dict(numbers.conditions), numbers.labels
+        self.arrays = self._function(numbers)
+
+    def _function(self, numbers: ArgumentNumbers) -> Callable[[Sequence[Any]], list[np.ndarray] | None]:
+        """A function of the numbers of a call: the arrays; None where a condition does not hold or an expression has no value
+        of the class that it had in the trace."""
+        texts = [*self.conditions, *[text for text, _, _ in numbers.nodes]]
+        space = {**StateNumbers.space, "array": np.array, "same": same, "kept": self.state}
+        lines = ["def arrays(a):", " try:"]
+        if any("s[" in text for text in texts):
+            lines.append("  s = kept.values")
+        for i, (text, value) in enumerate(self.conditions.items()):
+            space[f"c{i}"] = value
+            lines.append(f"  if {text} is not c{i}: return None" if value in (True, False) and type(value) in (bool, np.bool_)
+                         else f"  if not same(c{i}, {text}): return None")  # fmt: skip
+        names: dict[str, str] = {}
+        found = []
+        for text, kind, dtype in numbers.nodes:
+            if text not in names:
+                name = names[text] = f"v{len(names)}"
+                space[f"k_{name}"] = kind
+                lines += [f"  {name} = {text}", f"  if {name}.__class__ is not k_{name}: return None"]
+            space[f"d{dtype.num}"] = dtype
+            found.append(f"array({names[text]}, d{dtype.num})")
+        lines += [f"  return [{', '.join(found)}]", " except Exception: return None"]
+        exec("\n".join(lines), space)
+        function: Callable[[Sequence[Any]], list[np.ndarray] | None] = space["arrays"]
+        return function
+
+    def difference(self, values: Sequence[Any]) -> str:
+        """The first condition that does not hold for other numbers, in words; "" where all hold."""
+        space = {**StateNumbers.space, "a": values, "s": self.state.values}
+        for text, value in self.conditions.items():
+            try:
+                now = eval(text, space)
+            except Exception as error:
+                return f"{self.worded(text)} raises {type(error).__name__}"
+            if not same(value, now):
+                return f"{self.worded(text)} is {now} instead of {value}"
+        return ""
+
+    def worded(self, text: str) -> str:
+        for i, label in enumerate(self.labels):
+            text = text.replace(f"a[{i}]", label)
+        return text
+
+
+class NumbersRefused(BaseException):
+    """A trace with run-time numbers failed. The next one has their values."""
+
+
+class VaryingArguments:
+    """The arguments of one function that are run-time numbers, by their positions among the parts of a key."""
+
+    def __init__(self) -> None:
+        self.positions: frozenset[int] = frozenset()
+        self.seen: dict[int, set[str]] = {}
+        """Values in traces."""
+        self.constant: set[int] = set()
+        """Those that the function can only use by their values."""
+        self.free: set[int] = set()
+        """Those that a trace served without needing their values."""
+        self.needed: dict[int, int] = {}
+        """How many traces needed the values."""
+
+    def varied(self, call: Call) -> bool:
+        """Note the values of a call that is to be traced; whether there are more run-time numbers now."""
+        found = set()
+        for position, value in call.others:
+            if type(value) in NUMBERS and position not in self.positions and position not in self.constant:
+                seen = self.seen.setdefault(position, set())
+                seen.add(repr(value))
+                if len(seen) >= VALUES:
+                    found.add(position)
+        self.positions |= found
+        return bool(found)
+
+    def fixed(self, positions: Sequence[int]) -> None:
+        """Take these by their values from now on."""
+        self.constant.update(positions)
+        self.positions -= self.constant
+
+    def traced(self, positions: Sequence[int], pinned: set[int]) -> None:
+        """Note what a trace needed. positions: of the call's numbers; pinned: which of these it needed."""
+        for i, position in enumerate(positions):
+            if i not in pinned:
+                self.free.add(position)
+            elif position not in self.free:
+                self.needed[position] = self.needed.get(position, 0) + 1
+                if self.needed[position] >= PINNED:
+                    self.fixed([position])
