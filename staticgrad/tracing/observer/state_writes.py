@@ -68,7 +68,7 @@ def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = No
             "keep it in a variable, or in an object of your own",
         )
     how = static(type(x), "__setattr__")
-    if isinstance(how, types.FunctionType) and not hasattr(type(x), "named_modules"):
+    if isinstance(how, types.FunctionType) and not (hasattr(type(x), "named_modules") or hasattr(type(x), "add_param_group")):
         read_special_methods(log, x, "__setattr__")
         return
     found = static(type(x), name)
