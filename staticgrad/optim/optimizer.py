@@ -43,7 +43,7 @@ class Slots(dict[Any, Any]):
     """A dict whose members compiled steps are bound to: changes of them are counted in `Structure`."""
 
     counted = True
-    """Whether an optimizer's rule reads the members. Those of a `step` that a user has written are guarded where it reads them."""
+    """Whether an optimizer's rule reads the members. Those of a user's own `step` are guarded where it reads them."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.counted and self.get(key, self) is not value:
@@ -520,8 +520,9 @@ class Optimizer(Hooked):
     # saving -----------------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {position: copies of slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as
-        PyTorch's. The values of slots in graphs are in their Sessions, not here."""
+        """{"state": {position: slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as PyTorch's: the slots are
+        tensors in the optimizer's own memory, which later steps change; `copy.deepcopy(optimizer.state_dict())` keeps
+        values. Only `step` is a copy. The values of slots in graphs are in their Sessions, not here."""
         for hook in self._called("state_dict_pre"):
             hook(self)
         saved = save(self)
@@ -531,7 +532,7 @@ class Optimizer(Hooked):
         return saved
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over hyper-parameters and slots; existing slots keep their memory. Raises before anything is changed:
+        """Take over hyper-parameters and copies of slots; existing slots keep their memory. Raises before anything is changed:
         ArgumentError for other groups, ShapeError for a slot of another shape."""
         for hook in self._called("load_pre"):
             changed = hook(self, dict(state_dict))
