@@ -49,7 +49,7 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
 def _shown(slots: Mapping[str, Any]) -> dict[str, Any]:
     """The slots in their own memory, as in PyTorch: whoever writes one changes the optimizer. The count of steps is a copy,
     because parameters share it. Those of a user's own rule may be numbers and anything else."""
-    tensors = {name: value for name, value in slots.items() if isinstance(value, Operators)}
+    tensors: dict[str, Any] = {name: value for name, value in slots.items() if isinstance(value, Operators)}
     shown = {**detached(tensors), **snapshot({name: value for name, value in tensors.items() if name == STEP})}
     return {**slots, **shown}
 
