@@ -149,7 +149,7 @@ class LBFGS(Optimizer):
         own = self.state.get(self.parameters()[0], {})
         hyper = {k: v for k, v in group.items() if k != "params"}
         return {
-            "state": {0: {name: _copied(value) for name, value in own.items()}} if own else {},
+            "state": {0: {name: _shown(value) for name, value in own.items()}} if own else {},
             "param_groups": [{**hyper, "params": list(range(len(group["params"])))}],
         }
 
@@ -252,10 +252,11 @@ def _flat(x: np.ndarray, tolerance: float) -> bool:
     return bool(np.abs(x).max(initial=0.0) <= tolerance)
 
 
-def _copied(value: Any) -> Any:
+def _shown(value: Any) -> Any:
+    """The tensors of the history in their own memory, as in PyTorch, in lists that later steps don't change."""
     if isinstance(value, list):
-        return [_copied(part) for part in value]
-    return Tensor(value._data.copy()) if isinstance(value, Tensor) else value
+        return [_shown(part) for part in value]
+    return value.detach() if isinstance(value, Tensor) else value
 
 
 def _numbers(array: np.ndarray) -> np.ndarray:

@@ -42,25 +42,28 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 class Slots(dict[Any, Any]):
     """A dict whose members compiled steps are bound to: changes of them are counted in `Structure`."""
 
+    counted = True
+    """Whether an optimizer's rule reads the members. Those of a user's own `step` are guarded where it reads them."""
+
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.get(key, self) is not value:
-            Structure.changes += 1
+        if self.counted and self.get(key, self) is not value:
+            Structure.changes += self.counted
         super().__setitem__(key, value)
 
     def __delitem__(self, key: Any) -> None:
-        Structure.changes += 1
+        Structure.changes += self.counted
         super().__delitem__(key)
 
     def clear(self) -> None:
-        Structure.changes += 1
+        Structure.changes += self.counted
         super().clear()
 
     def pop(self, *args: Any) -> Any:
-        Structure.changes += 1
+        Structure.changes += self.counted
         return super().pop(*args)
 
     def popitem(self) -> Any:
-        Structure.changes += 1
+        Structure.changes += self.counted
         return super().popitem()
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
@@ -83,11 +86,13 @@ class State(Slots):
 
     def __missing__(self, key: Any) -> Slots:
         made = Slots()
+        made.counted = self.counted
         dict.__setitem__(self, key, made)
         return made
 
     def __setitem__(self, key: Any, value: Any) -> None:
         slots = value if type(value) is Slots else Slots(value)
+        slots.counted = self.counted
         if slots or self.get(key):
             super().__setitem__(key, slots)
         else:
@@ -142,7 +147,7 @@ class Optimizer(Hooked):
     def __init__(self, params: Any, defaults: dict[str, Any]):
         self.defaults = defaults
         self.param_groups: list[ParamGroup] = []
-        self.state: dict[Any, dict[str, Tensor]] = State()
+        self.state: dict[Any, dict[str, Tensor]] = {}  # which becomes a `State`
         self.variables: dict[Any, dict[str, Any]] = {}
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
         self._opt_called = False
@@ -157,6 +162,7 @@ class Optimizer(Hooked):
         """Compiled steps rely on the members: `state`, `param_groups`, methods that are replaced."""
         if name == "state" and type(value) is not State:
             value, given = State(), value
+            value.counted = self.has_rule()
             value.update(given)
         if not isinstance(getattr(type(self), name, None), property) and vars(self).get(name, self) is not value:
             Structure.changes += 1
@@ -307,9 +313,13 @@ class Optimizer(Hooked):
         facts.append(("state", id(self.state)))
         for i, group in enumerate(self.param_groups):
             facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
-        for i, p in enumerate(self.parameters()):
-            slots = self.state.get(p, {}).items()  # numbers there are those of a user's `step`, whose reads are guarded
-            facts += [(f"state[{i}].{name}", id(slot)) for name, slot in slots if isinstance(slot, Tensor)]
+        i = 0
+        for group in self.param_groups:
+            own = {*self.slots(group), "step"} if self.has_rule() else ()
+            for p in group["params"]:  # the slots of a user's `step` are guarded where it reads them
+                slots = self.state.get(p, {}).items()
+                facts += [(f"state[{i}].{name}", id(slot)) for name, slot in slots if name in own and isinstance(slot, Tensor)]
+                i += 1
         return tuple(facts)
 
     # eager and traced steps -------------------------------------------------------------------------------------------
@@ -510,8 +520,9 @@ class Optimizer(Hooked):
     # saving -----------------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {position: copies of slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as
-        PyTorch's. The values of slots in graphs are in their Sessions, not here."""
+        """{"state": {position: slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as PyTorch's: the slots are
+        tensors in the optimizer's own memory, which later steps change; `copy.deepcopy(optimizer.state_dict())` keeps
+        values. Only `step` is a copy. The values of slots in graphs are in their Sessions, not here."""
         for hook in self._called("state_dict_pre"):
             hook(self)
         saved = save(self)
@@ -521,7 +532,7 @@ class Optimizer(Hooked):
         return saved
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over hyper-parameters and slots; existing slots keep their memory. Raises before anything is changed:
+        """Take over hyper-parameters and copies of slots; existing slots keep their memory. Raises before anything is changed:
         ArgumentError for other groups, ShapeError for a slot of another shape."""
         for hook in self._called("load_pre"):
             changed = hook(self, dict(state_dict))

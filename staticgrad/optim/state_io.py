@@ -12,7 +12,7 @@ from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
-from ..nn.state_dict import snapshot
+from ..nn.state_dict import detached, snapshot
 from ..operators import Operators, as_array
 from ..types import get_default_dtype, shape_text
 from .groups import ParamGroup
@@ -35,7 +35,7 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
         position.setdefault(id(p), i)
     return {
         "state": {
-            i: _copied(_ordered(optimizer.state[p], optimizer.saves_count))
+            i: _shown(_ordered(optimizer.state[p], optimizer.saves_count))
             for i, p in enumerate(parameters)
             if position[id(p)] == i and optimizer.state.get(p)
         },
@@ -46,11 +46,12 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
     }
 
 
-def _copied(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Copies of slots. Those of a user's own rule may be numbers and anything else, as in PyTorch."""
-    own = {name: copy.deepcopy(value) for name, value in slots.items() if not isinstance(value, Operators)}
-    copies = snapshot({name: value for name, value in slots.items() if name not in own})
-    return {name: own[name] if name in own else copies[name] for name in slots}
+def _shown(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """The slots in their own memory, as in PyTorch: whoever writes one changes the optimizer. The count of steps is a copy,
+    because parameters share it. Those of a user's own rule may be numbers and anything else."""
+    tensors: dict[str, Any] = {name: value for name, value in slots.items() if isinstance(value, Operators)}
+    shown = {**detached(tensors), **snapshot({name: value for name, value in tensors.items() if name == STEP})}
+    return {**slots, **shown}
 
 
 def _ordered(slots: Mapping[str, Tensor], counted: bool) -> dict[str, Tensor]:

@@ -135,6 +135,8 @@ def put(holder: Any, name: str, value: Any) -> None:
             setattr(holder, name, value)
         else:
             object.__setattr__(holder, name, value)
+    elif hasattr(type(holder), "add_param_group") and (name in ("state", "param_groups") or hasattr(type(holder), name)):
+        setattr(holder, name, value)  # which an optimizer's own code reads, and counts
     elif isinstance(getattr(type(holder), "__setattr__", None), types.FunctionType):
         object.__setattr__(holder, name, value)
     else:

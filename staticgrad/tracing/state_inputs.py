@@ -15,7 +15,6 @@ from typing import Any
 
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
-from ..operators import Symbol
 from .effects import Effect, restore
 from .guards import KINDS, MISSING, Read
 from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
@@ -26,6 +25,8 @@ from .plain import same
 WRITES = ("attribute", "item", "cell")
 """Kinds of effects that replace the value of a place."""
 CONTAINERS = (tuple, list, dict)
+ORDERED = (list, dict, collections.deque)
+"""Containers whose items are places."""
 VALUES = 3
 """Values of a number that calls find in a place, from which it is an argument."""
 
@@ -150,8 +151,8 @@ class StateInputs:
     def varied(self, reads: Sequence[Read]) -> list[Place]:
         """Places whose guards fail because of numbers that are other ones time and again, as rates that are annealed."""
         found = []
-        for read in reads:
-            if read.kind not in WRITES or type(read.value) not in NUMBERS:
+        for read in _by_place(reads):
+            if type(read.value) not in NUMBERS:
                 continue
             now = read.now()
             if type(now) is not type(read.value) or same(now, read.value):
@@ -254,8 +255,8 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
                 "a compiled function changes a list or a dict that it also replaces by another",
                 "do one of these: assign a new container, or change the old one",
             )
-        if effect.kind == "method":
-            found += _members(log, effect.holder)
+        if effect.kind == "method" or (effect.kind == "item" and type(effect.key) is slice):
+            found += _members(log, effect.holder, constant)
             continue
         kind, key = effect.key if effect.kind == "count" else (effect.kind, effect.key)
         if kind not in WRITES or not effect.args:
@@ -279,8 +280,8 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
 def moved(reads: Sequence[Read]) -> list[Place]:
     """Places whose guards fail because other tensors lie there than in the trace."""
     found = []
-    for read in reads:
-        now = read.now() if read.kind in WRITES else read.value
+    for read in _by_place(reads):
+        now = read.now()
         if now is read.value:
             continue
         old: list[Tensor] = []
@@ -290,20 +291,51 @@ def moved(reads: Sequence[Read]) -> list[Place]:
     return found
 
 
-def _members(log: AccessLog, holder: Any) -> list[Place]:
-    """Places of the tensors in a container that was read as a whole and changed by a method."""
+def _by_place(reads: Iterable[Read]) -> Iterator[Read]:
+    """The reads of single places: those of whole containers, whose members are as many as before, item by item."""
+    for read in reads:
+        if read.kind in WRITES:
+            yield read
+        elif read.kind == "lookup":
+            yield Read("item", read.holder, read.key, read.value, read.label)
+        elif read.kind in ("members", "pairs") and isinstance(read.holder, ORDERED) and len(read.now()) == len(read.value):
+            keys, values = _items(read)
+            for key, value in zip(keys, values, strict=True):
+                yield Read("item", read.holder, key, value, f"{read.label}[{key!r}]")
+
+
+def _items(read: Read) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Keys and values of a read of a whole container."""
+    n = len(read.value) // 2
+    return (read.value[:n], read.value[n:]) if read.kind == "pairs" else (range(len(read.value)), read.value)
+
+
+def _members(log: AccessLog, holder: Any, constant: Collection[tuple[Any, ...]]) -> list[Place]:
+    """Places of the tensors and the numbers in a container that was read as a whole and changed by a method."""
     read = log.reads.get(("members", id(holder), None))
     if read is None or not isinstance(holder, (list, collections.deque)):
         return []
-    found = [Place("item", holder, i, f"{read.label}[{i}]") for i, value in enumerate(read.value) if _input(value)]
-    return [place for place in found if place.identity not in log.inputs]
+    found = []
+    for i, value in enumerate(read.value):
+        place = Place("item", holder, i, f"{read.label}[{i}]")
+        place.number = type(value) in NUMBERS
+        if place.identity not in log.inputs and (place.identity not in constant if place.number else _holds_input(value)):
+            found.append(place)
+    return found
+
+
+def _holds_input(value: Any) -> bool:
+    leaves: list[Tensor] = []
+    _key(value, leaves)
+    return bool(leaves)
 
 
 def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:
     """(value, label) of a place before the trace, where the trace read it."""
-    read = log.reads.get(place.identity)
-    if read is not None:
-        return read.value, read.label
+    for kind in (place.kind, "lookup") if place.kind == "item" else (place.kind,):
+        read = log.reads.get((kind, *place.identity[1:]))
+        if read is not None:
+            return read.value, read.label
     if place.kind == "attribute" and isinstance(getattr(place.holder, "__dict__", None), dict):
         space = vars(place.holder)
         read = log.reads.get(("item", id(space), place.identity[2]))
@@ -321,16 +353,19 @@ def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:
     return None
 
 
-def without_inputs(read: Read) -> list[Read]:
-    """The reads that remain of one of all members, where some of them are arguments."""
-    if read.kind == "members" and any(isinstance(x, Symbol) for x in read.value):
-        rest = [(i, x) for i, x in enumerate(read.value) if not isinstance(x, Symbol)]
-        keys = [Read("length", read.holder, None, len(read.value), read.label)]
-    elif read.kind == "pairs" and any(isinstance(x, Symbol) for x in read.value):
-        n = len(read.value) // 2
-        rest = [(k, x) for k, x in zip(read.value[:n], read.value[n:], strict=True) if not isinstance(x, Symbol)]
-        keys = [Read("members", read.holder, None, read.value[:n], f"the keys of {read.label}")]
-    else:
+def without_inputs(read: Read, inputs: Collection[tuple[Any, ...]]) -> list[Read]:
+    """The reads that remain of one of all members, where some of them are arguments. inputs: their places."""
+    if read.kind == "lookup" and ("item", id(read.holder), key_of(read.key)) in inputs:
+        return []
+    if read.kind not in ("members", "pairs") or not isinstance(read.holder, ORDERED):
         return [read]
-    kind = "item" if type(read.holder) in (list, dict) else "lookup" if isinstance(read.holder, dict) else "item"
-    return [*keys, *[Read(kind, read.holder, k, x, f"{read.label}[{k!r}]") for k, x in rest]]
+    keys, values = _items(read)
+    rest = [(k, x) for k, x in zip(keys, values, strict=True) if ("item", id(read.holder), key_of(k)) not in inputs]
+    if len(rest) == len(values):
+        return [read]
+    if read.kind == "pairs":
+        first = Read("members", read.holder, None, read.value[: len(values)], f"the keys of {read.label}")
+    else:
+        first = Read("length", read.holder, None, len(values), read.label)
+    kind = "lookup" if isinstance(read.holder, dict) and type(read.holder) is not dict else "item"
+    return [first, *[Read(kind, read.holder, k, x, f"{read.label}[{k!r}]") for k, x in rest]]

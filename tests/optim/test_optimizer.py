@@ -377,6 +377,21 @@ def test_loading_an_unused_optimizers_state_starts_anew():
     np.testing.assert_array_equal(fit(opt, [p], 2), first)
 
 
+def test_a_state_dict_has_the_slots_in_their_own_memory():
+    w = weight(1.0)
+    opt = optim.Adam([w], lr=0.1)
+    w.grad = sg.ones_like(w)
+    opt.step()
+    saved = opt.state_dict()
+    saved["state"][0]["exp_avg"].zero_()
+    assert not np.any(opt.state[w]["exp_avg"].numpy())
+    other = optim.Adam([weight(1.0)], lr=0.1)
+    other.load_state_dict(saved)
+    opt.step()
+    assert not np.any(other.state_dict()["state"][0]["exp_avg"].numpy())
+    assert saved["state"][0]["exp_avg"].numpy().all()
+
+
 def test_a_state_dict_that_does_not_fit_changes_nothing():
     p = weight(1.0, 2.0)
     opt = optim.Adam([p], lr=0.1)

@@ -10,6 +10,7 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..guards import MISSING, Read, contents
+from ..numbers import closed
 from .access_log import AccessLog, key_of
 from .class_reads import read_special_methods
 from .python_types import CONTAINERS, VIEWS, dict_of_view
@@ -17,6 +18,7 @@ from .python_types import CONTAINERS, VIEWS, dict_of_view
 
 def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
     """Read `holder[key]` of a built-in container."""
+    key = closed(key)  # a number that the function keeps, whose value Python needs
     if log.copied(holder):
         _, contents_before = log.before["copy", id(holder), None]
         written = log.written_items.get(id(holder))

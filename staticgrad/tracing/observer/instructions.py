@@ -248,7 +248,8 @@ def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> None:
 def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
     holder, key = scope.operands.top(step.depth, 2)
     if isinstance(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
-        call_mutator(log, holder, "__delitem__", (key,))
+        whole = isinstance(holder, list) and isinstance(key, slice) and key == slice(None)
+        call_mutator(log, holder, *(("clear", (), True) if whole else ("__delitem__", (key,))))
     else:
         read_special_methods(log, holder, "__delitem__")
 

@@ -12,6 +12,7 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..effects import Effect, is_observed, snapshot
 from ..guards import MISSING, static
+from ..numbers import closed
 from .access_log import AccessLog, key_of
 from .class_reads import read_special_methods
 from .container_reads import read_contents
@@ -68,7 +69,7 @@ def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = No
             "keep it in a variable, or in an object of your own",
         )
     how = static(type(x), "__setattr__")
-    if isinstance(how, types.FunctionType) and not hasattr(type(x), "named_modules"):
+    if isinstance(how, types.FunctionType) and not (hasattr(type(x), "named_modules") or hasattr(type(x), "add_param_group")):
         read_special_methods(log, x, "__setattr__")
         return
     found = static(type(x), name)
@@ -119,6 +120,7 @@ def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any
     """Record `holder[key] = value` by the built-in class's own method, which an override in a subclass calls."""
     if isinstance(holder, np.ndarray) and isinstance(value, Symbol):
         return
+    key = closed(key)  # a number that the function keeps, whose value Python needs
     first = not log.copied(holder)
     log.remember("copy", holder, None, snapshot(holder) if first else None)
     if isinstance(holder, dict) and has_plain_hash(key):

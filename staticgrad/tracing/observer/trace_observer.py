@@ -114,7 +114,7 @@ class TraceObserver:
         """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""
         log = self.log
         old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
-        reads = [part for read in old for part in without_inputs(read) if id(part.holder) not in log.stand_ins]
+        reads = [part for read in old for part in without_inputs(read, log.inputs) if id(part.holder) not in log.stand_ins]
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
         reads += self.conditions
         counted = [read for read in reads if _is_counted(read)]
