@@ -60,6 +60,7 @@ def packed(
         "buffers": writer.buffers, "codes": writer.codes, "instructions": instructions, "fetches": fetches, "outputs": outputs,
         "state": state, "written": [cells[cell] for cell in plan.written], "memory": plan.memory, "draws": plan.draws,
         "arguments": [sources[source] for source in builder.argument_sources], "threads": stream.threads,
+        "sparse": plan.sparse, "only_moves": plan.only_moves,
     }  # fmt: skip
     return b"\n".join([json.dumps(record, separators=(",", ":")).encode(), b"".join(writer.contents)])
 
@@ -175,6 +176,8 @@ class StoredPlan(Plan):
     """A plan that was read; see the module."""
 
     _written: list[Cell]
+    _sparse: bool
+    _only_moves: bool
 
     def __init__(self, feed_types: list[TensorType], remake: Callable[[], Plan]):
         """feed_types: of the arrays that a run gets. remake: compiles the plan."""
@@ -188,6 +191,14 @@ class StoredPlan(Plan):
     @property
     def written(self) -> list[Cell]:
         return self._written
+
+    @property
+    def sparse(self) -> bool:
+        return self._sparse
+
+    @property
+    def only_moves(self) -> bool:
+        return self._only_moves
 
     def twin(self) -> Plan:
         """The same plan, compiled anew when it is first asked for."""
@@ -273,6 +284,7 @@ def unpacked(
     builder.allocate(builder.stream.temporaries, builder.memory.arena)
     builder.point(plan.instructions)
     plan.fetches, plan.draws = builder.fetches, record["draws"]
+    plan._sparse, plan._only_moves = record["sparse"], record["only_moves"]
     plan._written = [cells[i] for i in record["written"]]
     plan.assemble()
     return plan
