@@ -247,9 +247,7 @@ def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], fam
     templates = _templates.get(family)
     if templates is None:
         templates = _templates[family] = module("staticgrad.compiler.templates").Templates()
-    found: Program = module("staticgrad.compiler.program").Program(
-        graph, fetches, feeds, templates=templates, kept=True
-    )
+    found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates, kept=True)
     return found
 
 

@@ -48,7 +48,7 @@ def branches(w, x):
 
 
 def rows(w, x):
-    return sg.map(lambda row: sg.tanh(row @ w).sum(), x).mean()
+    return sg.scan(lambda none, row: (none, sg.tanh(row @ w).sum()), (), x)[1].mean()
 
 
 def nested(w, x):
