@@ -13,6 +13,7 @@ from staticgrad import nn, optim
 from staticgrad.compiler import pipeline, program_key
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
+from staticgrad.eager import kernels
 
 
 @pytest.fixture(autouse=True)
@@ -307,6 +308,30 @@ def test_segments_read_their_plans(passes):
 
     wanted, made = np.asarray(make()(DATA)), len(passes)
     np.testing.assert_array_equal(np.asarray(make()(DATA)), wanted)
+    assert len(passes) == made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_eager_operations_and_steps_of_optimizers_read_their_plans(passes, dtype):
+    def run():
+        kernels.known.clear()
+        kernels._templates.clear()
+        w = nn.Parameter(np.ones((300, 300), dtype))
+        opt = optim.Adam([w], lr=0.01)
+        found = []
+        for _ in range(4):
+            opt.zero_grad()
+            loss = nn.functional.gelu(sg.exp(-w) * w.T).sum()
+            loss.backward()
+            opt.step()
+            found.append(loss.detach().numpy().tobytes())
+        return found, w.detach().numpy().tobytes()
+
+    with sg.eager_kernels(wait=True):
+        wanted, made = run(), len(passes)
+        assert made
+        assert run() == wanted
+    assert any(call.plan.__class__ is StoredPlan for call in kernels.known.values())
     assert len(passes) == made
 
 
