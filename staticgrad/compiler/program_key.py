@@ -1,8 +1,9 @@
 """The identity of a program on disk: a text that says all that its plan depends on, and in which two processes agree.
 
 It lists the operations of the functional graph with attributes, types and operands, by number, and the settings of the
-compiler. Names and the lines of the user's code are left out: no plan depends on them. A program that Python code takes part in
-(functions of the user's as attributes, ops of their own) has no such text, nor has one with loops or branches.
+compiler. Bodies of loops and branches are listed where they occur. Names and the lines of the user's code are left out: no
+plan depends on them. A program that Python code takes part in (functions of the user's as attributes, ops of their own) has no
+such text.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Cell, Literal, Node, OpDef
+from ..ir import REGISTRY, Cell, Literal, Node, OpDef, Subgraph
 from ..ops.leaves import Source
-from ..types import TensorType
+from ..types import StackType, TensorType, TupleType
 from .backend import abi, kernel_cache, object_code
 from .passes.functionalize import FunctionalGraph
 from .runtime.threads import get_num_threads
@@ -46,21 +48,38 @@ class ProgramKey:
         self.constants: dict[tuple[int, int], int] = {}
         """By the address and the bytes of its memory, the number of a constant."""
         self.arrays: list[np.ndarray] = []
+        self.bodies: dict[Subgraph, int] = {}
         number: dict[Node, int] = {}
-        nodes = prepared.graph.nodes
         lines = [_setting(), f"{get_num_threads()} {prepared.graph.intern} {prepared.draws}"]
-        for i, node in enumerate(nodes):
-            op = node.op
-            if not _ours(op) or node.after:
-                raise Unkept(f"{op.name} is not the package's")
-            attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
-            lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
-            number[node] = i
+        lines += self._operations(prepared.graph.nodes, number)
         at = [number.get(feed, -1) for feed in prepared.feeds]
         types = [_type(known[feed]) for feed in prepared.feeds]
         assigns = [(self._cell(cell), number[value]) for cell, value in prepared.assigns]
         lines.append(f"{at} {types} {[number[x] for x in prepared.fetches]} {assigns} {len(prepared.needs)}")
         self.key = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def _operations(self, nodes: Iterable[Node], number: dict[Node, int]) -> list[str]:
+        """A line for each node. number: gets their numbers. Raises Unkept."""
+        lines = []
+        for node in nodes:
+            op = node.op
+            if not _ours(op) or node.after:
+                raise Unkept(f"{op.name} is not the package's")
+            attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
+            lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
+            number[node] = len(number)
+        return lines
+
+    def _body(self, body: Subgraph) -> str:
+        """A body in full where it occurs first, then its number: operations whose bodies are the same object may be one."""
+        if body in self.bodies:
+            return f"body {self.bodies[body]}"
+        self.bodies[body] = len(self.bodies)
+        number: dict[Node, int] = {}
+        lines = self._operations(body.params, number)
+        lines += self._operations(body.nodes, number)
+        inside = "\n".join(lines)
+        return f"body of {len(body.params)} {{\n{inside}\n}} {[number[x] for x in body.results]} {body.graph.intern}"
 
     def _text(self, value: Any) -> str:
         kind = value.__class__
@@ -77,6 +96,8 @@ class ProgramKey:
         if kind is Source:
             owner = self.owners.setdefault(id(value.owner), len(self.owners))
             return f"source {self.sources.setdefault(value, len(self.sources))} of {owner} {value.key!r}"
+        if kind is Subgraph:
+            return self._body(value)
         if isinstance(value, TensorType):
             return _type(value)
         raise Unkept(f"an attribute is a {kind.__name__}")
@@ -93,6 +114,10 @@ class ProgramKey:
 
 
 def _type(kind: Any) -> str:
+    if kind.__class__ is TupleType:
+        return f"({','.join(map(_type, kind.parts))})"
+    if kind.__class__ is StackType:
+        return f"stack of {_type(kind.item)}"
     if kind.__class__ is not TensorType:
         raise Unkept(f"a {kind.__class__.__name__}")
     return f"{kind.dtype.str}{kind.shape}"

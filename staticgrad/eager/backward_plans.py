@@ -137,8 +137,8 @@ class TapePlan:
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
         assert plan is not None
-        for array, feed in zip(arrays, plan.feeds, strict=True):
-            if array.shape != feed.type.shape or array.dtype != feed.type.dtype:
+        for array, kind in zip(arrays, plan.feed_types, strict=True):
+            if array.shape != kind.shape or array.dtype != kind.dtype:
                 return None
         return self.call.in_any_layout(*arrays)
 
@@ -208,7 +208,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
         if key in known:
             group.vain += 1
         return None
-    if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.type.nbytes for feed in call.plan.feeds)):
+    if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.nbytes for feed in call.plan.feed_types)):
         known[key] = NONE
         del made[key]
         return None

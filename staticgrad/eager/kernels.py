@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..errors import StaticgradError
-from ..ir import Graph, Node, View
+from ..ir import Graph, Node
 from ..locks import lock, rlock
 from ..signals import module
 from .grad_mode import kernels_setting, modes
@@ -107,7 +107,7 @@ NONE = Call(None)
 
 
 def _fast(plan: Plan) -> Callable[..., Any]:
-    specs = [module("staticgrad.compiler.execute.fastcall").Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
+    specs = [module("staticgrad.compiler.execute.fastcall").Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
     found: Callable[..., Any] = module("staticgrad.compiler.execute.fast_path").fast_path(plan, specs)
     if plan.atomic:
         return found
@@ -208,9 +208,9 @@ class Requests:
             plan.wait()  # NumPy answers by itself until then
         except (StaticgradError, MemoryError):
             return NONE  # NumPy computes it, or raises the error
-        if not plan.simple or plan.draws or plan.results.late or _only_moves(plan):
+        if not plan.simple or plan.draws or plan.results.late or plan.only_moves:
             return NONE
-        if any(node.op.sparse for node in plan.ir.nodes):  # arrays whose rows are noted while they live
+        if plan.sparse:  # arrays whose rows are noted while they live
             plan.results.share({}, 0)
         else:
             plan.results.share(self.pools, SPARE)
@@ -235,16 +235,6 @@ class Requests:
             self.interval = None
 
 
-def _only_moves(plan: Plan) -> bool:
-    """Whether the large values are views or copies of operands: NumPy makes views of them in no time."""
-    large = max((node.type.size for node in plan.ir.nodes), default=0)
-
-    def small(node: Node) -> bool:
-        return 8 * max(n.type.size for n in (node, *node.inputs)) < large
-
-    return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in plan.ir.nodes)
-
-
 requests = Requests()
 known = requests.known
 atexit.register(requests.end)
@@ -257,7 +247,7 @@ def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], fam
     templates = _templates.get(family)
     if templates is None:
         templates = _templates[family] = module("staticgrad.compiler.templates").Templates()
-    found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates)
+    found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates, kept=True)
     return found
 
 

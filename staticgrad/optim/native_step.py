@@ -62,7 +62,7 @@ class NativeStep:
             from ..compiler.execute.fast_path import fast_path
             from ..compiler.execute.fastcall import Spec
 
-            specs = [Spec(f.type.dtype, f.type.shape, bare=True) for f in plan.feeds]
+            specs = [Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
             self.run = fast_path(plan, specs, apart=_ranges(arrays))
         return True
 
@@ -227,7 +227,7 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
                 given.append(Member(p, g, {name: variable() for name in own}))
             for place, value in optimizer.updates(group, step, given, graph):
                 assigns.append(append(graph, REGISTRY["assign"], [place, value], {}).node)
-        found: Program = module("staticgrad.compiler.program").Program(graph, [], feeds, assigns)
+        found: Program = module("staticgrad.compiler.program").Program(graph, [], feeds, assigns, kept=True)
         return found
 
     return make

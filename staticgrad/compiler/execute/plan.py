@@ -184,6 +184,21 @@ class Plan:
         return [cell for cell, _ in self.assigns]
 
     @property
+    def sparse(self) -> bool:
+        """Whether an operation notes the rows that it writes."""
+        return any(node.op.sparse for node in self.ir.nodes)
+
+    @property
+    def only_moves(self) -> bool:
+        """Whether the large values are views or copies of operands: NumPy makes views of them in no time."""
+        large = max((node.type.size for node in self.ir.nodes), default=0)
+
+        def small(node: Node) -> bool:
+            return 8 * max(n.type.size for n in (node, *node.inputs)) < large
+
+        return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in self.ir.nodes)
+
+    @property
     def tier(self) -> str:
         """Who runs the plan, for `explain`."""
         return f"native{self.taken}" if self.interpreted is None else str(self.interpreted)

@@ -20,11 +20,11 @@ from ...ops.leaves import Source
 from ...types import TensorType
 from ..backend import disk_cache as disk
 from ..backend import gemm, kernel_cache
-from ..backend.abi import STATUS_WORDS
+from ..backend.abi import COUNT, ENTER, GROWING, MOVES, PAUSED, REPEAT, SINCE, STATUS_WORDS, N, T
 from ..backend.machine_code import Code, Wanted
-from ..lower.instructions import Buffer, Instruction, Memory, Place
+from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
 from ..lower.placement import Placement
-from ..runtime import thread_pool
+from ..runtime import loader, thread_pool
 from .plan import Plan
 
 LARGEST = 1 << 22
@@ -37,6 +37,10 @@ FILES: dict[str, Callable[[str], disk.File]] = {"kernels": kernel_cache.file, "g
 """By kind of machine code, the file of a text's."""
 
 
+RUNTIME = "runtime"
+"""The kind of the runtime's own machine code, which every process has."""
+
+
 # writing ------------------------------------------------------------------------------------------------------------
 
 
@@ -44,22 +48,24 @@ def packed(
     plan: Plan, cells: Mapping[Cell, int], sources: Mapping[Source, int], constants: Mapping[tuple[int, int], int]
 ) -> bytes | None:
     """The plan, before its first run, as bytes: a line of JSON, then the contents of arrays. None for one that Python takes
-    part in, or that has loops. Cells, sources of hyperparameters, and constants (by address and bytes) are stored as their
+    part in. Cells, sources of hyperparameters, and constants (by address and bytes) are stored as their
     numbers."""
     builder, stream = plan.builder, plan.builder.stream
-    if stream.loops or stream.stacks or any(each.kind == "host" or each.control for each in plan.instructions):
+    if any(each.kind == "host" for each in plan.instructions):
         return None
     writer = _Writer(plan, cells, constants)
     fetches = [writer.number(buffer) for buffer in plan.fetches]
     outputs = [writer.number(buffer) for buffer in builder.outputs]
     state = [(cells[cell], writer.number(builder.cell_buffers[cell])) for cell in builder.cells]
     instructions = [writer.instruction(each) for each in plan.instructions]
+    loops, stacks = writer.loops(), [writer.number(buffer) for buffer in stream.stacks]
     if writer.size > LARGEST or None in writer.codes:
         return None
     record = {
         "buffers": writer.buffers, "codes": writer.codes, "instructions": instructions, "fetches": fetches, "outputs": outputs,
         "state": state, "written": [cells[cell] for cell in plan.written], "memory": plan.memory, "draws": plan.draws,
         "arguments": [sources[source] for source in builder.argument_sources], "threads": stream.threads,
+        "loops": loops, "stacks": stacks, "sparse": plan.sparse, "only_moves": plan.only_moves,
     }  # fmt: skip
     return b"\n".join([json.dumps(record, separators=(",", ":")).encode(), b"".join(writer.contents)])
 
@@ -67,6 +73,9 @@ def packed(
 class _Writer:
     def __init__(self, plan: Plan, cells: Mapping[Cell, int], constants: Mapping[tuple[int, int], int]):
         self.builder, self.constants = plan.builder, constants
+        self.entries = {each.size_array.ctypes.data: i for i, each in enumerate(plan.instructions) if each.control == ENTER}
+        """The numbers of the instructions that enter loops, by the addresses of their state."""
+        self._loop_numbers = {loop: i for i, loop in enumerate(plan.builder.stream.loops)}
         self.buffers: list[Any] = []
         self.codes: list[Any] = []
         self.contents: list[bytes] = []
@@ -81,7 +90,8 @@ class _Writer:
             layout = None if buffer.layout is None else (buffer.layout.shape, buffer.layout.strides, buffer.layout.offset)
             facts = (buffer.kind, buffer.shape, buffer.dtype.str, buffer.first, buffer.last, buffer.offset, buffer.index)
             self._numbers[buffer] = len(self.buffers)
-            self.buffers.append((*facts, layout, base, self._content(buffer)))
+            loop = -1 if buffer.loop is None else self._loop_numbers[buffer.loop]
+            self.buffers.append((*facts, layout, base, loop, self._content(buffer)))
         return self._numbers[buffer]
 
     def _content(self, buffer: Buffer) -> Any:
@@ -93,6 +103,8 @@ class _Writer:
         if memory is builder.generator_state:
             return ["generator"]
         address = memory.ctypes.data
+        if address in self.entries and memory.nbytes == 8:
+            return ["iterations", self.entries[address]]
         argument, rest = divmod(address - builder.argument_values.ctypes.data, 8)
         if not rest and 0 <= argument < len(builder.argument_values):
             return ["argument", argument]
@@ -107,18 +119,46 @@ class _Writer:
     def instruction(self, each: Instruction) -> Any:
         places = [(self.number(buffer), add) for buffer, add in each.buffers]
         code = -1 if each.code is None else self._code(each.code.wanted)
-        sizes = each.size_array.tolist()
+        entry = self.entries[each.size_array.ctypes.data] if each.control == REPEAT else -1
         return [
-            each.kind, each.name, places, sizes, code, each.start, each.stop, each.chunks, bool(each.pool), each.check,
-            each.work, each.large_gemm,
+            each.kind, each.name, places, _sizes(each), code, entry, each.start, each.stop, each.chunks, bool(each.pool),
+            each.check, each.work, each.large_gemm, each.control,
         ]  # fmt: skip
+
+    def loops(self) -> list[Any]:
+        """Of each loop, the number of its entry, and the stacks that grow in it."""
+        stream = self.builder.stream
+        stacks = {words.ctypes.data: self.number(buffer) for buffer, words in stream.stacks.items()}
+        return [
+            (
+                self.entries[loop.words.ctypes.data],
+                [(k, stacks[address], size, filled) for k, address, size, filled in loop.growing],
+            )
+            for loop in stream.loops
+        ]
 
     def _code(self, wanted: Wanted) -> int:
         if wanted not in self._code_numbers:
             self._code_numbers[wanted] = len(self.codes)
             known = FILES.get(wanted.kind)
-            self.codes.append(None if known is None else (wanted.kind, *known(wanted.text), wanted.name))
+            if wanted.kind == RUNTIME:
+                self.codes.append((wanted.kind, "", "", wanted.name))
+            else:
+                self.codes.append(None if known is None else (wanted.kind, *known(wanted.text), wanted.name))
         return self._code_numbers[wanted]
+
+
+def _sizes(each: Instruction) -> list[int]:
+    """The sizes of an instruction, without addresses of this process and what a run leaves in the state of a loop."""
+    sizes: list[int] = each.size_array.tolist()
+    if each.kind == "shards":
+        sizes[0] = 0
+    elif each.control in (ENTER, REPEAT):
+        for at in (T, MOVES, MOVES + 8, GROWING, GROWING + 8, PAUSED, SINCE):
+            sizes[at // 8] = 0
+        if sizes[COUNT // 8] >= 0:
+            sizes[N // 8] = -1
+    return sizes
 
 
 # reading ------------------------------------------------------------------------------------------------------------
@@ -134,9 +174,10 @@ class StoredInstruction(Instruction):
     ):  # fmt: skip
         self.plan: StoredPlan
         self.plan, self.buffers, self.sizes, self.code = plan, buffers, sizes, code
-        self.kind, self.name, self.start, self.stop, self.chunks, pooled, self.check, self.work, self.large_gemm = facts
+        self.kind, self.name, self.start, self.stop, self.chunks, pooled, self.check, self.work, *rest = facts
+        self.large_gemm, self.control = rest
         self.pool = thread_pool.address if pooled else 0
-        self.control, self.operands = 0, None
+        self.operands = None
         self.__post_init__()
 
     def __getattr__(self, name: str) -> Any:  # of what is not set yet
@@ -161,8 +202,9 @@ class StoredBuilder(Placement):
         self.cells = [cells[cell] for cell, _ in record["state"]]
         self.cell_buffers = {cells[cell]: buffers[i] for cell, i in record["state"]}
         self.stream: Any = SimpleNamespace(
-            loops=[], stacks={}, threads=record["threads"], temporaries=[b for b in buffers if b.kind == "arena"]
-        )
+            loops=[], stacks={buffers[i]: np.zeros(3, np.int64) for i in record["stacks"]}, threads=record["threads"],
+            temporaries=[b for b in buffers if b.kind == "arena"],
+        )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
         """What only the lowering itself has."""
@@ -175,6 +217,8 @@ class StoredPlan(Plan):
     """A plan that was read; see the module."""
 
     _written: list[Cell]
+    _sparse: bool
+    _only_moves: bool
 
     def __init__(self, feed_types: list[TensorType], remake: Callable[[], Plan]):
         """feed_types: of the arrays that a run gets. remake: compiles the plan."""
@@ -188,6 +232,14 @@ class StoredPlan(Plan):
     @property
     def written(self) -> list[Cell]:
         return self._written
+
+    @property
+    def sparse(self) -> bool:
+        return self._sparse
+
+    @property
+    def only_moves(self) -> bool:
+        return self._only_moves
 
     def twin(self) -> Plan:
         """The same plan, compiled anew when it is first asked for."""
@@ -222,7 +274,7 @@ class StoredPlan(Plan):
 
 
 def _form(each: Instruction) -> tuple[Any, ...]:
-    return each.kind, each.name, each.start, each.stop, each.chunks, len(each.buffers), each.size_array.tolist()
+    return each.kind, each.name, each.start, each.stop, each.chunks, len(each.buffers), _sizes(each), each.control
 
 
 def unpacked(
@@ -235,7 +287,7 @@ def unpacked(
     record = json.loads(line)
     codes = []
     for kind, name, key, function in record["codes"]:
-        address = kernel_cache.stored(kind, disk.File(name, key), function)
+        address = loader.address(function) if kind == RUNTIME else kernel_cache.stored(kind, disk.File(name, key), function)
         if not address:
             return None
         codes.append(Code(Wanted(kind, "", function), address))
@@ -243,14 +295,17 @@ def unpacked(
     values, generator = np.zeros(max(len(record["arguments"]), 1)), np.zeros(2, np.int64)
     status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))
     buffers: list[Buffer] = []
-    for kind, shape, dtype, first, last, offset, index, layout, base, known in record["buffers"]:
+    counters: list[tuple[Buffer, int]] = []
+    for kind, shape, dtype, first, last, offset, index, layout, base, _, known in record["buffers"]:
         buffer = Buffer(kind, tuple(shape), np.dtype(dtype), first, last, offset, index)
         if layout is not None:
             buffer.layout = Layout(tuple(layout[0]), tuple(layout[1]), layout[2])
         buffer.base = None if base < 0 else buffers[base]
         if known is not None:
             what, *at = known
-            if what == "status":
+            if what == "iterations":
+                counters.append((buffer, at[0]))
+            elif what == "status":
                 buffer = status
             elif what == "generator":
                 buffer.memory = generator
@@ -266,13 +321,32 @@ def unpacked(
     builder.status, builder.argument_values, builder.generator_state = status, values, generator
     builder.argument_sources = [sources[i] for i in record["arguments"]]
     plan.instructions = []
-    for kind, name, places, sizes, code, *facts in record["instructions"]:
+    for kind, name, places, sizes, code, entry, *facts in record["instructions"]:
         given = [(buffers[i], add) for i, add in places]
         machine_code = None if code < 0 else codes[code]
-        plan.instructions.append(StoredInstruction(plan, given, sizes, machine_code, [kind, name, *facts]))
+        each = StoredInstruction(plan, given, sizes, machine_code, [kind, name, *facts])
+        if entry >= 0:  # it repeats a loop, whose state it shares
+            each.pointers, each.size_array = plan.instructions[entry].pointers, plan.instructions[entry].size_array
+        plan.instructions.append(each)
+    _loops(plan, record, buffers)
+    for buffer, entry in counters:
+        buffer.memory = plan.instructions[entry].size_array[:1].reshape(())
     builder.allocate(builder.stream.temporaries, builder.memory.arena)
-    builder.point(plan.instructions)
+    builder.point(plan.instructions, builder.stream.loops)
     plan.fetches, plan.draws = builder.fetches, record["draws"]
+    plan._sparse, plan._only_moves = record["sparse"], record["only_moves"]
     plan._written = [cells[i] for i in record["written"]]
     plan.assemble()
     return plan
+
+
+def _loops(plan: StoredPlan, record: Mapping[str, Any], buffers: Sequence[Buffer]) -> None:
+    """The loops of the instructions, and the items that they move."""
+    stream = plan.builder.stream
+    for entry, growing in record["loops"]:
+        state = LoopInstruction(plan.instructions[entry])
+        state.growing = [[k, stream.stacks[buffers[i]].ctypes.data, size, filled] for k, i, size, filled in growing]
+        stream.loops.append(state)
+    for buffer, (*_, loop, _) in zip(buffers, record["buffers"], strict=True):
+        if loop >= 0:
+            buffer.loop = stream.loops[loop]
