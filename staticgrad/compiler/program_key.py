@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Cell, Literal, Node, OpDef
+from ..ir import Cell, Literal, Node
+from ..ops import BUILT_IN
 from ..ops.leaves import Source
 from ..types import TensorType
 from .backend import abi, kernel_cache, object_code
 from .passes.functionalize import FunctionalGraph
-from .runtime.threads import get_num_threads
 
 PACKAGE = Path(__file__).parent.parent
 PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
@@ -37,7 +37,7 @@ class ProgramKey:
     Raises Unkept.
     """
 
-    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType]):
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType], threads: int):
         if prepared.deferred:
             raise Unkept("sizes are known in the run")
         self.cells: dict[Cell, int] = {}
@@ -48,10 +48,10 @@ class ProgramKey:
         self.arrays: list[np.ndarray] = []
         number: dict[Node, int] = {}
         nodes = prepared.graph.nodes
-        lines = [_setting(), f"{get_num_threads()} {prepared.graph.intern} {prepared.draws}"]
+        lines = [_setting(), f"{threads} {prepared.graph.intern} {prepared.draws}"]
         for i, node in enumerate(nodes):
             op = node.op
-            if not _ours(op) or node.after:
+            if op not in BUILT_IN or node.after:
                 raise Unkept(f"{op.name} is not the package's")
             attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
             lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
@@ -96,12 +96,6 @@ def _type(kind: Any) -> str:
     if kind.__class__ is not TensorType:
         raise Unkept(f"a {kind.__class__.__name__}")
     return f"{kind.dtype.str}{kind.shape}"
-
-
-@cache
-def _ours(op: OpDef) -> bool:
-    """Whether the record is one of the package's, which its version describes."""
-    return REGISTRY.get(op.name) is op and str(getattr(op.infer, "__module__", "")).startswith("staticgrad.")
 
 
 def _setting() -> str:
