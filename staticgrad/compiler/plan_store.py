@@ -28,9 +28,9 @@ PLANS = "STATICGRAD_PLANS"
 class Entry:
     """The place of a program's plan in the kernel cache. Raises Unkept for a program that has none."""
 
-    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType]):
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType], threads: int):
         self.types = [TensorType(known[feed].shape, feed.type.dtype) for feed in prepared.feeds]
-        self.program = ProgramKey(prepared, known)
+        self.program = ProgramKey(prepared, known, threads)
         self.name = f"p{self.program.key[:24]}.json"
 
     def read(self, remake: Callable[[], Plan]) -> StoredPlan | None:
@@ -55,12 +55,12 @@ class Entry:
             disk.keep(self.name, program.key, content)
 
 
-def entry(prepared: FunctionalGraph, known: dict[Node, Any]) -> Entry | None:
-    """The place of a program's plan; None where it has none."""
+def entry(prepared: FunctionalGraph, known: dict[Node, Any], threads: int) -> Entry | None:
+    """The place of a program's plan for so many threads; None where it has none."""
     if os.environ.get(PLANS, "1") == "0":
         return None
     try:
-        return Entry(prepared, known)
+        return Entry(prepared, known, threads)
     except Unkept as why:
         logs.debug("the plan is not kept: %s", why)
         return None

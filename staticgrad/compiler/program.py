@@ -17,6 +17,7 @@ from ..types import SingletonType, TensorType
 from .execute.bound_arrays import changed
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
+from .runtime.threads import get_num_threads, planned
 from .templates import Templates
 
 if TYPE_CHECKING:
@@ -117,25 +118,27 @@ class Program:
 
     def _made(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:
         """A new plan, and whether it was re-bound. One that is not may be in the kernel cache."""
-        graph, place = self.prepared.graph, None
+        graph, place, count = self.prepared.graph, None, get_num_threads()
         if self.kept and not (self.strict or self.passes or self.budget is not None or self.decisive):
-            place = module("staticgrad.compiler.plan_store").entry(self.prepared, known)
-        stored = None if place is None else place.read(lambda: self._compiled(known)[0])
+            place = module("staticgrad.compiler.plan_store").entry(self.prepared, known, count)
+        stored = None if place is None else place.read(lambda: self._compiled(known, count)[0])
         if stored is not None:
             outcome = "" if self.templates.first else "plan from the kernel cache"
             self.templates.read(graph, stored)
             return stored, outcome
         self.templates.prepare(graph)
-        plan, outcome = self._compiled(known)
+        plan, outcome = self._compiled(known, count)
         if place is not None and not outcome:
             place.write(plan)
         return plan, outcome
 
-    def _compiled(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:
+    def _compiled(self, known: dict[Node, TensorType], count: int) -> tuple[Plan, str]:
+        """The plan for so many threads."""
         pipeline = module("staticgrad.compiler.pipeline")
-        found: tuple[Plan, str] = pipeline.specialized_plan(
-            self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
-        )
+        with planned(count):
+            found: tuple[Plan, str] = pipeline.specialized_plan(
+                self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
+            )
         return found
 
     def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:

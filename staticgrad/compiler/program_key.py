@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Cell, Literal, Node, OpDef, Subgraph
+from ..ir import Cell, Literal, Node, Subgraph
+from ..ops import BUILT_IN
 from ..ops.leaves import Source
 from ..types import StackType, TensorType, TupleType
 from .backend import abi, kernel_cache, object_code
 from .passes.functionalize import FunctionalGraph
-from .runtime.threads import get_num_threads
 
 PACKAGE = Path(__file__).parent.parent
 PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
@@ -39,7 +39,7 @@ class ProgramKey:
     Raises Unkept.
     """
 
-    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType]):
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType], threads: int):
         if prepared.deferred:
             raise Unkept("sizes are known in the run")
         self.cells: dict[Cell, int] = {}
@@ -50,7 +50,7 @@ class ProgramKey:
         self.arrays: list[np.ndarray] = []
         self.bodies: dict[Subgraph, int] = {}
         number: dict[Node, int] = {}
-        lines = [_setting(), f"{get_num_threads()} {prepared.graph.intern} {prepared.draws}"]
+        lines = [_setting(), f"{threads} {prepared.graph.intern} {prepared.draws}"]
         lines += self._operations(prepared.graph.nodes, number)
         at = [number.get(feed, -1) for feed in prepared.feeds]
         types = [_type(known[feed]) for feed in prepared.feeds]
@@ -63,7 +63,7 @@ class ProgramKey:
         lines = []
         for node in nodes:
             op = node.op
-            if not _ours(op) or node.after:
+            if op not in BUILT_IN or node.after:
                 raise Unkept(f"{op.name} is not the package's")
             attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
             lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
@@ -121,12 +121,6 @@ def _type(kind: Any) -> str:
     if kind.__class__ is not TensorType:
         raise Unkept(f"a {kind.__class__.__name__}")
     return f"{kind.dtype.str}{kind.shape}"
-
-
-@cache
-def _ours(op: OpDef) -> bool:
-    """Whether the record is one of the package's, which its version describes."""
-    return REGISTRY.get(op.name) is op and str(getattr(op.infer, "__module__", "")).startswith("staticgrad.")
 
 
 def _setting() -> str:

@@ -1,6 +1,7 @@
 """The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
 # ruff: noqa: F401
 
+from ..ir import REGISTRY
 from ..operators import bind_methods
 from . import (
     adjoint,
@@ -51,3 +52,6 @@ from .control import cond, records, scan, while_loop
 from .rewrites import algebra
 
 bind_methods()
+
+BUILT_IN = frozenset(REGISTRY.values())
+"""The package's own records, which its version describes; those that users define come later."""

@@ -13,6 +13,10 @@ from staticgrad import nn, optim
 from staticgrad.compiler import pipeline, program_key
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
+from staticgrad.compiler.runtime import threads
+from staticgrad.ir import REGISTRY
+from staticgrad.operators import apply
+from staticgrad.ops.rules import elementwise_op
 from staticgrad.eager import kernels
 
 
@@ -290,6 +294,47 @@ def test_another_rule_of_the_user_is_another_plan(passes):
     for factor in (3, 5, 3):
         np.testing.assert_array_equal(np.asarray(doubled(factor)(DATA)), np.full_like(DATA, factor))
     assert len(passes) == 2
+
+
+def gaussian(k):
+    """A step with an op of the user's, of the kind that docs/extending.md describes."""
+    op = elementwise_op(
+        "gaussian",
+        lambda x: np.exp(-k * x * x),
+        lambda g, node, out, x: -2 * k * g * x * out,
+        scalar=lambda op, x: op.exp(-k * x * x),
+        cost=20,
+        doc="exp(-k x^2), elementwise.",
+        names=(),
+    )
+    return sg.compile(lambda x: apply(op, x) * 2)
+
+
+def test_an_op_of_the_user_is_not_kept(cache, monkeypatch):
+    for k in (1.0, 2.0):
+        monkeypatch.delitem(REGISTRY, "gaussian", raising=False)  # as in another process
+        np.testing.assert_allclose(np.asarray(gaussian(k)(DATA)), np.exp(-k * DATA * DATA) * 2, rtol=1e-6)
+    assert not cache()
+
+
+@pytest.mark.parametrize("change", ["set_num_threads", "affinity"])
+def test_what_a_plan_says_does_not_depend_on_the_number_of_threads_by_then(passes, monkeypatch, change):
+    def make():
+        return sg.compile(lambda x, at: (sg.exp(x) @ sg.sin(x).T)[at].sum())
+
+    monkeypatch.setattr(threads, "_count", None)
+    x = np.ones((300, 200), "float32")
+    make()(x, np.array([1, 2]))
+    step = make()
+    step(x, np.array([1, 2]))
+    assert isinstance(step.plan, StoredPlan)
+    if change == "affinity":
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(7)))
+    else:
+        monkeypatch.setattr(threads, "_count", sg.get_num_threads() + 1)
+    with pytest.raises(sg.IndexRangeError, match=r"test_plan_store\.py"):
+        step(x, np.array([1, 999]))
+    assert "generated kernels" in str(step.plan.explain())
 
 
 def test_programs_that_python_takes_part_in_are_not_kept(cache):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -21,6 +23,13 @@ _lock = rlock()
 _count: int | None = None
 
 
+class _Planned(threading.local):
+    count: int | None = None
+
+
+_planned = _Planned()
+
+
 def get_num_threads() -> int:
     """Threads that a plan may use: the CPUs this process may run on, unless set.
 
@@ -28,6 +37,8 @@ def get_num_threads() -> int:
         >>> sg.get_num_threads() >= 1
         True
     """
+    if _planned.count is not None:
+        return _planned.count
     if _count is not None:
         return _count
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -43,6 +54,16 @@ def set_num_threads(n: int) -> None:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ArgumentError(f"the number of threads is an integer >= 1, got {n!r}")
     _count = n
+
+
+@contextmanager
+def planned(n: int) -> Iterator[None]:
+    """Within it, plans that this thread makes are for n threads, whatever is set and whichever CPUs there are meanwhile."""
+    before, _planned.count = _planned.count, n
+    try:
+        yield
+    finally:
+        _planned.count = before
 
 
 def blas_hold() -> np.ndarray | None:
