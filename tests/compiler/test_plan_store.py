@@ -14,10 +14,10 @@ from staticgrad.compiler import pipeline, program_key
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
 from staticgrad.compiler.runtime import threads
+from staticgrad.eager import kernels
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import apply
 from staticgrad.ops.rules import elementwise_op
-from staticgrad.eager import kernels
 
 
 @pytest.fixture(autouse=True)
