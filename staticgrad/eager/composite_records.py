@@ -53,8 +53,8 @@ NESTED = frozenset({tuple, Size, Form})
 
 
 def part(items: Any) -> tuple[Any, ...] | None:
-    """A tuple of arguments (or a form) as a part of a key, in which 1, 1.0 and True differ, and 0.0 and -0.0; None where there are tensors,
-    which a key would keep alive."""
+    """A tuple of arguments, or a form, as a part of a key, in which 1, 1.0 and True differ, and 0.0 and -0.0; None where there
+    are tensors, which a key would keep alive."""
     found: list[Any] = []
     for x in items:
         kind = x.__class__
