@@ -18,13 +18,13 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, OpDef
-from ..operators import Operators, Size, Symbol, append, frontends, state
+from ..operators import Operators, Symbol, append, frontends, state
 from ..operators.node_names import NAMES
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
 from .composite_plans import programs, saved
-from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, refused
+from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, part, refused
 from .execution import watch
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
@@ -34,7 +34,7 @@ from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change,
 from .tensor import PublicTensor, Tensor, new, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PLAIN = frozenset({int, float, bool, str, type(None), type, Form, *(np.dtype(code).__class__ for code in np.typecodes["All"])})
+PLAIN = frozenset({int, float, bool, str, type(None), type, *(np.dtype(code).__class__ for code in np.typecodes["All"])})
 """Classes of arguments that are part of a call's key."""
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
@@ -45,9 +45,8 @@ PYTORCH = {
     "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
-HOLD = frozenset({int, float, Form})
-"""Those of them that are numbers, or have some."""
-TUPLES = frozenset({tuple, Size})
+HOLD = frozenset({int, float})
+"""Those that are numbers, which may vary."""
 REFUSED = object()
 
 
@@ -84,8 +83,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             elif kind in PLAIN:
                 signature += (kind, a if a or kind is not float else repr(a))  # 0.0 == -0.0
                 numeric |= kind in HOLD
-            elif kind in TUPLES and plain(a):
-                signature.append(a)
+            elif kind in NESTED and (inner := part(a)) is not None:
+                signature.append(inner)
+                numeric |= kind is Form
             else:
                 return other(args, named)
         for word, a in named.items():
@@ -95,9 +95,12 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature += (word, wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN or (kind in TUPLES and plain(a)):
+            elif kind in PLAIN:
                 signature += (word, kind, a if a or kind is not float else repr(a))
                 numeric |= kind in HOLD
+            elif kind in NESTED and (inner := part(a)) is not None:
+                signature += (word, kind, inner)
+                numeric |= kind is Form
             else:
                 return other(args, named)
         if not tensors or tensors[0]._data.size < mode.heavy:
@@ -187,11 +190,6 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
     return call  # type: ignore[return-value]
 
 
-def plain(items: tuple[Any, ...]) -> bool:
-    """Whether a tuple may be part of a key, which would keep tensors in it alive."""
-    return not any(isinstance(x, Tensor) or (x.__class__ in TUPLES and not plain(x)) for x in items)
-
-
 def keyed(a: Any) -> Any:
     """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
     if isinstance(a, list) and all(x.__class__ in PLAIN for x in a):
@@ -202,8 +200,8 @@ def keyed(a: Any) -> Any:
         return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
         return wrap(a)
-    if a.__class__ in TUPLES:
-        return a if plain(a) else REFUSED
+    if a.__class__ in NESTED:
+        return a if part(a) is not None else REFUSED
     return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED
 
 

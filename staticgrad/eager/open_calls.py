@@ -17,7 +17,7 @@ import numpy as np
 from ..ir import OpDef
 from ..operators import OpenNumbers
 from .composite_plans import programs, saved
-from .composite_records import Form, Saved
+from .composite_records import NESTED, Form, Saved, part
 from .grad_mode import modes
 from .kernels import Bounded, Call, known, requests
 from .tensor import PublicTensor, Tensor
@@ -63,7 +63,7 @@ class Numbers:
                 self.rest.append(name)
                 self._add(x)
         elif kind is not PublicTensor:
-            self.rest.append(a)
+            self.rest.append(part(a) if kind in NESTED else a)
 
 
 def with_numbers(form: Form, numbers: Iterator[Any]) -> Form:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.eager.composite_records import Form, part
 from staticgrad.eager.kernels import known
 from staticgrad.eager.open_calls import VALUES, kinds
 from staticgrad.nn import functional as F
@@ -180,3 +181,27 @@ def test_memory_does_not_grow_with_values() -> None:
     for v in np.linspace(0.1, 0.9, 300).tolist():
         F.elu(x, v).sum().backward()
     assert sizes() == before
+
+
+@pytest.mark.parametrize("function", [lambda x, v: sg.var(x, (v,)), lambda x, v: sg.linalg.vector_norm(x, 2, (v,))])
+def test_numbers_of_other_kinds_in_a_tuple_are_other_calls(function):
+    x = sg.tensor(np.random.default_rng(0).normal(size=(4, 5)))
+    with sg.eager_kernels(wait=True):
+        for v in (1, True, 1.0, 1):
+            if type(v) is int:
+                assert function(x, v).shape == (4,)
+            else:
+                with pytest.raises(sg.ArgumentError, match="axis must be an integer"):
+                    function(x, v)
+
+
+def test_parts_of_keys_tell_numbers_apart():
+    different = [(1,), (1.0,), (True,), (0.0,), (-0.0,), (0,), ((1,),), ((1.0,),), (Form(math.exp, (0.0,), ()),)]
+    different += [
+        (Form(math.exp, (-0.0,), ()),),
+        (Form(math.exp, (), (("x", 1),)),),
+        (Form(math.exp, (), (("x", True),)),),
+        ("1",),
+    ]
+    assert len({part(each) for each in different}) == len(different)
+    assert part(((sg.tensor(1.0),),)) is None
