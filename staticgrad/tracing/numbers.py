@@ -262,7 +262,8 @@ def _literal_number(value: Any) -> Any:
 def _literal(value: Any) -> str:
     """The text of a number in an expression, where a sign in front would bind less than a power."""
     if type(value) in (int, float):
-        return f"({value!r})" if type(value) is int or np.isfinite(value) else f"float('{value}')"
+        text = repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
+        return f"({text})" if text[0] == "-" else text
     return f"{type(value).__name__}('{value.item()!r}')"
 
 
