@@ -105,6 +105,8 @@ class RunNumber(TracedNumber):
         return self.value
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        if isinstance(other, np.generic):  # a scalar of NumPy decides the class of the result
+            return NotImplemented
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
         if (
