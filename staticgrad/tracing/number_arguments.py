@@ -136,8 +136,8 @@ class VaryingArguments:
 
     def __init__(self) -> None:
         self.positions: frozenset[int] = frozenset()
-        self.seen: dict[int, set[str]] = {}
-        """Values in traces."""
+        self.seen: dict[tuple[int, type], set[str]] = {}
+        """Values of a class in traces."""
         self.constant: set[int] = set()
         """Those that the function can only use by their values."""
         self.free: set[int] = set()
@@ -150,7 +150,7 @@ class VaryingArguments:
         found = set()
         for position, value in call.others:
             if type(value) in NUMBERS and position not in self.positions and position not in self.constant:
-                seen = self.seen.setdefault(position, set())
+                seen = self.seen.setdefault((position, type(value)), set())
                 seen.add(repr(value))
                 if len(seen) >= VALUES:
                     found.add(position)

@@ -105,6 +105,8 @@ class RunNumber(TracedNumber):
         return self.value
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        if isinstance(other, np.generic):  # a scalar of NumPy decides the class of the result
+            return NotImplemented
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
         if (
@@ -262,7 +264,8 @@ def _literal_number(value: Any) -> Any:
 def _literal(value: Any) -> str:
     """The text of a number in an expression, where a sign in front would bind less than a power."""
     if type(value) in (int, float):
-        return f"({value!r})" if type(value) is int or np.isfinite(value) else f"float('{value}')"
+        text = repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
+        return f"({text})" if text[0] == "-" else text
     return f"{type(value).__name__}('{value.item()!r}')"
 
 

@@ -282,4 +282,4 @@ def test_reasons_name_the_number() -> None:
     for i in range(12):
         step(data(), i, 0.1 * i)
     assert "lr: any float instead of 0.0" in step.recompiles[2]
-    assert step.recompiles[3].startswith("same arguments, but (epoch < (10)) is False instead of True")
+    assert step.recompiles[3].startswith("same arguments, but (epoch < 10) is False instead of True")
