@@ -133,7 +133,8 @@ class Module:
             return
         role, wanted = own["_roles"].get(name), _role_of(value)
         if wanted is None and role is None:
-            counted = isinstance(value, (*PLAIN, Tensor)) or hasattr(type(self), name)  # a method of its own
+            # by its type: a number of a trace says that it is one of Python's, but has no value to compare
+            counted = issubclass(type(value), (*PLAIN, Tensor)) or hasattr(type(self), name)  # a method of its own
             if counted and (name not in own or not _same(own[name], value)):
                 Structure.changes += 1
             object.__setattr__(self, name, value)
@@ -335,7 +336,7 @@ class Module:
             for name, value in module.__dict__.items():
                 if isinstance(value, Tensor):
                     facts.append((_joined(path, name), (id(value), value.shape, str(value.dtype), value.requires_grad)))
-                elif isinstance(value, PLAIN) and _hashable(value):
+                elif issubclass(type(value), PLAIN) and _hashable(value):
                     facts.append((_joined(path, name), value))
                 elif hasattr(type(module), name) and callable(value):  # instead of a method of the class
                     facts.append((_joined(path, name), value if _hashable(value) else id(value)))

@@ -189,3 +189,23 @@ def test_a_gradient_taken_later_has_the_count_of_its_call() -> None:
         outs = [f(x), f(x)]
         found = [sg.autograd.grad(out, [x])[0][0].item() for out in outs]
         assert found == [2 * (2 * i + 1) ** 2, 2 * (2 * i + 2) ** 2]
+
+
+class Counting(sg.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.iteration, self.gamma = 0, 10.0
+
+    def forward(self, x):
+        self.iteration += 1
+        return self.gamma * (x.sum() - min(self.iteration / 4, 2.0)).abs()
+
+
+def test_a_counter_of_a_module_is_no_new_trace():
+    x = sg.tensor([1.0, 2.0])
+    model, eager = Counting(), Counting()
+    step = sg.compile(lambda x: model(x))
+    for _ in range(12):
+        assert step(x).item() == eager(x).item()
+    assert model.iteration == eager.iteration == 12
+    assert len(step.recompiles) <= 2
