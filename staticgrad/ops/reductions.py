@@ -281,30 +281,16 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 
 
 ALONG = {"axis": at.one_axis, "keepdims": at.flag}
-argmax_op = define(
-    OpDef(
-        "argmax",
-        _arg_infer,
-        _arg_eval(np.ndarray.argmax),
-        None,
-        Expand(_arg_expand(max_op)),
-        keep,
-        attrs=ALONG,
-        prepared=_arg_prepared("argmax"),
-    )
-)
-argmin_op = define(
-    OpDef(
-        "argmin",
-        _arg_infer,
-        _arg_eval(np.ndarray.argmin),
-        None,
-        Expand(_arg_expand(min_op)),
-        keep,
-        attrs=ALONG,
-        prepared=_arg_prepared("argmin"),
-    )
-)
+
+
+def _position_op(name: str, of_array: Callable[..., Any], extremum: OpDef) -> OpDef:
+    """The position of the first extremum along an axis."""
+    emit, prepared = Expand(_arg_expand(extremum)), _arg_prepared(name)
+    return define(OpDef(name, _arg_infer, _arg_eval(of_array), None, emit, keep, attrs=ALONG, prepared=prepared))
+
+
+argmax_op = _position_op("argmax", np.ndarray.argmax, max_op)
+argmin_op = _position_op("argmin", np.ndarray.argmin, min_op)
 
 
 # public functions -----------------------------------------------------------------------------------------------------
