@@ -24,8 +24,9 @@ from .phases import Phases  # noqa: E402
 from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
 from .timing import time_steps  # noqa: E402
 
-SETTLE = 0.7
-"""Seconds of steps before the first turn: what is decided or compiled in the background by use is there then."""
+SETTLE, STEPS = 0.7, 10
+"""Seconds and number of steps before the first turn, at least: what is decided or compiled in the background by use is there
+then."""
 
 
 def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
@@ -55,9 +56,7 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
         result = job.step()
     high = peak()
     figures = figures_of(result, job.state(), data)
-    settle(job.step)
-    if BACKENDS[backend].ours:
-        import_module("staticgrad").wait_for_kernels()
+    settle(job.step, import_module("staticgrad").wait_for_kernels if BACKENDS[backend].ours else None)
     report: dict[str, Any] = {
         "figures": figures,
         "total": total,
@@ -70,10 +69,13 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
         print(json.dumps(time_steps(job.step, float(line))._asdict()), flush=True)
 
 
-def settle(step: Callable[[], Any]) -> None:
-    until = time.monotonic() + SETTLE
-    while time.monotonic() < until:
+def settle(step: Callable[[], Any], wait: Callable[[], None] | None) -> None:
+    until, steps = time.monotonic() + SETTLE, 0
+    while steps < STEPS or time.monotonic() < until:
         step()
+        steps += 1
+        if wait is not None:
+            wait()
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

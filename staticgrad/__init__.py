@@ -61,6 +61,7 @@ from .eager import PublicTensor as Tensor
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
+from .eager.kernels import wait_for_kernels
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -162,7 +163,6 @@ e = math.e
 
 if TYPE_CHECKING:
     from . import compiler, debug, distributed, distributions, fft, func, functional, jit, nn, optim, profiler, testing, utils
-    from .compiler.execute.tiers import wait_for_kernels
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
@@ -219,7 +219,6 @@ _MODULES = {
         "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
         "trainable_variables", "variables_initializer",
     ),
-    ".compiler.execute.tiers": ("wait_for_kernels",),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".torch_layers": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",

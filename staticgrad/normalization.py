@@ -137,26 +137,33 @@ def _checked(
 def _standardized(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias; all but x (c,)."""
     n = len(x.shape)
-    return _scaled(x, _per_channel(mean, n), _per_channel(var, n), weight, bias, eps)
-
-
-def _scaled(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> Tensor:
-    """The same with mean and variance shaped to broadcast."""
-    n = len(x.shape)
-    scale = F.rsqrt(var + eps)
+    scale = F.rsqrt(_per_channel(var, n) + eps)
     if weight is not None:
         scale = scale * _per_channel(weight, n)
-    out: Tensor = (x - mean) * scale
+    out: Tensor = (x - _per_channel(mean, n)) * scale
     return out if bias is None else out + _per_channel(bias, n)
 
 
 @composite
 def _by_batch(x: Any, weight: Any, bias: Any, eps: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """x normalized by mean and variance of the batch, and these, shaped to broadcast."""
-    axes = _folded(x)
+    """x normalized by mean and variance of the batch, and these, shaped to broadcast.
+
+    The mean m is subtracted from each element as a constant c of the same value. The terms in m - c, which are 0, make
+    derivatives of every order right: mean((x - m)**2) = mean((x - c)**2) - (m - c)**2, and (x - m) s = (x - c) s - (m - c) s.
+    The cotangent of m thus follows from the sum of the output's, which is the gradient of the bias too: a backward pass reads
+    the batch once for all sums, and once for the gradient of x.
+    """
+    axes, n = _folded(x), len(x.shape)
     mean = F.mean(x, axes, keepdims=True)
-    var = F.mean(F.square(x - mean), axes, keepdims=True)
-    return _scaled(x, mean, var, weight, bias, eps), mean, var
+    center = F.stop_gradient(mean)
+    moved = mean - center
+    centered = x - center
+    var = F.mean(F.square(centered), axes, keepdims=True) - F.square(moved)
+    scale = F.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * _per_channel(weight, n)
+    shift = -moved * scale if bias is None else _per_channel(bias, n) - moved * scale
+    return centered * scale + shift, mean, var
 
 
 @composite

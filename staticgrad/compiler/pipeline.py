@@ -48,6 +48,7 @@ from .passes.symbolic_program import SymbolicProgram
 from .passes.user_passes import Pass, UserPasses
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
+from .schedule.early_release import owners
 from .schedule.order import Schedule, schedule
 from .templates import VAIN, Templates
 
@@ -89,14 +90,15 @@ def _within_budget(
     wanted = [*prepared.results, *given]
     graph, found = reduced(prepared.graph, wanted, known, rewrites, inspect, strict, user=user)
 
-    def arrange(graph: Graph, results: Sequence[Node], waits: dict[Node, Node]) -> tuple[Decided, Schedule]:
+    def arrange(graph: Graph, results: Sequence[Node], waits: dict[Node, Node], early: bool) -> tuple[Decided, Schedule]:
         decided = _grouped(graph, results, prepared, given, rewrites, user)
-        return decided, _order(decided, waits)
+        return decided, _order(decided, waits, early)
 
-    (decided, order), report = memory_budget.within(budget, graph, found, strict, arrange)
-    plan = _scheduled(decided, prepared, known, strict, passes, later=later, order=order)
-    plan.budget, report.arena = report, plan.memory.arena
-    return plan
+    def build(arranged: tuple[Decided, Schedule]) -> Plan:
+        decided, order = arranged
+        return _scheduled(decided, prepared, known, strict, passes, later=later, order=order)
+
+    return memory_budget.within(budget, graph, found, strict, arrange, build)
 
 
 def specialized_plan(
@@ -218,19 +220,22 @@ def _scheduled(
     """The schedule, unless it is given, and the plan."""
     graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
     order = _order(decided, {}) if order is None else order
-    builder = Builder(graph, layouts, order, decided.feeds, fetches, write, later and not strict).build()
+    builder = Builder(graph, layouts, order, decided.feeds, fetches, write, later and not strict, strict).build()
     stream = builder.stream
-    return Plan(
+    plan = Plan(
         graph, stream.instructions, builder, builder.fetches, decided.assigns,
         decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
+    plan.held = memory_budget.held(order, graph).peak if strict else 0
+    return plan
 
 
-def _order(decided: Decided, waits: dict[Node, Node]) -> Schedule:
-    """The schedule, with buffers that are donated."""
+def _order(decided: Decided, waits: dict[Node, Node], early: bool = False) -> Schedule:
+    """The schedule, with buffers that are donated. early: values of host calls are released early."""
     layouts, fetches = decided.layouts, decided.fetches
-    order = schedule(decided.graph, decided.groups, decided.sums, layouts, fetches, decided.assigns, waits)
+    shared = owners(decided.graph) if early else None
+    order = schedule(decided.graph, decided.groups, decided.sums, layouts, fetches, decided.assigns, waits, shared)
     donate_buffers(order, layouts, fetches)
     return order
 

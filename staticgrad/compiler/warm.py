@@ -54,8 +54,9 @@ def _names(module: str, kernel: str) -> set[str]:
 
 
 def warm() -> str:
-    """Compile all of these that the kernel cache lacks; what was done, in words. Raises CompileError, and warns where the cache
-    can't be used."""
+    """Compile all of these that the kernel cache lacks; what was done, in words. Raises CompileError, and OSError where the
+    cache can't keep them."""
+    _check_cache(disk_cache.unwritable())
     begin = time.monotonic()
     from .runtime import loader  # noqa: F401 - makes the runtime
 
@@ -65,5 +66,16 @@ def warm() -> str:
     pool().wait()
     for one in codes:
         one.arrive()
+    lost = sum(not disk_cache.holds(one.file()) for one in wanted)
+    _check_cache(f"it has no place for {lost} of {len(wanted)} kernels" if lost else "")
     seconds = time.monotonic() - begin
     return f"{len(lacking)} of {len(wanted)} kernels compiled in {seconds:.1f} s; they are in {disk_cache.path()}"
+
+
+def _check_cache(reason: str) -> None:
+    """Raises OSError for a reason why kernels are not kept."""
+    if reason:
+        raise OSError(
+            f"the kernel cache {disk_cache.where()} can't keep kernels: {reason}\n"
+            "  set STATICGRAD_CACHE_DIR to a folder of yours that only you can write to"
+        )

@@ -8,6 +8,7 @@ guard finds the tape's values, one call computes the gradients, and nothing is v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +17,13 @@ import numpy as np
 from ..errors import GradientError
 from ..operators import frontends
 from ..signals import module
-from .backward_graphs import Backward, Steps, backward_graph
+from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
 from .kernels import NONE, OFF, Call, known, requests
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
-from .tape_form import Form, form_of
+from .tape_form import Form, Kind, form_of
 from .tape_guards import Guards
 from .tensor import Tensor, ndarray, wrap
 
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
     from ..compiler.program import Program
 
 USES = 16
-"""Passes by the engine before a plan is made: it costs as much as thousands of them."""
+"""Passes by the engine before a plan of small values is made: it costs as much as thousands of them."""
+LEAST = 3
+"""As `USES`, of large values: a few passes cost as much as the plan."""
+SMALL = 1 << 16
+"""Elements of a record's largest value, on average, up to which values are small: the engine takes 0.1 ms for them, and the
+compiler takes 1 ms for a record."""
 ARENA = 1 << 25
 """Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
 keeps its memory from pass to pass, where the engine's temporaries come and go."""
@@ -123,16 +129,15 @@ class TapePlan:
                 found.append((targets[self.targets[number]], value))
             else:
                 rest.append((records[number], value if part is None else Cotangents({part: value})))
-        rows = [(leaves[leaf], deferred(how, self._parts(parts, values, arrays))) for leaf, how, parts in self.rows]
-        if rest or targets is not None:  # the engine adds to arrays
-            found += [(leaf, g._data) for leaf, g in rows]
-            rows = []
+        rows: list[tuple[Tensor, DeferredGradient]] = []
+        for number, how, parts in self.rows:
+            given = [values[part] if isinstance(part, int) else part(arrays) for part in parts]
+            if rest or targets is not None:  # the engine adds to arrays, and who asks for a gradient reads it
+                found.append((leaves[number], how.make(given)))
+            else:  # what it is made of has to be in memory that nobody else holds until then
+                own = [g if isinstance(part, int) else g.copy() for part, g in zip(parts, given, strict=True)]
+                rows.append((leaves[number], deferred(how, [wrap(g) for g in own])))
         return Found(found, rows, rest, self, matched, {id(view) for view in views} if views else NOTHING)
-
-    @staticmethod
-    def _parts(parts: Sequence[int | Steps], values: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> list[Tensor]:
-        """What a gradient is made of, in memory that nobody else holds."""
-        return [wrap(values[part] if isinstance(part, int) else part(arrays).copy()) for part in parts]
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
@@ -146,12 +151,10 @@ class TapePlan:
 class Forms:
     """The plans of tapes with one op at the first root, and how its tapes recur."""
 
-    __slots__ = ("awaited", "plans", "vain")
+    __slots__ = ("plans", "vain")
 
     def __init__(self) -> None:
         self.plans: tuple[TapePlan, ...] = ()
-        self.awaited: Hashable = None
-        """The key of the plan that was requested last: while it is in the making, no form is looked for."""
         self.vain = 0
         """Passes in turn whose form came for the first time."""
 
@@ -179,10 +182,8 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
-    if group.awaited is not None:
-        if group.awaited in requests.waiting:
-            return None
-        group.awaited = None
+    if requests.waiting and not mode.waits:  # for this plan, or for kernels with which tapes have another form
+        return None
     if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
         group.vain += 1
         return None
@@ -201,8 +202,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
         if form.size < heavy:
             return None
         group.vain = 0 if key in requests.seen or modes.now.waits else group.vain + 1
-        call = requests.call(key, _maker(key, form), USES)
-        group.awaited = key
+        call = requests.call(key, _maker(key, form), uses_of(form))
     plan = made.get(key)
     if plan is None or (call.plan is None and plan.computes):
         if key in known:
@@ -219,6 +219,18 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     elif plan not in group.plans:
         group.plans = (plan, *group.plans[: TRIED - 1])
     return found
+
+
+def uses_of(form: Form) -> int:
+    """Passes by the engine before the plan of a form is made: the fewer, the more elements its records have."""
+
+    def size(operand: int | Kind) -> int:
+        if isinstance(operand, Kind):
+            return math.prod(operand.shape)
+        return math.prod(form.rows[operand].shape if operand >= 0 else form.leaves[~operand].shape)
+
+    elements = sum(max(math.prod(row.shape), *map(size, row.operands)) for row in form.rows) // len(form.rows)
+    return max(LEAST, min(USES, USES * SMALL // max(elements, 1)))
 
 
 def _maker(key: Hashable, form: Form) -> Any:

@@ -13,6 +13,7 @@ import atexit
 import os
 import sys
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -219,6 +220,11 @@ class Requests:
                 pool[:] = None
         return Call(plan)
 
+    def wait(self) -> None:
+        """Until the thread has made what is asked for, or has ended with an error."""
+        while self.waiting and self.thread is not None and self.thread.is_alive():
+            time.sleep(BRIEFLY)
+
     def end(self) -> None:
         """Let the thread end before the interpreter does: it may be inside LLVM."""
         if self.thread is not None and self.thread.is_alive():
@@ -240,6 +246,29 @@ known = requests.known
 atexit.register(requests.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=requests.after_fork)
+
+
+def wait_for_kernels() -> None:
+    """Wait until all kernels that have been asked for are compiled, and plans run natively.
+
+    Eager operations, compiled functions and Sessions answer in NumPy while their kernels are compiled in the background. A
+    benchmark calls this after the first step; `sg.compile(fn, wait=True)` and `sg.eager_kernels(wait=True)` wait in each call
+    that needs a kernel. Eager operations ask for kernels when they recur, so in eager mode call it after 20 steps. Raises
+    CompileError for a kernel of a compiled function or Session that does not compile.
+
+    Examples:
+        >>> f = sg.compile(lambda x: sg.exp(x).sum())
+        >>> _ = f(np.ones(3, "float32"))
+        >>> sg.wait_for_kernels()
+        >>> f.plan.compiled
+        True
+    """
+    requests.wait()
+    if TIERS in sys.modules:
+        module(TIERS).wait()
+
+
+TIERS = "staticgrad.compiler.execute.tiers"
 
 
 def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable) -> Program:

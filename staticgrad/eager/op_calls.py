@@ -80,12 +80,35 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
             return None
         for a in arrays:  # the memory of the result follows that of the operands, the first one above all
             if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED):
-                return None
+                return None if first.size < MOVED else _with_axes_moved(op, attrs, arrays)
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
     recent[op] = attrs, call.run
     return found[0]
+
+
+def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Any:
+    """op(*arrays) for operands that are row-major once their axes are moved, as transposed ones: its kernel computes with the
+    axes moved, and they are moved back in the result, whose memory so follows that of the operands, as NumPy's does. None for
+    other operands, and for ops that may depend on the order of the axes."""
+    first = arrays[0]
+    order = sorted(range(first.ndim), key=lambda axis: -first.strides[axis])
+    moved = [a if a.ndim == 0 else a.transpose(order) for a in arrays if a.ndim == 0 or a.shape == first.shape]
+    if len(moved) < len(arrays) or not all(a.flags.c_contiguous for a in moved):
+        return None
+    axes = attrs.get("axis", ())
+    if axes.__class__ is tuple and axes and attrs.keys() <= {"axis", "keepdims"} and len(arrays) == 1:
+        if not (isinstance(op.emit, Reduction) or (isinstance(op.emit, Expand) and len(axes) == 1)):
+            return None
+    elif attrs or not isinstance(op.emit, Pointwise):
+        return None
+    out = value(op, {**attrs, "axis": tuple(sorted([order.index(a) for a in axes]))} if axes else attrs, *moved)
+    if out is None:
+        return None
+    left = order if out.ndim == first.ndim else [a for a in order if a not in axes]
+    back = sorted(range(len(left)), key=left.__getitem__)
+    return out if back == [*range(len(left))] else out.transpose(back)
 
 
 class Bound:

@@ -135,7 +135,10 @@ class Tensor(Operators):
     @property
     def data(self) -> AnyTensor:
         """The same memory without the tape. Changes of it are not counted, as in PyTorch: a backward pass computes with the
-        values that it finds. Compiled functions refuse what that would change."""
+        values that it finds."""
+        if frontends.tracing and state.tracer is not None:
+            traced: AnyTensor = state.tracer.data(self)
+            return traced
         out = self.detach()
         if isinstance(out, Tensor):
             out._memory = None

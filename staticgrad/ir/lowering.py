@@ -276,11 +276,12 @@ class Native:
     """Native code: `plan(node, layouts of the operands)` returns calls, or None to run on the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks for a
-    bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how kernels can
-    make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion in
-    `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
-    `compiler/fusion/epilogue.py`. order: the result can be written in this order of its axes, too; `plan` gets the layout of
-    the result then, as a third argument."""
+    bad number, and runs before anything is changed; `check(node, number)` is the error for one. missed(sizes, number): that
+    error by the sizes of the instruction, which has the op's name, so that a plan from the kernel cache need not be compiled
+    for it. fused(node): how kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another
+    type that a kind of fusion in `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor
+    and an addend; see `compiler/fusion/epilogue.py`. order: the result can be written in this order of its axes, too; `plan`
+    gets the layout of the result then, as a third argument."""
 
     plan: Callable[..., Sequence[Call] | None]
     inplace: int | None = None
@@ -288,6 +289,7 @@ class Native:
     fused: Callable[[Node], Any] | None = None
     scales: bool = False
     order: Order | None = None
+    missed: Callable[[Sequence[int], int], StaticgradError] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol, state
 from ..operators import Tensor as AnyTensor
+from ..tracing.guards import TensorFact
 from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
@@ -335,7 +336,8 @@ class Module:
             facts.append((_joined(path, "forward hooks"), (*module._forward_pre_hooks, None, *module._forward_hooks)))
             for name, value in module.__dict__.items():
                 if isinstance(value, Tensor):
-                    facts.append((_joined(path, name), (id(value), value.shape, str(value.dtype), value.requires_grad)))
+                    fact = TensorFact((id(value), value.shape, str(value.dtype), value.requires_grad))
+                    facts.append((_joined(path, name), fact))
                 elif issubclass(type(value), PLAIN) and _hashable(value):
                     facts.append((_joined(path, name), value))
                 elif hasattr(type(module), name) and callable(value):  # instead of a method of the class

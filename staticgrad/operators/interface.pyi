@@ -819,7 +819,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without the tape. Changes of it are not counted, as in PyTorch: a backward pass computes with the
-        values that it finds. Compiled functions refuse what that would change.
+        values that it finds.
         """
     @data.setter
     def data(self, value: TensorLike) -> None: ...

@@ -14,6 +14,7 @@ from . import (
     cumulative,
     custom_gradient,
     data_dependent,
+    decisions,
     deferred,
     diagonals,
     differences,

@@ -131,7 +131,7 @@ def _bad_index(node: Node, index: int) -> IndexRangeError:
     return _out_of_range(index, axis, node.inputs[1].type.shape[axis], node.attrs.get("loss", ""))
 
 
-def index_check(node: Node, low: int, extent: int) -> Call:
+def index_check(node: Node, low: int, extent: int) -> Routine:
     """The call that takes the integers of the first operand for positions in [low, extent)."""
     n, kernel = node.type.size, f"bounded_{SHORT[node.inputs[0].type.dtype]}"
     return Routine("index_checks", kernel, n, (extent, low, 0), n, name="bounded", chunked=False)
@@ -345,7 +345,8 @@ def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
     dtype, span, strided = SHORT[node.type.dtype], math.prod(shape[:axis]), (0,) if in_place else ()
     if span == 1 and sizes[2] >= ROW:
         work, kernel, span = values.size + like.size + index.size, f"scatter_rows_{dtype}", shape[axis]
-        return [Routine("row_moves", kernel, span, sizes, work, name="scatter_add", chunked=False, strided=strided)]
+        named = (Scratch(span, np.dtype(np.int32), zeros=True),)
+        return [Routine("row_moves", kernel, span, sizes, work, named, name="scatter_add", chunked=False, strided=strided)]
     add = Routine("row_moves", f"scatter_{dtype}", span, sizes, values.size, name="scatter_add", chunked=False, strided=strided)
     return [Clear(), add]
 

@@ -173,7 +173,7 @@ exp = elementary(
     "exp",
     np.exp,
     lambda g, node, out, x: g * out,
-    error=(1.01, 0.98),
+    error=(1.01, 1.0),
     doc="e**x.",
     example="sg.exp(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 2.7183])",
 )
@@ -190,7 +190,7 @@ log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
                    example="sg.log1p(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.6931])",
                    names=("log1p", "special.log1p"))  # fmt: skip
 expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
-                   error=(1.4, 1.45), doc="exp(x) - 1, accurate for small x.",
+                   error=(1.4, 1.56), doc="exp(x) - 1, accurate for small x.",
                    example="sg.expm1(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.7183])",
                    names=("expm1", "special.expm1"))  # fmt: skip
 sin = elementary(
@@ -210,7 +210,7 @@ cos = elementary(
     example="sg.cos(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 0.5403])",
 )
 exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
-                  error=(1.03, 1.04), doc="2**x.",
+                  error=(1.03, 1.07), doc="2**x.",
                   example="sg.exp2(sg.tensor([0.0, 3.0])) -> tensor([1., 8.])", names=("exp2", "special.exp2"))  # fmt: skip
 log2 = elementary(
     "log2",
@@ -290,7 +290,7 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 
 sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).",
+                     error=(1.69, 1.73), doc="1 / (1 + exp(-x)).",
                      example="sg.sigmoid(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])",
                      names=("sigmoid", "special.expit"),
                      complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
@@ -299,7 +299,7 @@ relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
                       doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
                       example="sg.relu(sg.tensor([-1.0, 2.0])) -> tensor([0., 2.])")  # fmt: skip
 erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
-                 error=(1.06, 1.03), doc="The error function.",
+                 error=(1.87, 1.46), doc="The error function.",
                  example="sg.erf(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8427])", names=("erf", "special.erf"),
                  complex=None)  # fmt: skip
 

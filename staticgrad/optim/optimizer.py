@@ -25,6 +25,7 @@ from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol, frontends, state
 from ..operators import Tensor as AnyTensor
+from ..tracing.after_run import guard_read
 from ..types import PART_OF, get_default_dtype, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
@@ -296,6 +297,7 @@ class Optimizer(Hooked):
     @property
     def lr(self) -> float | AnyTensor:
         """The learning rate of the first group; written, that of all groups."""
+        guard_read(self.param_groups[0], "lr")
         rate: float | AnyTensor = self.param_groups[0]["lr"]
         return rate
 
@@ -542,6 +544,8 @@ class Optimizer(Hooked):
             hook(self)
 
     def __repr__(self) -> str:
+        for group in self.param_groups:
+            guard_read(group, *group)
         groups = [
             f"\nParameter Group {i}\n" + "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
             for i, group in enumerate(self.param_groups)

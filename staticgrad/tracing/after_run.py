@@ -1,4 +1,5 @@
-"""Calls of the package that change Python's state: a compiled function makes them at the end of each run."""
+"""Calls of the package that read Python's state for the user, or change it: a compiled function guards what is read, and makes
+the changes at the end of each run."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..operators import frontends, state
 from .effects import Effect
+from .observer.container_reads import read_item
 
 Step = TypeVar("Step", bound=Callable[..., None])
 
@@ -24,8 +26,17 @@ def at_end_of_run(step: Step) -> Step:
             return
         tracer.observer.effects.append(Effect("method", scheduler, "step", args, kwargs))
         tracer.put_off.extend(scheduler.optimizer.param_groups)
+        postponed = tracer.observer.log.postponed
+        postponed.update((id(group), (group, frozenset({"params"}))) for group in scheduler.optimizer.param_groups)
+        postponed.update((id(x), (x, frozenset({"step", "optimizer"}))) for x in _changed_by(scheduler))
 
     return put_off  # type: ignore[return-value]
+
+
+def _changed_by(scheduler: Any) -> list[Any]:
+    """The scheduler, its attributes, and those that it is made of."""
+    parts = getattr(scheduler, "_schedulers", ())
+    return [scheduler, vars(scheduler), *(x for part in parts for x in _changed_by(part))]
 
 
 def check_read(owner: Any, what: str) -> None:
@@ -38,8 +49,10 @@ def check_read(owner: Any, what: str) -> None:
         )
 
 
-def check_not_traced(what: str) -> None:
-    """Raises TraceError in a compiled function, for a number that changes between its runs."""
+def guard_read(owner: dict[str, Any], *keys: str) -> None:
+    """The package reads items of a dict for the user's code, which the observer of a trace does not see."""
     tracer = state.tracer if frontends.tracing else None
-    if tracer is not None:
-        tracer.refuse(f"{what} is read as a number in a compiled function", "read it outside")
+    if tracer is not None and tracer.observer is not None:
+        log = tracer.observer.log
+        for key in keys:
+            read_item(log, owner, key, f"{log.label(owner)}[{key!r}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,26 @@ class Value:
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+
+class Keywords:
+    """Stands among the arguments of a call in front of those that are given by name, in the order of `names`."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: tuple[str, ...]):
+        self.names = names
+
+    def __repr__(self) -> str:
+        return f"arguments named {', '.join(self.names)}"
+
+
+def spread(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The arguments by position, and those by name."""
+    for i, arg in enumerate(args):
+        if type(arg) is Keywords:
+            return args[:i], dict(zip(arg.names, args[i + 1 :], strict=True))
+    return args, {}
 
 
 class _Symbols(NamedTuple):

@@ -79,15 +79,20 @@ def compile(
     fullgraph, dynamic, backend, mode, options, disable: as of PyTorch's function of this name. There is one backend, which
     PyTorch's names stand for, and extents are dynamic where they change; with backend="eager" or disable=True the function
     is returned as it is.
-    on_break: what happens where Python asks for a value that exists only when the step runs, for random numbers that are not
-    ours, for the clock, or for files. "split": the function runs in segments, each a plan, and Python in between runs in every
-    call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError. By default it is split, and runs eagerly after
-    some calls where its operations are so small that plans save less than it takes to split them; `explain()` says so.
+    An `if` or `while` on a tensor, or on a number from `.item()`, decides in each run: there is one plan per road through the
+    code, and a run that takes another road than its plan changes nothing before the other plan runs.
+
+    on_break: what happens where Python asks for another value that exists only when the step runs, for random numbers that are
+    not ours, for the clock, or for files. "split": the function runs in segments, each a plan, and Python in between runs in
+    every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError. By default it is split, and runs eagerly
+    after some calls where its operations are so small that plans save less than it takes to split them; `explain()` says so.
+    With any of the three named, an `if` on a tensor is such a value, too.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
-    memory_budget: bytes for the plan's own buffers, or a fraction (0 < f < 1) of what they would take. Values of the forward
-    pass are computed again in the backward pass until the plan is within it; `plan.budget` and `explain()` say how, and what it
-    costs. OutOfMemoryError names the smallest budget that can be met. Segments of a split function have none.
+    memory_budget: bytes for the plan's own buffers, and NumPy's arrays in strict runs, or a fraction (0 < f <= 1) of what they
+    would take. Values of the forward pass are computed again in the backward pass until the plan is within it; `plan.budget`
+    and `explain()` say how, and what it costs. OutOfMemoryError names the smallest budget that can be met. Segments of a
+    split function have none.
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
     A call raises what the operations raise. Where a trace raises, nothing is changed; in segments, what eager mode would have

@@ -55,6 +55,19 @@ MOVING = frozenset(
 """Methods whose effect depends on the contents."""
 
 
+class Former:
+    """The list or dict that is in a place when a run begins: a run changes it, and then puts another one there."""
+
+    __slots__ = ("place", "value")
+
+    def __init__(self, place: Any):
+        self.place = place
+        self.value: Any = None
+
+    def find(self) -> None:
+        self.value = self.place.now()
+
+
 class Effect:
     """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "function" (which is `key`),
     "no attribute", "print", "count"."""
@@ -80,6 +93,8 @@ class Effect:
             return
         args = self.args if self.build is None else self.build(tensors, given)
         kind, holder, key = self.kind, self.holder, self.key
+        if type(holder) is Former:
+            holder = holder.value
         if kind == "count":
             count(holder, key, args)
         elif kind == "attribute":

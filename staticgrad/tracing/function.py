@@ -18,17 +18,19 @@ from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, watches_nan
 from ..eager.tensor import Tensor
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
-from .arguments import Call, as_tensors, parameter_names, unhashable
+from ..ops.decisions import DecisionMissed
+from .arguments import Call, Keywords, as_tensors, parameter_names, spread, unhashable
 from .arguments import difference as key_difference
+from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
 from .number_arguments import NumbersRefused, VaryingArguments
 from .observer.trace_observer import TraceObserver
-from .segments.runs import SegmentedRuns, printed_once
+from .segments.runs import HeldOutput, SegmentedRuns, printed_once
 from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
@@ -55,6 +57,8 @@ RECENT = 4
 """Specializations whose fast path is tried."""
 STATE = "the state that it replaces"
 """The label of state among the arguments."""
+ROADS = 16
+"""Roads through its code, by the outcomes of its decisions, for which a function has plans."""
 MOST = 256
 """Specializations that a function keeps; the oldest is dropped."""
 
@@ -113,6 +117,8 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.state = StateInputs()
         """State that is read as further arguments, because calls replace it."""
         self._state_places = self.state.places
+        self.marks: dict[tuple[str, ...], Keywords] = {}
+        """What stands for the names of keyword arguments."""
         self.varying = VaryingArguments()
         """Arguments that are run-time numbers."""
         self.replaced = ""
@@ -188,7 +194,8 @@ class CompiledFunction(Generic[Arguments, Output]):
             return self._run(args, kwargs)
         with self.lock:
             try:
-                return self._call(Call(self._names, args, kwargs, self.bound, varying=self.varying.positions))
+                names = functools.partial(self._names, args)
+                return self._call(Call(names, args, kwargs, self.bound, varying=self.varying.positions))
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
@@ -207,11 +214,16 @@ class CompiledFunction(Generic[Arguments, Output]):
         return result
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments."""
+        """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments. Others
+        follow an object that stands for their names."""
         wanted = self.keywords[len(args) : len(args) + len(kwargs)]
         if len(wanted) == len(kwargs) and all(name in kwargs for name in wanted):
             return (*args, *[kwargs[name] for name in wanted]), {}
-        return args, kwargs
+        names = tuple(sorted(kwargs))
+        mark = self.marks.get(names)
+        if mark is None:
+            mark = self.marks[names] = Keywords(names)
+        return (*args, mark, *[kwargs[name] for name in names]), {}
 
     @functools.cached_property
     def keywords(self) -> list[str]:
@@ -235,6 +247,8 @@ class CompiledFunction(Generic[Arguments, Output]):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Output:
         """Run operation by operation, on tensors that `make` makes of arrays."""
+        if self.marks and not kwargs:
+            args, kwargs = spread(args)  # type: ignore[assignment]
         try:
             return self.fn(
                 *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
@@ -252,21 +266,55 @@ class CompiledFunction(Generic[Arguments, Output]):
         known."""
         varying = self.varying.positions if varying is None else varying
         more = self.state.read() if self.state.places else ()
-        names = self._names if not more else lambda: [*self._names()[: len(args)], *[STATE] * len(more)]
-        return Call(names, (*args, *more), kwargs, self.bound, len(args), varying)
+        return Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
 
-    def _names(self) -> list[str]:
-        return parameter_names(self.fn)
+    def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
+        """The names of the arguments. more: parts of the state after them."""
+        names, named = parameter_names(self.fn), spread(args)[1]
+        count = len(args) - len(named) - bool(named)
+        places = [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
+        return [*places, *["the names of arguments"][: bool(named)], *named, *[STATE] * more]
 
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
-        specialization, call = self._find(call)
+        road: tuple[bool, ...] = ()
+        failed = False
+        for _ in range(ROADS):
+            try:
+                specialization, call = self._find(call, road)
+            except RoadRaises:
+                break
+            if specialization.road and watches_nan():
+                break
+            try:
+                result: Output = specialization.run(specialization.take(call), call.given)
+                return result
+            except MemoryError:
+                self._drop(specialization)
+                raise
+            except DecisionMissed as missed:
+                number, outcome = missed.decision
+                road = (*specialization.road[:number], outcome)
+            except Exception:
+                if not specialization.road:
+                    raise
+                taken = None if failed else self._road(call)
+                if taken is None or taken == specialization.road:
+                    break  # the error is that of the code
+                road, failed = taken, True
+        return self._run(call.args[: call.own], call.kwargs)
+
+    def _road(self, call: Call) -> tuple[bool, ...] | None:
+        """The road of a call for which the plan of another one raises an error, perhaps in code that the call does not run. It
+        is that of a trace; None where there is none."""
+        known = [*self.specializations[call.key]]
         try:
-            result: Output = specialization.run(specialization.take(call), call.given)
-            return result
-        except MemoryError:
-            self._drop(specialization)
-            raise
+            found = self._trace(call)
+        except (RoadRaises, TraceError, DataDependentError):
+            return None
+        if any(found.road == other.road for other in known):
+            self.specializations[call.key].remove(found)
+        return found.road
 
     def _drop(self, specialization: Specialization) -> None:
         """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
@@ -278,8 +326,9 @@ class CompiledFunction(Generic[Arguments, Output]):
             self.recent = tuple(other for other in self.recent if other is not specialization)
             self.latest = self.recent[0] if self.recent else None
 
-    def _find(self, call: Call) -> tuple[Specialization, Call]:
-        """The specialization for these arguments, traced where there is none, and the call in the form that it takes."""
+    def _find(self, call: Call, road: tuple[bool, ...] = ()) -> tuple[Specialization, Call]:
+        """The specialization for these arguments, traced where there is none, and the call in the form that it takes. road:
+        outcomes of its first decisions."""
         try:
             known = self.specializations.get(call.key, ())
         except TypeError:
@@ -287,6 +336,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         for specialization in known:
             if (
                 specialization.grad_mode is modes.now.grad
+                and specialization.road[: len(road)] == road
                 and specialization.suits(call.given)
                 and specialization.numbers_suit(call)
                 and specialization.ready()
@@ -298,28 +348,29 @@ class CompiledFunction(Generic[Arguments, Output]):
         if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
+            self._check_roads(call, road)
             places = [] if self.latest is None else self.state.new(self._moved(self.latest))
             if places:
                 assert self.latest is not None
                 self.replaced = "same arguments, but " + specialization_difference(self.latest, call)
                 self.state.add(places)
-                return self._find(self._again(call))
+                return self._find(self._again(call), road)
             if call.varying == self.varying.positions and self.varying.varied(call):
-                return self._find(self._with_state(call.args[: call.own], call.kwargs))
+                return self._find(self._with_state(call.args[: call.own], call.kwargs), road)
             try:
-                specialization = self._trace(call)
+                specialization = self._trace(call, None, road)
             except ArgumentReached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
-                return self._find(call.again())
+                return self._find(call.again(), road)
             except StateReached as reached:
                 self.state.add(reached.places)
-                return self._find(self._again(call))
+                return self._find(self._again(call), road)
             except NumbersRefused:
-                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset()))
+                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset()), road)
                 self.varying.fixed(call.places)  # it is the numbers that the code does not take
                 return found
             except SharedMemory as shared:
-                specialization = self._trace(call, shared.places)
+                specialization = self._trace(call, shared.places, road)
             self.varying.traced(call.places, specialization.pinned)
         self.latest = specialization
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
@@ -329,6 +380,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         """A call with the present state."""
         return self._with_state(call.args[: call.own], call.kwargs, call.varying)
 
+    def _check_roads(self, call: Call, road: tuple[bool, ...]) -> None:
+        """Raises TraceError where there are too many roads to make a plan for each."""
+        if road:
+            known = {specialization.road for specialization in self.specializations.get(call.key, ())}
+            if len(known) >= ROADS:
+                self.latest, self.recent = None, ()
+                raise TraceError(f"it decides by the values of tensors, and has taken {len(known)} roads")
+
     def _moved(self, latest: Specialization) -> list[StatePlace]:
         """Places whose tensors or numbers others replace."""
         return [*moved(latest.guards.reads), *self.state.varied(latest.guards.reads)]
@@ -337,7 +396,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
         values that the backward pass reads."""
         self.saves, self.trace_templates = True, TraceTemplates()
-        specialization = self._traced(call)
+        specialization = self._traced(call, road=known.road)
         self.recompiles.append("same arguments, but gradients of the results are taken outside")
         self.specializations[call.key] = [specialization if x is known else x for x in self.specializations[call.key]]
         self.recent = tuple(x for x in self.recent if x is not known)
@@ -369,21 +428,22 @@ class CompiledFunction(Generic[Arguments, Output]):
                 self._drop(specialization)
                 raise
 
-    def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Specialization:
-        """Make a specialization. places: of arguments that share memory which the function writes."""
-        why = self._why(call)
+    def _trace(self, call: Call, places: Mapping[int, Place] | None = None, road: tuple[bool, ...] = ()) -> Specialization:
+        """Make a specialization. places: of arguments that share memory which the function writes; road: see `_find`."""
+        why = self._why(call) if not road else f"same arguments, but decision {len(road)} is {road[-1]}"
         changed = self.latest is not None and self.latest.moves(self.latest.guards.changed())
         specialization, told = None, ""
-        if places is None:
+        if places is None and not road:
             specialization, told = self._traced_before(call)
         repeated = specialization is not None
         if specialization is None:
-            symbols = self.trace_templates.symbols(call) if places is None and self._may_repeat() else None
+            free = places is None and not road and self._may_repeat()
+            symbols = self.trace_templates.symbols(call) if free else None
             if symbols is not None:
                 specialization = self._with_symbols(call, symbols)
                 told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
         if specialization is None:
-            specialization = self._traced(call, places)
+            specialization = self._traced(call, places, road=road)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
         why = self.recompiles[-1]
         logs.info("%s: %s", self.name, why)
@@ -426,10 +486,18 @@ class CompiledFunction(Generic[Arguments, Output]):
             self.trace_templates.failed(error)
             return None
 
-    def _traced(self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None) -> Specialization:
-        """Trace the function."""
+    def _traced(
+        self,
+        call: Call,
+        places: Mapping[int, Place] | None = None,
+        symbols: Symbols | None = None,
+        road: tuple[bool, ...] = (),
+    ) -> Specialization:
+        """Trace the function. road: see `_find`."""
         observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
         tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
+        if symbols is None and self._on_break is None and self.on_break == "split":
+            tracer.decisions = Decisions(tracer, call.arrays, road)
         undo = tracer.undo
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
@@ -465,7 +533,8 @@ class CompiledFunction(Generic[Arguments, Output]):
 
         def traced() -> Any:
             observer.call(self.fn)
-            return self.fn(*args[: call.own], **kwargs)
+            given, named = spread(args[: call.own])
+            return self.fn(*given, **named, **kwargs)
 
         try:
             conditions.exposed = True
@@ -481,12 +550,18 @@ class CompiledFunction(Generic[Arguments, Output]):
                 call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves,
                 self.memory_budget,
             )  # fmt: skip
-        except BaseException:
+        except BaseException as error:
             observer.rewind()
+            left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
+            decided = tracer.decisions is not None and tracer.decisions.outcomes
+            if decided and isinstance(error, Exception) and not isinstance(error, left):
+                raise RoadRaises(f"the code raises {type(error).__name__} there") from error
             raise
         finally:
             if unplant is not None:
                 unplant()
+        if specialization.road:
+            self._print_later(specialization)
         if symbols is None:
             return specialization
         if conditions.unfollowed:  # the user's code caught it
@@ -496,6 +571,14 @@ class CompiledFunction(Generic[Arguments, Output]):
         assert isinstance(found, Specialization)
         self.trace_templates.add(template)
         return found
+
+    def _print_later(self, specialization: Specialization) -> None:
+        """Drop what a trace with decisions has printed: its first run prints it, or another road that the call takes."""
+        if isinstance(sys.stdout, HeldOutput):
+            sys.stdout.text.clear()
+            for effect in specialization.effects:
+                if effect.kind == "print" and effect.kwargs.get("file") in (None, sys.stdout):
+                    effect.done = False
 
     def _forget(self) -> None:
         """Drop the oldest specialization of the kind of arguments that has most."""
@@ -600,6 +683,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         if self.segmented is not None:
             raise TraceError(f"{self.name} runs in segments, which can't be exported", "export the part without the cut")
         plan = self.plan
+        if self.latest is not None and self.latest.road:
+            raise TraceError(
+                f"{self.name} decides by values, so it has no single plan", "write sg.where or sg.cond for an export"
+            )
         return plan.export(folder, None if self.latest is None else self.latest.own_results)
 
     def profile(self, repeats: int = 200) -> Profile:

@@ -184,11 +184,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+class TensorFact(tuple[Any, ...]):
+    """What a structure says of a tensor: its id first, then what a trace could learn of it without its values."""
+
+    __slots__ = ()
+
+
 class Guards:
     """All guards of a trace, except those on its arguments and captured tensors.
 
     reads: compared at every call; counted: members of modules, compared when `Structure` has counted a change; structured:
-    (label, module or optimizer); skipped: labels of their facts that a run itself changes.
+    (label, module or optimizer); skipped: labels of their facts that a run itself changes; replaced: labels of tensors that a
+    run replaces without having read their values, so that any tensor of the same type will do.
     """
 
     def __init__(
@@ -197,10 +204,11 @@ class Guards:
         counted: Sequence[Read] = (),
         structured: Sequence[tuple[str, Any]] = (),
         skipped: frozenset[str] = frozenset(),
+        replaced: frozenset[str] = frozenset(),
     ):
         self.reads = sorted(reads, key=lambda read: KINDS[read.kind].cost)
         self.counted = list(counted)
-        self.structured, self.skipped = list(structured), skipped
+        self.structured, self.skipped, self.replaced = list(structured), skipped, replaced
         self.snapshot = dict(self._facts())
         self.space: dict[str, Any] = {
             "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
@@ -268,7 +276,7 @@ class Guards:
             for path, fact in value.structure():
                 full = f"{label}.{path}" if path else label
                 if full not in self.skipped:
-                    yield full, fact
+                    yield full, fact[1:] if full in self.replaced and isinstance(fact, TensorFact) else fact
 
     def current(self) -> bool:
         """Whether every read gives the same object. Other objects of equal value are accepted and remembered."""

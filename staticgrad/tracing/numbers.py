@@ -26,6 +26,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 """The ops of tensors by operator."""
+COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
+LARGE = 2.0**62
+EXACT = 1 << 53
+"""The integers that float64 has all of."""
 NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
 """Classes of numbers; scalars of NumPy are weakly typed, as Python's."""
 
@@ -107,11 +111,12 @@ class RunNumber(TracedNumber):
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         if isinstance(other, np.generic):  # a scalar of NumPy decides the class of the result
             return NotImplemented
+        if symbol in COMPARISONS:
+            return self._compared(symbol, other, swapped)
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
-        raises = symbol == "/" and (swapped or isinstance(other, TracedNumber) or other == 0)
-        if (
-            symbol not in FUNCTIONS or raises or (kind is int and symbol in "/*")
-        ):  # Python's integers are longer, and x / 0 raises
+        if symbol == "/" and self._divides(self if swapped else other):
+            kind = float
+        elif symbol not in FUNCTIONS or symbol == "/" or (kind is int and symbol == "*" and not self._multiplies(other)):
             return self.needed()
         dtype = np.dtype(np.float64 if kind is float else np.int64)
         grad, modes.now.grad = modes.now.grad, False
@@ -123,13 +128,91 @@ class RunNumber(TracedNumber):
         finally:
             modes.now.grad = grad
 
+    def _multiplies(self, other: Any) -> bool:
+        """Whether a product of integers is one of 64 bits. Python's are longer, so a run decides whether it fits."""
+        if type(other) is int and -1 <= other <= 1:
+            return True
+        if state.tracer.decisions is None or (type(other) is int and abs(other) > EXACT):
+            return False
+        mine = RunNumber(F.astype(self.value, np.dtype(np.float64)), float, self.source)
+        product = mine * (
+            RunNumber(F.astype(other.tensor(), np.dtype(np.float64)), float)
+            if isinstance(other, TracedNumber)
+            else float(other)
+        )
+        return bool(product < LARGE) and bool(product > -LARGE)
+
+    def _divides(self, divisor: Any) -> bool:
+        """Whether a division is one of tensors: Python's raises an error where the divisor is 0, a guard on a number of
+        the state and a decision on one of the run."""
+        if not isinstance(divisor, RunNumber):
+            return bool(divisor != 0) and (type(divisor) is not int or abs(divisor) <= EXACT)
+        if state.tracer.decisions is None:
+            return False
+        if divisor._against("==", 0):
+            raise ZeroDivisionError("division by zero")
+        return True
+
+    def _against(self, symbol: str, other: Any) -> Any:
+        """The outcome of a comparison with any object."""
+        if type(other) in NUMBERS or isinstance(other, TracedNumber):
+            return self._operator(symbol, other)
+        if type(other) is bool:
+            return self._operator(symbol, int(other))
+        return NotImplemented if other is None or isinstance(other, (str, bytes, list, tuple, dict)) else self.needed()
+
+    def _compared(self, symbol: str, other: Any, swapped: bool) -> Any:
+        """The outcome of a comparison, which the trace goes on with."""
+        kinds = {self.kind, other.kind if isinstance(other, TracedNumber) else type(other)}
+        if state.tracer.decisions is None or not self._comparable(other, kinds):
+            return self.needed()
+        dtype = np.dtype(np.float64 if float in kinds else np.int64)
+        grad, modes.now.grad = modes.now.grad, False
+        try:
+            mine = F.astype(self.value, dtype)
+            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else dtype.type(other)
+            pair = (theirs, mine) if swapped else (mine, theirs)
+            return state.tracer.truth(getattr(F, COMPARISONS[symbol])(*pair))
+        finally:
+            modes.now.grad = grad
+
+    def _comparable(self, other: Any, kinds: set[type]) -> bool:
+        """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
+        if isinstance(other, TracedNumber):
+            return kinds == {self.kind} and not (isinstance(other, StateNumber) and isinstance(other.value, np.generic))
+        if isinstance(other, np.generic) or not kinds <= {int, float}:
+            return False
+        if kinds == {int}:
+            return bool(-(1 << 63) <= other < 1 << 63)
+        return self.kind is float and (type(other) is float or bool(abs(other) <= EXACT))
+
     def needed(self, *args: Any) -> Any:
         """Python needs the value: cuts the trace."""
         return float(self.source)
 
-    __bool__ = __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
+    def __bool__(self) -> Any:
+        return self._against("!=", 0)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._against("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._against("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._against(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._against(">=", other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._against("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._against("!=", other)
+
+    __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
     __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = needed
     __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed
 
 

@@ -32,8 +32,10 @@ class Results:
     arguments: their numbers by id of the placeholder. An argument that is returned comes back itself, as it does eagerly.
     """
 
-    def __init__(self, result: Any, arguments: Mapping[int, int]):
+    def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False):
+        """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor."""
         self.fetches: list[Traced] = []
+        self.decided = decided
         self.arguments = arguments
         self.uses_given = False
         self._known: dict[int, Build] = {}
@@ -126,6 +128,8 @@ class Results:
         at = self.arguments.get(id(x))
         if at is not None:
             self.uses_given = True
+            if self.decided:
+                return lambda tensors, given: given[at] if isinstance(given[at], Tensor) else Tensor(given[at])
             return lambda tensors, given: given[at]
         position = len(self.fetches)
         self.fetches.append(x)

@@ -24,6 +24,7 @@ from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
 from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
+from .effects import Former
 from .fast_call import fallback, make_fast_call
 from .gradient_binding import GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
@@ -90,11 +91,14 @@ class Specialization:
         """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.numerics = numerics
-        self.results = Results(result, self.numbers)
+        decided = tracer.decisions is not None and bool(tracer.decisions.outcomes)
+        self.results = Results(result, self.numbers, decided)
         returned = [*self.results.fetches]
         self.own_results = len(returned)
         """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
+        self.formers = list({id(e.holder): e.holder for e in self.effects if type(e.holder) is Former}.values())
+        """Containers that the effects change and then replace."""
         for effect in self.effects:
             effect.build = self.results.kept(effect.args, observer.existed)
         self.results.seal()
@@ -103,6 +107,8 @@ class Specialization:
         for fetch in self.fetches:
             tracer.check_active(fetch)
             tracer.check_view(fetch)
+        if tracer.decisions is not None:
+            tracer.decisions.check_results(self.fetches)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._bind_initial_gradients(tracer)
@@ -119,6 +125,10 @@ class Specialization:
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
+        checks = None if tracer.decisions is None else tracer.decisions.close()
+        effects += [] if checks is None else [checks]
+        self.road: tuple[bool, ...] = () if tracer.decisions is None else tuple(tracer.decisions.outcomes)
+        """The outcomes of its decisions."""
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
@@ -132,7 +142,7 @@ class Specialization:
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
-        self.guards = observer.close()
+        self.guards = observer.close(self.captured_ids)
         self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
         """Where the fast call finds run-time numbers among its arguments. The arrays that they are fed as follow the others."""
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
@@ -466,6 +476,8 @@ class Specialization:
 
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
         """Perform the function's effects on Python's state."""
+        for former in self.formers:
+            former.find()
         for effect in self.effects:
             effect.run(tensors, given)
 
@@ -477,7 +489,8 @@ class Specialization:
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
             for tensor, cell in self.initial_grads
         )
-        return same and self.specs is not None and self.number_feeds is None and not self.effects and Steps.suit(self.plan)
+        alike = same and self.specs is not None and self.number_feeds is None and not self.effects and not self.road
+        return alike and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
         """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
-from .effects import Effect, restore
+from .effects import Effect, Former, restore
 from .guards import KINDS, MISSING, Read
 from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
@@ -61,6 +61,11 @@ class Place:
             return MISSING
 
     def put(self, value: Any) -> None:
+        """Put a symbol there, or the value back. A dict's own checks and counts of what is written are for values of the
+        program."""
+        if self.kind == "item" and isinstance(self.holder, dict) and value is not MISSING:
+            dict.__setitem__(self.holder, self.key, value)
+            return
         restore(self.kind, self.holder, self.key, value)
 
 
@@ -105,6 +110,9 @@ class StateInputs:
             type(v) if place.number and type(v) in NUMBERS else _key(v, leaves)
             for place, v in zip(self.places, values, strict=True)
         ])  # fmt: skip
+        containers = [(i, v) for i, v in enumerate(values) if type(v) in (list, dict)]
+        if len(containers) > 1:
+            key += tuple([(i, j) for i, v in containers for j, other in containers if i < j and v is other])
         try:
             structure = self.structures.get(key)
         except TypeError:  # unhashable: compared by identity
@@ -172,18 +180,23 @@ class StateInputs:
         return [place for place in places if place.identity not in known]
 
     def add(self, places: Iterable[Place]) -> None:
-        self.places = [*{place.identity: place for place in (*places, *self.places)}.values()]
+        self.places[:] = {place.identity: place for place in (*places, *self.places)}.values()
         self.structures.clear()
 
     def plant(self, parts: Sequence[Any], log: AccessLog) -> Callable[[], None]:
         """Put symbols in the places of the tensors. parts: those of `read`, with symbols. Returns a function that undoes it."""
         structure = parts[-1]
         self.numbers.conditions.clear()
+        containers = [id(value) for place in self.places if type(value := place.now()) in (list, dict)]
+        if len(set(containers)) < len(containers):
+            raise TraceError("a container that a compiled function replaces lies in two places", "keep a copy in one of them")
         for place, build in zip(self.places, structure.builds, strict=True):
             place.saved = place.now()
             value = build(parts)
             log.inputs.add(place.identity)
             _note_containers(value, place.saved, log)
+            if type(value) in (list, dict):
+                log.formers[id(value)] = Former(place)
             if value is not place.saved:
                 place.put(value)
 
@@ -246,10 +259,15 @@ def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
 
 
 def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]]) -> list[Place]:
-    """Places whose tensors or numbers the function reads and then replaces. Raises TraceError for changes of containers in
-    such places. constant: places whose numbers are taken by their values."""
+    """Places whose tensors, numbers or containers the function reads and then replaces. Changes of a container in such a place
+    are made to the one that a run finds there; raises TraceError for those of containers inside of it. constant: places whose
+    numbers are taken by their values."""
     found = []
     for effect in effects:
+        former = log.formers.get(id(effect.holder))
+        if former is not None and not _reached(log, former.place.saved):
+            effect.holder = former
+            continue
         if id(effect.holder) in log.stand_ins:
             raise TraceError(
                 "a compiled function changes a list or a dict that it also replaces by another",
@@ -271,10 +289,16 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
         _key(read[0], leaves)
         new = effect.args[0] if effect.kind != "count" else read[0]
         place.number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
-        if leaves or (place.number and place.identity not in constant):
+        container = type(read[0]) in (list, dict) and type(new) in (list, dict)
+        if leaves or container or (place.number and place.identity not in constant):
             place.label = read[1]
             found.append(place)
     return found
+
+
+def _reached(log: AccessLog, container: Any) -> bool:
+    """Whether the trace came to the container of a place in another way, where it does not see changes of the stand-in."""
+    return any(read.value is container or read.holder is container for read in log.reads.values())
 
 
 def moved(reads: Sequence[Read]) -> list[Place]:

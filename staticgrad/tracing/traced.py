@@ -82,7 +82,8 @@ class Traced(Symbol):
 
     @property
     def data(self) -> AnyTensor:
-        return self.detach()
+        found: AnyTensor = self.tracer.data(self)
+        return found
 
     @data.setter
     def data(self, value: TensorLike) -> None:
@@ -169,6 +170,11 @@ class Traced(Symbol):
 
     def __bool__(self) -> bool:
         misuse.check_truth(self._count())
+        outcome: bool = self.tracer.truth(self)
+        return outcome
+
+    def no_truth(self) -> NoReturn:
+        """Raises TraceError where Python needs the truth value of a tensor."""
         self._no_value(
             "its truth value",
             "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
@@ -261,10 +267,12 @@ class Leaf(Traced):
 class Alias(Traced):
     """`x.detach()`, `x.data`: the memory of `x` without the tape. It sees changes of x, and changes of it change x."""
 
-    __slots__ = ("_fresh", "_seen", "base")
+    __slots__ = ("_fresh", "_seen", "base", "uncounted")
 
     def __init__(self, tracer: Any, base: Traced):
         self.base = base
+        self.uncounted = False
+        """Whether backward passes don't notice changes of it: it is `x.data`."""
         self._seen: Node | None = None
         super().__init__(tracer, base.node)
 

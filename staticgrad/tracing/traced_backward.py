@@ -188,14 +188,35 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
+    if tracer.writers.get(node) is memory_node(value):
+        return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):
         memory = memory_node(value)
-        if memory in tracer.overwritten and tracer.writers.get(node) is memory:
-            return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
         if memory in tracer.overwritten:
             lines = node.where, tracer.overwritten[memory]
             return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+    if tracer.followed and memory_node(value) in tracer.followed:
+        return _present_value(tracer, node, value)
     return Symbol(tracer.graph, value)
+
+
+def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
+    """A value that `node` read or made, as changes of its memory by way of `x.data` have left it."""
+    memory = memory_node(value)
+    now = memory
+    while now in tracer.followed:
+        now = tracer.followed[now]
+    if now in tracer.overwritten:
+        lines = node.where, tracer.overwritten[now]
+        return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+    views = []
+    while value is not memory:
+        views.append(value)
+        value = value.inputs[0]
+    found = Traced(tracer, now)
+    for view in reversed(views):
+        found = tracer.apply_plainly(view.op, (found, *[Symbol(tracer.graph, i) for i in view.inputs[1:]]), view.attrs)
+    return found
 
 
 def _description(node: Node, value: Node) -> str:

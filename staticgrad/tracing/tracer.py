@@ -91,6 +91,9 @@ class Tracer:
         """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
         self.overwritten: dict[Node, Where | None] = {}
         """Values that in-place changes replaced, with the lines of these."""
+        self.followed: dict[Node, Node] = {}
+        """Values that changes by way of `x.data` replaced, with the next ones: eager mode does not count such changes, so its
+        backward passes compute with the values that they find."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.passed_on: set[Node] = set()
@@ -113,6 +116,8 @@ class Tracer:
         """`ArgumentNumbers` of the call."""
         self.selects = False
         """Whether the function has read the elements of a mask."""
+        self.decisions: Any = None
+        """`Decisions` of a trace that may decide by values; None for one that may not."""
         self.undo: list[Callable[[], None]] = []
         """Undoes the preparations of a trace that fails."""
 
@@ -139,6 +144,7 @@ class Tracer:
         self.shared_views.clear()
         self.bases.clear()
         self.overwritten.clear()
+        self.followed.clear()
         for nodes in (
             self.leaves,
             self.tracked,
@@ -336,6 +342,8 @@ class Tracer:
     def number(self, x: Traced) -> Any:
         """The number of a tensor of one element."""
         kind = {"f": float, "i": int, "u": int}.get(x.dtype.kind)
+        if x.dtype.kind == "b" and x.node.type.static and self.decisions is not None:
+            return self.decisions.take(x)
         if kind is None or x.dtype.itemsize > 8 or not x.node.type.static:
             return float(x)  # which says what to do
         self.numbers = True
@@ -346,6 +354,13 @@ class Tracer:
             return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind, x)
         finally:
             mode.grad = grad
+
+    def truth(self, x: Traced) -> bool:
+        """Whether a tensor of one element is not 0, on the road that the trace takes. Raises TraceError where it takes none."""
+        if self.decisions is None or not x.node.type.static:
+            x.no_truth()
+        taken: bool = self.decisions.take(x)
+        return taken
 
     def plain(self, node: Node) -> Traced:
         """The tensor of a node."""
@@ -404,10 +419,10 @@ class Tracer:
 
     def check_view(self, x: Traced) -> None:
         """Raises TraceError for a view whose base was changed in place: eagerly it would show the change."""
-        if not self.overwritten or self.differentiating:
+        if not (self.overwritten or self.followed) or self.differentiating:
             return
         memory = memory_node(x.node)
-        if memory is not x.node and memory in self.overwritten:
+        if memory is not x.node and (memory in self.overwritten or memory in self.followed):
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
                 "take the view again after the change",
@@ -419,6 +434,13 @@ class Tracer:
             x = self._wrapped(x, x._data) if x._record is not None else self.value(x)
         alias = Alias(self, x)
         self.aliases.append(weakref.ref(alias))
+        return alias
+
+    def data(self, x: Any) -> Traced:
+        """`x.data`: as `detach`, and changes of it are not counted."""
+        alias = self.detach(x)
+        assert isinstance(alias, Alias)
+        alias.uncounted = True
         return alias
 
     # subgraphs of loops and branches -----------------------------------------------------------------------------------
@@ -520,9 +542,11 @@ class Tracer:
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
+        uncounted = same_memory and any(alias.uncounted for alias in aliases)
         if same_memory:
             line = user_line()
-            self.overwritten[memory] = line
+            if not uncounted:
+                self.overwritten[memory] = line
             views = [view for view in self.shared_views if view.base is x]
             self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
@@ -530,11 +554,13 @@ class Tracer:
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
+        if uncounted:
+            self.followed[memory] = x.node
         if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
         if same_memory:
             self.layouts[x.node] = layout
-        self.versions[x.node] = None if count is None else count + 1
+        self.versions[x.node] = None if count is None else count + (not uncounted)
         if key is not None:  # a version of the leaf
             self._track(x.node, key)
         if apart is not None and modes.now.grad and apart[1].requires_grad:

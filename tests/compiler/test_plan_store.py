@@ -122,6 +122,21 @@ def test_hyperparameters_are_read_at_each_run(passes):
 UNCHANGED = sg.graph_pass("simplify")(lambda graph: graph)
 
 
+def test_a_decision_that_misses_compiles_nothing(passes):
+    def stepped():
+        @sg.compile(wait=True)
+        def step(x):
+            y = x * 2
+            return y.sum() if y.sum() > 0 else y.prod()
+
+        return [step(x * DATA[:, 0]).item() for x in (1, -1, 1)]
+
+    expected, made = stepped(), len(passes)
+    assert made == 2
+    assert stepped() == expected
+    assert len(passes) == made
+
+
 def scaled(by=2.0, axis=0, extra=None, **options):
     table = np.arange(6, dtype="float32") if extra is None else extra
     return sg.compile(lambda x: sg.exp(x * by + sg.tensor(table)).sum(axis), **options)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.__main__ import main
 from staticgrad.compiler import kernels, warm
-from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.backend.machine_code import Wanted
 from staticgrad.ops.convolution_tables import lanes_of
 
@@ -38,3 +41,33 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
         assert capsys.readouterr().out.startswith(f"{count} of 1 kernels compiled in ")
     assert len([*tmp_path.glob("k*.o")]) == 1
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("room", [0, 1 << 16])
+def test_a_cache_that_keeps_nothing(
+    room: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """On a full disk the command fails, before it compiles for a minute or with the count of what it lost."""
+    one = Wanted("kernels", kernel_cache.library_source("strided_moves", "clear"), "clear")
+    monkeypatch.setattr(warm, "package_kernels", lambda: [one])
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    taken = [0]
+
+    def on_a_full_disk(name: str, content: bytes) -> None:
+        taken[0] += len(content)
+        if taken[0] > room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        kept(name, content)
+
+    kept = disk_cache._write
+    monkeypatch.setattr(disk_cache, "_write", on_a_full_disk)
+    monkeypatch.setattr(warm, "tiers", lambda: False)  # another process would write by itself
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert main(["warm"]) == 1
+    said = capsys.readouterr()
+    reason = "it has no place for 1 of 1 kernels" if room else "it can't be written: No space left on device"
+    assert f"the kernel cache {tmp_path} can't keep kernels: {reason}" in said.err
+    assert said.out == ""
+    assert not [*tmp_path.iterdir()]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from collections.abc import Callable
 from importlib import import_module
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import backward_plans
 from staticgrad.eager.backward_plans import planned
-from staticgrad.eager.kernels import NONE, requests
-from staticgrad.eager.sparse_gradients import DeferredGradient
+from staticgrad.eager.kernels import NONE, Requests
+from staticgrad.eager.sparse_gradients import DeferredGradient, deferred
 from staticgrad.eager.tape_form import form_of
 from staticgrad.errors import GradientError
 from tests.helpers import assert_close
@@ -105,6 +105,20 @@ def test_the_whole_pass_is_one_plan(name: str, plans: list[bool]):
     assert not any(number >= 0 for number, _ in plan.places)
 
 
+def test_rows_that_are_asked_for_are_put_in_place_at_once(plans: list[bool], monkeypatch: pytest.MonkeyPatch):
+    later: list[Any] = []
+    monkeypatch.setattr(backward_plans, "deferred", lambda *args: later.append(args) or deferred(*args))
+    (table,) = leaves((6, 3))
+    index = sg.tensor([4, 1, 4])
+    for _ in range(2):
+        (g,) = sg.grad(F.embedding(index, table), [table], sg.ones(3, 3, dtype=sg.float64))
+        assert (g.numpy() == np.array([[0, 1, 0, 0, 2, 0]]).T).all()
+    assert plans == [True, True]
+    assert not later
+    F.embedding(index, table).sum().backward()
+    assert len(later) == 1
+
+
 def test_rows_are_those_of_the_index_at_the_call(plans: list[bool]):
     (table,) = leaves((4, 2))
     index = sg.tensor([1, 3, 3])
@@ -120,6 +134,26 @@ def test_rows_are_those_of_the_index_at_the_call(plans: list[bool]):
         assert table.grad is table.grad
         index = sg.tensor([1, 3, 3])
     assert plans == [True, True]
+
+
+def test_rows_that_are_put_into_a_table_at_once_are_not_copied(plans: list[bool]):
+    """Of a target: nobody changes the seed before the gradient is made."""
+    (table,) = leaves((400, 64))
+    index, seed = sg.arange(400), sg.ones(400, 64, dtype=sg.float64)
+    out = table[index]
+
+    def gradient() -> sg.Tensor:
+        return sg.grad(out, [table], seed, retain_graph=True)[0]
+
+    gradient()
+    tracemalloc.start()
+    try:
+        found = gradient()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert plans == [True, True]
+    assert peak < 1.5 * found.numpy().nbytes
 
 
 def test_rows_are_added_to_a_gradient(plans: list[bool]):
@@ -152,13 +186,29 @@ def test_rows_of_a_table_that_is_read_twice(plans: list[bool]):
 def test_a_form_whose_plan_is_in_the_making_is_not_looked_for(monkeypatch: pytest.MonkeyPatch):
     walked: list[int] = []
     monkeypatch.setattr(backward_plans, "form_of", lambda *args: walked.append(1) or form_of(*args))
-    monkeypatch.setattr(requests, "queue", SimpleQueue())  # which no thread works off
-    monkeypatch.setattr(requests, "waiting", set())
-    monkeypatch.setattr(requests, "thread", threading.current_thread())
+    ours = Requests()
+    ours.thread = threading.current_thread()  # which does not work them off
+    monkeypatch.setattr(backward_plans, "requests", ours)
     with sg.eager_kernels():
         for _ in range(backward_plans.USES + 5):
             gradients(lambda x: (x * 2 + 1).tanh().sum(), [(7, 11)])
     assert len(walked) == backward_plans.USES
+    ours.waiting = {"the kernel of an op"}  # with which tapes may have another form
+    with sg.eager_kernels():
+        gradients(lambda x: (x * 3 + 1).exp().sum(), [(7, 11)])
+    assert len(walked) == backward_plans.USES
+
+
+def test_plans_of_large_values_are_made_sooner(monkeypatch: pytest.MonkeyPatch):
+    asked: list[int] = []
+    ours = Requests()
+    monkeypatch.setattr(ours, "call", lambda key, make, least: asked.append(least) or NONE)
+    monkeypatch.setattr(backward_plans, "requests", ours)
+    with sg.eager_kernels():
+        for extent in (7, 500, 3000):
+            (x,) = leaves((extent, extent), dtype=np.float32)
+            (x * 2 + 1).tanh().backward(sg.ones_like(x))
+    assert asked[0] == backward_plans.USES > asked[1] > asked[2] == backward_plans.LEAST
 
 
 def test_float32(plans: list[bool]):
@@ -411,7 +461,9 @@ def test_a_form_is_the_same_for_other_numbers(monkeypatch: pytest.MonkeyPatch):
             requested.append(key)
         return NONE
 
-    monkeypatch.setattr(backward_plans.requests, "call", call)
+    ours = Requests()
+    monkeypatch.setattr(ours, "call", call)
+    monkeypatch.setattr(backward_plans, "requests", ours)
     with sg.eager_kernels(True):
         for number in (2.0, 3.0):
             (x,) = leaves((7, 2))

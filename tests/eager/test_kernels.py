@@ -15,7 +15,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.execute import array_copies
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import NONE, Requests, known, requests, row_major
+from staticgrad.eager.kernels import NONE, USES, Requests, known, requests, row_major
 from staticgrad.errors import ArgumentError
 
 
@@ -36,6 +36,16 @@ def test_a_call_never_waits_for_the_background():
             time.sleep(0.01)
         assert next(reversed(known)) != newest
         assert np.allclose(x.softmax(-1).numpy(), numpy, rtol=1e-5)
+
+
+def test_waiting_for_kernels_waits_for_those_of_eager_operations():
+    x, before = random(34, 59), {*known}
+    with sg.eager_kernels(True):
+        for _ in range(USES):
+            x.softmax(-1)
+        sg.wait_for_kernels()
+    assert not requests.waiting
+    assert [call.plan is not None for key, call in known.items() if key not in before] == [True]
 
 
 def test_the_setting_is_a_statement_a_context_and_a_decorator():

@@ -144,3 +144,50 @@ def test_positions_along_other_axes_than_the_last_are_numpys(name, dtype):
             found = getattr(sg, name)(sg.tensor(x), axis)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found.numpy(), getattr(x, name)(axis))
+
+
+TRANSPOSED: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "log-sum-exp": (lambda x: x.mT.logsumexp(1), (130, 140)),
+    "log-sum-exp over the first axis": (lambda x: x.mT.logsumexp(0, keepdim=True), (130, 140)),
+    "softmax": (lambda x: x.mT.softmax(1), (130, 140)),
+    "a sum": (lambda x: x.permute(1, 2, 0).sum(1), (20, 30, 40)),
+    "a sum over two axes": (lambda x: x.permute(1, 2, 0).sum((0, 2), keepdims=True), (20, 30, 40)),
+    "a maximum": (lambda x: x.permute(2, 0, 1).amax(2), (20, 30, 40)),
+    "elementwise": (lambda x: x.permute(2, 0, 1).sigmoid(), (20, 30, 40)),
+    "two operands": (lambda x: (y := x.permute(1, 0, 2)) * y, (40, 30, 40)),
+}
+
+
+def steps(x: sg.Tensor) -> list[int]:
+    """The strides that matter."""
+    return [step for step, extent in zip(x.stride(), x.shape, strict=True) if extent > 1]
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_operands_with_moved_axes_have_kernels(name: str, monkeypatch: pytest.MonkeyPatch):
+    function, shape = TRANSPOSED[name]
+    taken: list[Any] = []
+    moved = op_calls._with_axes_moved
+    monkeypatch.setattr(op_calls, "_with_axes_moved", lambda *args: taken.append((args[0].name, moved(*args))) or taken[-1][1])
+    (array,) = arrays_of([shape])
+    with sg.eager_kernels(False):
+        wanted = derivatives(function, [array])
+        strides = steps(function(sg.tensor(array)))
+    with sg.eager_kernels(wait=True):
+        found = derivatives(function, [array])
+        assert steps(function(sg.tensor(array))) == strides
+    assert taken
+    assert taken[0][1] is not None, taken
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("function", [lambda x: x.mT + x, lambda x: x.mT.cumsum(0), lambda x: x[:, ::2].mT.exp()])
+def test_other_operands_in_another_order_are_numpys(function: Any):
+    (array,) = arrays_of([(200, 200)])
+    with sg.eager_kernels(False):
+        wanted = function(sg.tensor(array))
+    with sg.eager_kernels(wait=True):
+        found = function(sg.tensor(array))
+    assert_close(found.numpy(), wanted.numpy(), rtol=1e-12)
+    assert steps(found) == steps(wanted)

@@ -242,7 +242,7 @@ def test_a_placeholder_of_unknown_extent():
 def test_which_ops_run_sample_by_sample():
     """Not those that a function under a transform never meets: leaves, effects, loops and what the compiler makes."""
     inner = {"adjoint", "as_written", "read", "assign", "group", "fit"}
-    inner |= {"loop", "branch", "result", "custom_call", "custom_output", "deferred", "update", "watch"}
+    inner |= {"loop", "branch", "result", "custom_call", "custom_output", "deferred", "update", "watch", "decision"}
     inner |= {"seeded_uniform", "seeded_normal", "python_call"}
     ops = {name: op for name, op in REGISTRY.items() if not isinstance(op.emit, Leaf) and name not in inner}
     assert [name for name, op in ops.items() if rule_of(op) is None] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -106,6 +107,45 @@ def test_values_and_gradients_in_every_mode(name, function, operands, reference)
     for mine, theirs, other in zip(grads, compiled[1], results[1:], strict=True):
         np.testing.assert_allclose(theirs.numpy(), mine.numpy(), rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(other, mine.numpy(), rtol=1e-9, atol=1e-11)
+
+
+def batch_gradients(normalize, x, w, b, seed, create_graph=False):
+    leaves = [t.detach().requires_grad_() for t in (x, w, b)]
+    return leaves, sg.grad(normalize(*leaves), leaves, seed, create_graph=create_graph)
+
+
+def test_a_backward_pass_of_batch_norm_keeps_no_second_array_of_the_batch():
+    """Of arrays of the batch's size its kernels write the gradient only."""
+    x, seed = (sg.tensor(rng.normal(size=(40, 7))) for _ in range(2))
+    w, b = (sg.tensor(rng.normal(size=7)) for _ in range(2))
+    gradients = sg.compile(
+        lambda *t: batch_gradients(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), *t)[1], wait=True
+    )
+    gradients(x, w, b, seed)
+    assert len(re.findall(r"\by\d+ = .*f64\[40,7\]", gradients.plan.source())) == 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_second_gradients_of_batch_norm(compiled):
+    """Its variance and mean are differentiated as those of the definition."""
+
+    def definition(x, w, b):
+        mean = x.mean((0, 2), keepdims=True)
+        var = ((x - mean) ** 2).mean((0, 2), keepdims=True)
+        return (x - mean) / sg.sqrt(var + 1e-5) * w.reshape((-1, 1)) + b.reshape((-1, 1))
+
+    def second(normalize, x, w, b, seed, along):
+        leaves, first = batch_gradients(normalize, x, w, b, seed, create_graph=True)
+        return sg.grad(first[:2], leaves[:2], [along, w])
+
+    x, seed, along = (sg.tensor(rng.normal(size=(6, 3, 4))) for _ in range(3))
+    w, b = (sg.tensor(rng.normal(size=3)) for _ in range(2))
+    by_batch, by_definition = (
+        (sg.compile(second, wait=True) if compiled else second)(function, x, w, b, seed, along)
+        for function in (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), definition)
+    )
+    for mine, other in zip(by_batch, by_definition, strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-9, atol=1e-11)
 
 
 def test_layers():

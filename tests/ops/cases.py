@@ -787,6 +787,7 @@ EXEMPT = {
     "placeholder": "a leaf: it is fed in every symbolic test",
     "variable": "a leaf: tests/static and tests/tracing give it a value",
     "shape": "a leaf that the compiler puts in for operands of which only the shape is read",
+    "decision": "of a trace: tests/tracing/test_decisions.py",
     "argument": "a leaf: tests/optim reads hyper-parameters through it",
     "generator": "a leaf: tests/eager/test_generator.py",
     "random_uniform": "no reference in NumPy: tests/eager/test_generator.py has known answers and statistics",

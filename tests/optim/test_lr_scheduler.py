@@ -34,6 +34,18 @@ def test_a_schedule_that_steps_before_its_optimizer_warns_once():
         lr_scheduler.StepLR(opt, 1).step()
 
 
+def test_schedules_expect_no_particular_step_of_a_users_optimizer():
+    class Still(optim.Optimizer):
+        def step(self):
+            pass
+
+    opt = Still([sg.ones(1, requires_grad=True)], {"lr": 1.0})
+    opt.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lr_scheduler.StepLR(opt, 1).step()
+
+
 def restarted(epoch, length, factor):
     """The share of the present cycle that is over."""
     while epoch >= length:

@@ -98,7 +98,7 @@ def test_keywords_and_defaults():
     assert step.recompiles == [
         "first call",
         "the arguments have 3 parts instead of 1",
-        "the arguments have 5 parts instead of 3",
+        "the arguments have 4 parts instead of 3",
     ]
 
 

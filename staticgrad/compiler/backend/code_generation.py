@@ -27,6 +27,10 @@ class Level(NamedTuple):
     """Whether scalars side by side become vectors."""
 
 
+WHOLE_VECTORS = "-prefer-256-bit"
+"""LLVM halves the vectors of Intel's CPUs with AVX-512, lest a program with few wide instructions run at a lower clock for
+them. Products compute with whole vectors anyway, and elementary functions take a third less time with them."""
+
 ROUTINES, KERNELS = Level(2, 2, True), Level(3, 3, False)
 """Of code that is written for LLVM by hand, and of kernels, whose loops are to be vectorized."""
 
@@ -38,6 +42,8 @@ def machine(level: int = 2) -> Any:
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    if "+avx512f" in features:
+        features += f",{WHOLE_VECTORS}"
     return target.create_target_machine(
         cpu=cpu, features=features, opt=level, reloc="default", codemodel="jitdefault", jit=True
     )

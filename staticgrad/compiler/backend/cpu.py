@@ -27,3 +27,16 @@ def description() -> str:
 
 BYTES, REGISTERS = (64, 32) if re.search(r"\bavx512f\b", description()) else (32, 16)
 """Bytes of this CPU's vectors, and the number of its registers for them."""
+
+
+def _cache(index: int) -> int:
+    """Bytes of a core's cache, as Linux numbers them; 0 where it doesn't say."""
+    try:
+        size = Path(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size").read_text().strip()
+    except OSError:
+        return 0
+    return int(size[:-1]) << 10 if re.fullmatch(r"\d+K", size) else 0
+
+
+L2 = _cache(2)
+"""Bytes of a core's second cache; 0 where they aren't known."""

@@ -31,6 +31,8 @@ FORMAT = b"staticgrad kernel cache 2\n"
 DIGEST = 32
 LARGEST = 1 << 28
 """The most bytes of a file of the cache."""
+PROBE = 1 << 16
+"""Bytes of a file that is written to find out whether others can be: of a large kernel."""
 ABANDONED = 3600
 """Seconds after which a temporary file belongs to a process that was killed."""
 
@@ -110,6 +112,30 @@ def state() -> str:
             return "usable"
     except (Unusable, OSError) as error:
         return str(error)
+
+
+def unwritable() -> str:
+    """The reason why no file can be kept, "" where one can."""
+    name = f"probe.{os.urandom(8).hex()}.tmp"
+    try:
+        _write(name, bytes(PROBE))
+        with _folder(make=False) as folder:
+            os.unlink(name, dir_fd=folder)
+    except Unusable as error:
+        return str(error)
+    except OSError as error:
+        return f"it can't be written: {error.strerror}"
+    return ""
+
+
+def holds(file: File) -> bool:
+    """Whether the folder has the file, undamaged."""
+    try:
+        with _folder(make=False) as folder:
+            found = _content(file.name, folder)
+    except (Unusable, OSError):
+        return False
+    return found[:DIGEST] == _digest(*file, found[DIGEST:])
 
 
 def deliver(file: File, content: bytes) -> None:

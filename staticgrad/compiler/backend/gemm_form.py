@@ -1,6 +1,6 @@
 """The numbers on which the kernel of matrix products and the code that calls it agree; see `gemm_products.py`."""
 
-from .cpu import BYTES, REGISTERS
+from .cpu import BYTES, L2, REGISTERS
 
 FIRST, FORM = 3, 13
 """The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
@@ -10,15 +10,21 @@ WIDE = 2 if REGISTERS == 32 else 3
 """Vectors of a whole tile's width."""
 DEPTH = 256
 """Steps of a product done at a time: a panel of B of this height and a tile's width stays in the L1 cache."""
-SHALLOW = DEPTH // 2
-"""Steps up to which a block of B stays in the L2 cache."""
 NEAR = 8192 * BYTES
 """Bytes of a block of A, which stays in the L2 cache."""
-FAR = 2048 * 1024
+ROOMY = REGISTERS == 32 and L2 >= 4 * NEAR
+"""Whether the L2 cache holds a block of B, beside which rows of A pass, or else a block of A."""
+SHALLOW = DEPTH // 2
+"""Steps up to which tiles of a packed product take all panels of B for one panel of A."""
+BLOCK = SHALLOW if ROOMY else DEPTH
+"""Steps of a packed product done at a time."""
+BROAD = 3 if ROOMY else WIDE
+"""Vectors of a whole packed tile's width."""
+FAR = L2 // 2 if ROOMY else 4 * NEAR
 """Bytes of a block of B."""
 
 
 def scratch_of(size: int, columns: int) -> int:
     """Bytes of scratch for a packed product. size: bytes of an element; columns: those of B that one chunk takes."""
-    panels = -(-columns * size // (WIDE * BYTES))
-    return NEAR + min(panels, FAR // (WIDE * BYTES * DEPTH)) * WIDE * BYTES * DEPTH
+    panels = -(-columns * size // (BROAD * BYTES))
+    return NEAR + min(panels, FAR // (BROAD * BYTES * BLOCK)) * BROAD * BYTES * BLOCK

@@ -19,8 +19,11 @@ from .gemm_form import DEPTH, NEAR, WIDE
 from .gemm_tiles import Elements, Product, panel, tile, turned
 from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
 
-TILE, PANEL, RESULT = 6, 4, 4
-"""Units of time of a multiply-add of vectors, and of an element that is transposed in a panel or into C."""
+TILE, PANEL, RESULT, STEP = 6, 4, 4, 4
+"""Units of time of a multiply-add of vectors, of an element that is transposed in a panel or into C, and the time that a
+multiply-add takes longer where each step of its number is on another page."""
+APART = 2048
+"""Bytes between steps from which they are taken to be on other pages."""
 LONG = 1 << 20
 """Elements of B from which the product of a single row is BLAS's."""
 
@@ -33,7 +36,7 @@ def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
     block = (Int(builder, I64(NEAR // of.size)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
     kinds = [*((wide, False) for wide in range(WIDE, 0, -1)), *((wide, True) for wide in range(WIDE, 0, -1))]
-    tiles = [partial(tile, of, wide, cut, False) for wide, cut in kinds]
+    tiles = [partial(tile, of, wide, cut, "") for wide, cut in kinds]
     names = [f"tile_{of.name}_{'edge_' * cut}{wide}" for wide, cut in kinds]
     with steps(0, m, block) as top, steps(0, n, WIDE * of.lanes) as j, steps(0, k.at_least(1), DEPTH) as r:
         columns, count, bottom = (n - j).at_most(WIDE * of.lanes), (k - r).at_most(DEPTH), (top + block).at_most(m)
@@ -42,7 +45,12 @@ def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -
         part = p.moved(of, top, j)
         source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
         with where(packs):
-            call(builder, f"panel_{of.name}", partial(panel, of), (p.tb, count, columns, source, p.b_row, room, width))
+            call(
+                builder,
+                f"panel_{of.name}",
+                partial(panel, of, WIDE, of.beside),
+                (p.tb, count, columns, source, p.b_row, room, width),
+            )
         begins = r.equals(0)
         part = part._replace(
             a=part.a + r * p.a_step, b=packs.choose(room, source), b_row=packs.choose(width, p.b_row),
@@ -88,15 +96,16 @@ def in_place(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any)
         lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
         gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
     zero = Int(builder, I64(0))
-    along = _cost(of, m, n, k, p.tb, zero)
-    across = _cost(of, n, m, k, p.ta.equals(0).choose(zero + 1, zero), n)
+    along = _cost(of, m, n, k, p.tb, zero, p.a_step)
+    across = _cost(of, n, m, k, p.ta.equals(0).choose(zero + 1, zero), n, p.tb.differs(0).choose(zero, p.b_row))
     for condition, name, write in ((along <= across, "tiles", _tiles), (along > across, "across", _turned)):
         with where(blas.equals(0) & condition):
             call(builder, f"{name}_{of.name}", partial(write, of), (m, n, k, *p))
 
 
-def _cost(of: Elements, m: Int, n: Int, k: Int, packs: Int, copied: Int) -> Int:
+def _cost(of: Elements, m: Int, n: Int, k: Int, packs: Int, copied: Int, step: Int) -> Int:
     """The time of a product by tiles. packs: whether panels of the right operand are transposed; copied: rows of C, where it is
-    transposed."""
+    transposed; step: bytes from one number of the left operand to that of the next step."""
     vectors = (n + of.lanes - 1) // of.lanes
-    return (m + 1) // 2 * 2 * vectors * k * TILE + packs * n * k * PANEL + n * copied * RESULT
+    each = (step > APART).choose(Int(k.builder, I64(TILE + STEP)), TILE)
+    return (m + 1) // 2 * 2 * vectors * k * each + packs * n * k * PANEL + n * copied * RESULT

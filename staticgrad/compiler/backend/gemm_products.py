@@ -17,7 +17,7 @@ from typing import Any
 from llvmlite import ir
 
 from .gemm_blocks import blocked
-from .gemm_form import FIRST, FORM, WIDE
+from .gemm_form import BROAD, FIRST, FORM, WIDE
 from .gemm_in_place import in_place
 from .gemm_tiles import Elements, Product
 from .llvm import EIGHT, I64, Int, call, steps, where
@@ -39,7 +39,10 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         ta, tb, rows, columns, k, lda, ldb, ldc, batches, bits, lde, across, packed = (size(at + i) for i in range(FORM))
         alone, whole, turn = chunks.equals(0), batches.equals(1), across.differs(0)
         span = turn.choose(columns, whole.choose(rows, batches))
-        unit = turn.choose(Int(builder, I64(WIDE * of.lanes)), (whole & packed.equals(0)).choose(Int(builder, I64(EIGHT)), one))
+        unit = turn.choose(
+            packed.differs(0).choose(Int(builder, I64(BROAD)), WIDE) * of.lanes,
+            (whole & packed.equals(0)).choose(Int(builder, I64(EIGHT)), one),
+        )
         parts = (span + unit - 1) // unit
         begin, end = (alone.choose(c, (parts * c // chunks.at_least(1) * unit).at_most(span)) for c in (start, stop))
         pointers = [builder.load(builder.gep(buffers, [(product * 4 + i).value])) for i in range(4)]

@@ -1,5 +1,5 @@
-"""Tiles of matrix products, whose sums stay in registers: EIGHT rows of up to WIDE vectors, one broadcast of A a step; and the
-panels of operands that are copied for them. Addresses are plain integers."""
+"""Tiles of matrix products, whose sums stay in registers: EIGHT rows of up to WIDE or BROAD vectors, one broadcast of A a
+step; and the panels of operands that are copied for them. Addresses are plain integers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from .cpu import BYTES
-from .gemm_form import WIDE
+from .gemm_form import BROAD
 from .llvm import EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
 
 HALF, LINE = EIGHT // 2, 64
@@ -22,6 +22,7 @@ class Elements:
         self.name = name
         self.llvm, self.size = (ir.FloatType(), 4) if name == "f32" else (ir.DoubleType(), 8)
         self.lanes = BYTES // self.size
+        self.beside = max(self.lanes // EIGHT, 1)
         self.vector = ir.VectorType(self.llvm, self.lanes)
 
     def within(self, count: Int, lanes: int) -> Any:
@@ -84,23 +85,34 @@ class Product(NamedTuple):
 
 
 def tile(
-    of: Elements, wide: int, edge: bool, packed: bool, builder: Any, rows: Int, columns: Int, count: Int, *operands: Any
+    of: Elements,
+    wide: int,
+    edge: bool,
+    packed: str,
+    builder: Any,
+    rows: Int,
+    columns: Int,
+    count: Int,
+    *operands: Any,
+    adds_known: bool | None = None,
 ) -> None:
     """EIGHT rows of `wide` vectors over `count` steps, as many at once as registers hold.
 
     At an edge there are `rows` <= EIGHT, which are done by HALF and by two where that leaves fewer rows to be done twice, and
-    the last vector may have fewer `columns`. packed: A and B are panels, A of EIGHT
-    rows, B of WIDE vectors' width, which has some number beside its last column.
+    the last vector may have fewer `columns`. packed: the letters of the operands that are panels, A
+    of EIGHT rows, B of BROAD vectors' width, which has some number beside its last column. adds_known:
+    whether E is added, where that is known as code is written.
     """
     p = Product(*operands)
-    if packed:
-        row, step, panel_row = (Int(builder, I64(distance)) for distance in (of.size, EIGHT * of.size, WIDE * BYTES))
-        p = p._replace(a_row=row, a_step=step, b_row=panel_row)
+    if "A" in packed:
+        p = p._replace(a_row=Int(builder, I64(of.size)), a_step=Int(builder, I64(EIGHT * of.size)))
+    if "B" in packed:
+        p = p._replace(b_row=Int(builder, I64(BROAD * BYTES)))
     masks = [None] * (wide - 1) + [of.within(columns - (wide - 1) * of.lanes, of.lanes) if edge else None]
     at_once, last = rows_at_once(wide), rows - 1
     if not edge:
         for first in range(0, EIGHT, at_once):
-            _sums(of, [Int(builder, I64(r)) for r in range(first, first + at_once)], masks, packed, count, p)
+            _sums(of, [Int(builder, I64(r)) for r in range(first, first + at_once)], masks, packed, count, p, adds_known)
         return
     left = rows
     if at_once == EIGHT:
@@ -114,7 +126,9 @@ def tile(
         _sums(of, [last.at_most(halves + r) for r in range(HALF // 2)], masks, packed, count, p)
 
 
-def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, count: Int, p: Product) -> None:
+def _sums(
+    of: Elements, numbers: list[Int], masks: list[Any], packed: str, count: Int, p: Product, adds: bool | None = None
+) -> None:
     """These rows of a tile, of a vector for each mask. A number may come again: all of E is read before C is written."""
     builder, wide, contract = count.builder, len(masks), ("contract",)
     starts = [_place(builder, (p.a + p.a_row * r).value, ir.IntType(8)) for r in numbers]
@@ -138,37 +152,74 @@ def _sums(of: Elements, numbers: list[Int], masks: list[Any], packed: bool, coun
     factor, adding = spread(builder, p.alpha, of.lanes), p.adds.differs(0).value
     results = []
     for (r, v), total in zip(places, sums, strict=True):
-        other = builder.select(adding, of.load(p.e + p.e_row * r + BYTES * v, masks[v]), zero)
+        other = zero if adds is False else of.load(p.e + p.e_row * r + BYTES * v, masks[v])
+        other = builder.select(adding, other, zero) if adds is None else other
         results.append(builder.fadd(builder.fmul(factor, builder.load(total), flags=contract), other, flags=contract))
     for (r, v), value in zip(places, results, strict=True):
         of.store(value, p.c + p.c_row * r + BYTES * v, masks[v])
 
 
-def panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: Int, b_row: Int, to: Int, width: Int) -> None:
+def panel(
+    of: Elements,
+    vectors: int,
+    beside: int,
+    builder: Any,
+    turned: Int,
+    count: Int,
+    columns: Int,
+    b: Int,
+    b_row: Int,
+    to: Int,
+    width: Int,
+) -> None:
     """`count` rows of `columns` elements of B, one after another; transposed where B is stored transposed.
 
-    b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the columns.
+    vectors: of a whole panel's width. beside: blocks of EIGHT columns that are transposed side by side, whose rows together
+    are a vector that is stored. b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the
+    columns.
     """
-    line = LINE // of.size
-    with where(turned.equals(0)), steps(0, count, 1) as r, steps(0, columns, of.lanes) as j:
-        place = b + r * b_row + j * of.size
-        prefetch(place + b_row * EIGHT, 0)
-        vector = of.load(place, of.within(columns - j, of.lanes))
-        of.store(vector, to + r * width + j * of.size)
-    with where(turned.differs(0)), steps(0, columns, EIGHT) as j, steps(0, count, EIGHT) as r:
-        mask = of.within(count - r, EIGHT)
-        numbers = [(j + i).at_most(columns - 1) for i in range(EIGHT)]
-        places = [b + number * b_row + r * of.size for number in numbers]
-        with where((r // line * line).equals(r)):
-            for place in places:
-                prefetch(place + b_row * EIGHT, 0)
-        block = [of.load(place, mask) for place in places]
-        turned_rows = _transposed_block(builder, block)
-        for part in range(0, EIGHT, min(of.lanes, EIGHT)):
-            with where(j + part < columns):
-                for i, row in enumerate(turned_rows):
-                    some = _shuffle(builder, row, row, list(range(part, part + min(of.lanes, EIGHT))))
-                    of.store(some, to + (r + i) * width + (j + part) * of.size)
+    with where(turned.equals(0)):
+        whole = columns.equals(vectors * of.lanes)
+        with steps(0, whole.choose(count, 0), 1) as r:
+            place = b + r * b_row
+            for offset in range(0, vectors * BYTES, BYTES):
+                prefetch(place + b_row * EIGHT + offset, 0)
+                of.store(of.load(place + offset), to + r * width + offset)
+        with steps(0, whole.choose(Int(builder, I64(0)), count), 1) as r, steps(0, columns, of.lanes) as j:
+            place = b + r * b_row + j * of.size
+            prefetch(place + b_row * EIGHT, 0)
+            of.store(of.load(place, of.within(columns - j, of.lanes)), to + r * width + j * of.size)
+    broad = EIGHT * beside
+    with where(turned.differs(0)), steps(0, columns, broad) as j, steps(0, count, EIGHT) as r:
+        source, last = b + j * b_row + r * of.size, columns - 1 - j
+        inside = (count - r >= EIGHT) & (last >= broad - 1)
+        for full, condition in ((True, inside), (False, inside.equals(0))):
+            with where(condition):
+                numbers = [Int(builder, I64(i)) if full else last.at_most(i) for i in range(broad)]
+                places = [source + number * b_row for number in numbers]
+                with where((r // (LINE // of.size) * (LINE // of.size)).equals(r)):
+                    for place in places:
+                        prefetch(place + b_row * broad, 0)
+                mask = _all(builder) if full else of.within(count - r, EIGHT)
+                _store_transposed(
+                    of, [of.load(place, mask) for place in places], to + r * width + j * of.size, width, columns - j
+                )
+
+
+def _store_transposed(of: Elements, columns: list[Any], to: Int, width: Int, needed: Int) -> None:
+    """EIGHT rows, `width` bytes apart, of blocks of EIGHT columns side by side, of which so many are `needed`."""
+    builder = to.builder
+    blocks = [columns[i : i + EIGHT] for i in range(0, len(columns), EIGHT)]
+    joined = list(range(EIGHT * len(blocks)))
+    pairs = zip(blocks[0], blocks[-1], strict=True)
+    rows = blocks[0] if len(blocks) == 1 else [_shuffle(builder, left, right, joined) for left, right in pairs]
+    transposed = _transposed_block(builder, rows)
+    for part in range(0, len(columns), of.lanes):
+        lanes = list(range(part, min(part + of.lanes, len(columns))))
+        with where(needed > part):
+            for i, row in enumerate(transposed):
+                some = row if len(lanes) == len(columns) else _shuffle(builder, row, row, lanes)
+                of.store(some, to + width * i + part * of.size)
 
 
 def turned(

@@ -46,6 +46,7 @@ from .kernel_types import (
     value,
 )
 from .kernel_variables import Loop, Slot, Variables, joined
+from .loop_hints import hint
 from .translation import Translation
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
@@ -257,9 +258,11 @@ class _Call(Translation):
         self.builder.cbranch(self.builder.icmp_signed(">" if down else "<", counter, stop), body, after)
         self.builder.position_at_end(again)
         counter.add_incoming(self.builder.add(counter, by, flags=("nsw",)), again)
-        self.builder.branch(head)
+        latch = self.builder.branch(head)
         with self.variables.iterated():
             self.loop(node, body, again, after, {name: Value(int64, counter)})
+        blocks = self.builder.function.blocks
+        hint(latch, [body, *blocks[blocks.index(after) + 1 :]])
 
     def loop(self, node: ast.While | ast.For, body: Any, again: Any, after: Any, variables: Any = MappingProxyType({})) -> None:
         if node.orelse:

@@ -195,10 +195,11 @@ def _place(builder: Any, address: Any, llvm: Any) -> Any:
 
 
 def _transposed_block(builder: Any, rows: list[Any]) -> list[Any]:
-    """n rows of n elements, for a power of two, as columns: blocks of 1, 2, 4, ... elements change places."""
-    n, width = len(rows), 1
+    """n rows of n elements, for a power of two, as columns: blocks of 1, 2, 4, ... elements change places. Rows that are a
+    multiple longer hold several such blocks beside each other, each of which is transposed by itself."""
+    n, width, lanes = len(rows), 1, rows[0].type.count
     while width < n:
-        low = [k + (n - width if k & width else 0) for k in range(n)]
+        low = [k + (lanes - width if k & width else 0) for k in range(lanes)]
         high = [k + width for k in low]
         swapped = list(rows)
         for i in range(n):

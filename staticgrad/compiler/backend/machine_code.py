@@ -38,6 +38,10 @@ class Wanted(NamedTuple):
             return gemm.kernel(self.text)
         return kernel_cache.load(self.text)[self.name].address
 
+    def file(self) -> disk.File:
+        """The file of the machine code."""
+        return gemm.file(self.text) if self.kind == "gemm" else kernel_cache.file(self.text)
+
     def at_hand(self) -> bool:
         """Whether nothing has to be compiled."""
         return disk.at_hand(gemm.file(self.text)) if self.kind == "gemm" else kernel_cache.at_hand(self.text)

@@ -19,7 +19,7 @@ from ...locks import unforked
 from ...signals import uninterrupted
 from . import blas_symbols, linker, source_key
 from . import disk_cache as disk
-from .cpu import description
+from .cpu import L2, description
 
 Result = TypeVar("Result")
 
@@ -34,8 +34,8 @@ class Made(NamedTuple):
 
 @cache
 def cpu() -> str:
-    """The CPU and the versions of the tools, which machine code depends on besides its source."""
-    return f"{llvmlite.__version__} {sys.version} {description()}"
+    """The CPU with its cache, and the versions of the tools, which machine code depends on besides its source."""
+    return f"{llvmlite.__version__} {sys.version} {description()} {L2}"
 
 
 def known(name: str) -> bool:

@@ -61,10 +61,15 @@ def overview(plan: Plan) -> str:
             f"{plan.host_calls} host calls",
             f"  inputs   {_listed(inputs)}",
             f"  results  {_listed(results)}{written}",
-            f"  memory   {arena:,d} bytes, {bound:,d} of them live at once",
+            f"  memory   {arena:,d} bytes, {bound:,d} of them live at once{_held(plan)}",
             "  more     .explain() for decisions and reasons, .source(i) for a kernel's text, .profile() for times",
         ]
     )
+
+
+def _held(plan: Plan) -> str:
+    """The arrays of a strict plan's host calls, which are no part of the arena."""
+    return f", and {plan.held:,d} in arrays of NumPy's" if plan.held else ""
 
 
 def _kinds(plan: Plan) -> str:
@@ -82,7 +87,7 @@ def html_of(plan: Plan) -> str:
         ("inputs", ", ".join(f"{node.name or 'input'} {node.type}" for node in plan.feeds)),
         ("results", ", ".join(f"{buffer.dtype}{list(buffer.shape)}" for buffer in plan.fetches)),
         ("writes", _listed([cell.name or "a variable" for cell in plan.written])),
-        ("memory", f"{arena:,d} bytes, {bound:,d} of them live at once"),
+        ("memory", f"{arena:,d} bytes, {bound:,d} of them live at once{_held(plan)}"),
         ("tier", plan.tier),
     ]
     return html_table("staticgrad plan", ("", ""), rows)

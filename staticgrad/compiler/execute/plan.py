@@ -8,14 +8,16 @@ import time
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from ...errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
-from ...ir import Cell, Graph, Node, View
+from ...ir import REGISTRY, Cell, Graph, Native, Node, View
 from ...locks import rlock
 from ...ops.random import generator
+from ...signals import uninterrupted
 from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
@@ -89,7 +91,9 @@ class Plan:
     """Gives the graph after any stage of the pipeline."""
     budget: MemoryReport | None = None
     """How the plan keeps to the budget of memory that was given, if any."""
-    last_read: dict[Node, list[Node]] | None = None
+    held: int = 0
+    """Bytes of the arrays that host calls of a strict run keep at most, as predicted."""
+    last_read: dict[Instruction, list[Node]] | None = None
     """See `_last_read`."""
     times: dict[int, float] = field(default_factory=dict)
     """Microseconds of instructions, as the latest `profile` measured them."""
@@ -438,9 +442,28 @@ class Plan:
             instruction = self.instructions[stopped]
             if instruction.kind != "host":
                 self.fail(stopped)
+            if instruction.target is not None:
+                uninterrupted(partial(self._finish_writing, at, arrays))
+                break
             self.call_host(instruction, arrays)
             at += 1
         self.kept.clear()
+
+    def _finish_writing(self, at: int, arrays: Sequence[np.ndarray]) -> None:
+        """The rest of a run whose host calls write variables between each other. Handlers of signals wait: some variables would
+        have new values, and others not. Only the lack of memory can end it."""
+        _, _, _, table, _, last, status, hold = self.call
+        try:
+            while at < last:
+                self.call_host(self.instructions[at], arrays)
+                at = loader.step(0, 0, 0, table, at + 1, last, status, hold)
+                if at < 0:
+                    break
+        except OutOfMemoryError as error:
+            raise OutOfMemoryError(
+                error.summary, *error.details, "some variables have new values already, because the plan has a memory budget",
+                where=error.where,
+            ) from None  # fmt: skip
 
     def run_one(self, number: int) -> None:
         """Run one native instruction on bound state."""
@@ -464,6 +487,9 @@ class Plan:
         """Run an op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = instruction.node
         assert node is not None
+        if instruction.target is not None:
+            self._commit(instruction, node, arrays)
+            return
         operands_of, kept = self.builder if instruction.operands is None else instruction.operands, self.kept
         given = map(_same, node.inputs) if self.strict else node.inputs
         operands = [kept[i] if i in kept else operands_of.array(i, arrays) for i in given]
@@ -479,23 +505,46 @@ class Plan:
         if isinstance(node.type, (TupleType, StackType)):  # several results, or a number of them that the run decides
             kept[node] = value
             return
-        operands_of.array(node, arrays)[...] = value
+        if instruction.buffers[-1][0].kind != "held":
+            operands_of.array(node, arrays)[...] = value
         if self.strict:
             kept[node] = np.asarray(value)
-            for i in self._last_read().get(node, ()):
-                kept.pop(i, None)
+            self._let_go(instruction)
 
-    def _last_read(self) -> dict[Node, list[Node]]:
-        """For each host call of a strict plan, the values that no later one reads."""
+    def _commit(self, instruction: Instruction, node: Node, arrays: Sequence[np.ndarray]) -> None:
+        """Copy a value into its variable. Arrays that are views of the variable keep its former elements."""
+        assert instruction.target is not None
+        variable, kept = instruction.target.array(arrays), self.kept
+        value = kept[_same(node)]
+        begin, end = variable.ctypes.data, variable.ctypes.data + variable.nbytes
+        former: list[np.ndarray] = []
+
+        def apart(array: Any) -> Any:
+            if isinstance(array, (tuple, list)):
+                return array.__class__(map(apart, array))
+            if not begin <= array.ctypes.data < end:
+                return array
+            if not former:
+                former.append(variable.copy())
+            return np.ndarray(array.shape, array.dtype, former[0], array.ctypes.data - begin, array.strides)
+
+        self._let_go(instruction)
+        for key, array in kept.items():
+            kept[key] = apart(array)
+        variable[...] = value
+
+    def _let_go(self, instruction: Instruction) -> None:
+        """Release the values that no later host call reads."""
         if self.last_read is None:
             self.last_read, seen = {}, set[Node]()
-            for instruction in reversed(self.instructions):
-                node = instruction.node
-                if node is not None and instruction.kind == "host":
-                    reads = {*map(_same, node.inputs), node} - seen
-                    self.last_read[node] = [*reads]
+            for each in reversed(self.instructions):
+                node = each.node
+                if node is not None and each.kind == "host":
+                    reads = ({_same(node)} if each.target is not None else {*map(_same, node.inputs), node}) - seen
+                    self.last_read[each] = [*reads]
                     seen |= reads
-        return self.last_read
+        for node in self.last_read[instruction]:
+            self.kept.pop(node, None)
 
     def fail(self, number: int) -> NoReturn:
         """Raises the error that an instruction reported."""
@@ -504,6 +553,9 @@ class Plan:
             self._no_room(instruction)
         bad = int(self.status[1])
         self.status[0] = 0
+        op = REGISTRY.get(instruction.name)
+        if op is not None and isinstance(op.emit, Native) and op.emit.missed is not None:
+            raise op.emit.missed(instruction.sizes, bad)
         node = instruction.node
         assert node is not None
         error = node.op.emit.check(node, bad)  # type: ignore[union-attr,misc]

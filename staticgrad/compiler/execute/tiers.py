@@ -190,20 +190,9 @@ def _write(after: list[Write]) -> None:
         del value
 
 
-def wait_for_kernels() -> None:
-    """Wait until all kernels that have been asked for are compiled, and plans run natively.
-
-    Compiled functions and Sessions answer in NumPy while their kernels are compiled in the background. A benchmark calls this
-    after the first step; `sg.compile(fn, wait=True)` waits in the first call. Raises CompileError for a kernel that does not
-    compile.
-
-    Examples:
-        >>> f = sg.compile(lambda x: sg.exp(x).sum())
-        >>> _ = f(np.ones(3, "float32"))
-        >>> sg.wait_for_kernels()
-        >>> f.plan.compiled
-        True
-    """
+def wait() -> None:
+    """Wait until the kernels of plans are compiled, and the plans run natively. Raises CompileError for a kernel that does not
+    compile."""
     for interpreted in list(_waiting):
         plan = interpreted.plan()
         if plan is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ...ir import Extent, Index, Layout, Node, Pointwise, Reduction
+from ...ir import REGISTRY, Extent, Index, Layout, Node, Pointwise, Reduction
 from .broadcast_rank import fused_as, origin
 from .gather_fusion import choose_gathers, gather_of
 from .layout import Layouts, count
@@ -14,6 +15,11 @@ from .scatter_fusion import choose_scatters, scatter_of, spread_domain
 
 CHOICES = (choose_paddings, choose_gathers, choose_scatters, choose_scans)
 """Per kind of fusion, `(nodes, users, results, fusible) -> nodes`: the routines whose results kernels compute instead."""
+
+
+def native_form(node: Node) -> Any:
+    """How a node runs natively, also where it runs on the host."""
+    return node.op.emit if node.op.emit is not None else getattr(REGISTRY.get(node.op.name), "emit", None)
 
 
 def fusible(node: Node) -> bool:

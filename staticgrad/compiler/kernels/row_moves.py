@@ -1,12 +1,13 @@
 """Rows by number: gathers, scatters, sums of bags, updates in place. Indices are int64 and were checked.
 
-gather: sizes = extent, picked, inner; buffers = values, indices, result. The range is over outer * picked rows. scatter:
-sizes = extent, picked, inner, group, far, near, outer: value row p lies at (p // group) * far + (p % group) * near, and
-`outer` is the step from one outer index to the next; buffers = values, indices, result. The range is over `outer`.
-scatter_rows: as scatter, for one outer index; it clears the result as well, and the range is over the result's rows, each of
-which one thread writes. gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags. index_add:
-sizes and buffers as for scatter (extent and outer are not read), then a counter per row of the result, 0 before and after, and
-memory for the sums of rows that occur several times. index_copy: sizes = picked, inner; buffers = values, indices, result.
+gather: sizes = extent, picked, inner; buffers = values, indices, result. The range is over outer * picked rows. scatter: sizes
+= extent, picked, inner, group, far, near, outer: value row p lies at (p // group) * far + (p % group) * near, and `outer` is
+the step from one outer index to the next; buffers = values, indices, result. The range is over `outer`. scatter_rows: as
+scatter, for one outer index, with a mark per row of the result after the buffers, 0 before and after; rows that no index names
+become 0, and the range is over the result's rows, each of which one thread writes. gather_sum: sizes = bag, inner; buffers =
+values, indices, result. The range is over bags. index_add: sizes and buffers as for scatter (extent and outer are not read),
+then a counter per row of the result, 0 before and after, and memory for the sums of rows that occur several times. index_copy:
+sizes = picked, inner; buffers = values, indices, result.
 
 along_gather, along_scatter: an index for each element, along the axis in the middle. The gather computes result[o, i, j] =
 values[o, indices[o, i, j], j]; the scatter clears the result and adds values in the other direction. sizes = extent, picked,
@@ -53,19 +54,30 @@ def scattered(values, indices, result, sizes, start, stop):
 
 
 @inline
-def rows_scattered(values, indices, result, sizes, start, stop):
+def rows_scattered(values, indices, result, named, sizes, start, stop, zero):
+    """The first value of a row is written, so that no memory is cleared only to be read again.
+
+    named: 1 for rows that were written."""
     picked, inner = sizes[1], sizes[2]
     group, far, near = sizes[3], sizes[4], sizes[5]
-    for j in range(start * inner, stop * inner):
-        result[j] = 0
     for first in range(0, picked, group):
         at = first // group * far
         for p in range(first, min(first + group, picked)):
             row = indices[p]
             if row >= start and row < stop:
-                for j in range(inner):
-                    result[row * inner + j] += values[at + j]
+                if named[row] == 0:
+                    named[row] = 1
+                    for j in range(inner):
+                        result[row * inner + j] = values[at + j] + zero  # -0.0 becomes 0.0, as in a sum
+                else:
+                    for j in range(inner):
+                        result[row * inner + j] += values[at + j]
             at += near
+    for row in range(start, stop):
+        if named[row] == 0:
+            for j in range(inner):
+                result[row * inner + j] = zero
+        named[row] = 0
 
 
 @inline
@@ -188,7 +200,8 @@ def scatter_T(buffers, sizes, start, stop):
 
 @kernel
 def scatter_rows_T(buffers, sizes, start, stop):
-    rows_scattered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+    values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
+    rows_scattered(values, indices, result, i32_at(buffers, 3), sizes, start, stop, T(0))
 
 
 @kernel

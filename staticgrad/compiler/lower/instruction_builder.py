@@ -79,6 +79,8 @@ class GraphLowering:
                     self._copy(unit)
                 case "host":
                     self._host(unit)
+                case "commit":
+                    self._commit(unit)
                 case "loop":
                     control_flow.loop(self, unit)
                 case "branch":
@@ -216,6 +218,12 @@ class GraphLowering:
         buffers.append((self.buffer(node), 0))
         self.stream.add(Instruction("host", node.op.name, node, buffers, nodes=[node], operands=self))
 
+    def _commit(self, unit: ScheduleNode) -> None:
+        assert unit.source is not None
+        assert unit.target is not None
+        source, target = self.buffer(self.layouts.base[unit.source]), self.buffer(unit.target)
+        self.stream.add(Instruction("host", "copy", unit.source, [(source, 0), (target, 0)], target=target))
+
 
 class Builder(GraphLowering, Placement):
     """Lowers a program, and lays out the memory of its plan."""
@@ -224,11 +232,12 @@ class Builder(GraphLowering, Placement):
 
     def __init__(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, feeds: Sequence[Node], fetches: Sequence[Node],
-        write: Writer = written, later: bool = False,
+        write: Writer = written, later: bool = False, held: bool = False,
     ):  # fmt: skip
-        """later: see `InstructionStream`."""
+        """later: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
         super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later), write=write)
         self.status = self.stream.status
+        self.held = held
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.fetched_nodes = fetches
         self.cells: list[Cell] = []
@@ -296,6 +305,12 @@ class Builder(GraphLowering, Placement):
         return found
 
     def _arena(self) -> None:
+        if self.held:
+            native = {buffer.root for each in self.stream.instructions if each.kind != "host" for buffer, _ in each.buffers}
+            native |= {buffer.root for buffer in self.fetches}
+            for buffer in self.stream.temporaries:
+                if buffer.kind == "arena" and buffer not in native:
+                    buffer.kind = "held"
         buffers = [buffer for buffer in self.stream.temporaries if buffer.kind == "arena"]
         self.memory = Memory(lay_out(buffers), bound(buffers))
         self.allocate(buffers, self.memory.arena)

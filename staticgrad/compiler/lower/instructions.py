@@ -32,7 +32,7 @@ PER_RUN = ("feed", "output")
 class Buffer:
     """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
-    kind: str  # arena, feed, output, state, fixed; view and part of another; stack
+    kind: str  # arena, feed, output, state, fixed; view and part of another; stack; held: by the host, as an array of NumPy's
     shape: tuple[int, ...]
     dtype: np.dtype
     first: int = 0
@@ -112,6 +112,8 @@ class Instruction:
     """For a control-flow instruction: its operation, see `runtime/control_instructions.py`."""
     operands: Operands | None = None
     """For a host call inside a body: the lowering of the body."""
+    target: Buffer | None = None
+    """The variable into which the host copies the node's value, instead of calling it."""
     pointers: np.ndarray = field(init=False)
     size_array: np.ndarray = field(init=False)
 

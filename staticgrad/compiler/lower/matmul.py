@@ -14,7 +14,7 @@ from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
 from ..backend.cpu import REGISTERS
-from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, scratch_of
+from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, scratch_of
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -29,6 +29,8 @@ L2, PAGE = 2 * NEAR, 4096
 """Bytes of a core's cache, and of a page of memory."""
 NARROW, DEEP, MANY = 16, 48, 1 << 22
 """Rows and columns, steps, and multiplications, from which copies pay where tiles are small."""
+MANY_LINES, LONG = 192, 1024
+"""Rows and columns, and steps, from which a copy pays where the L2 cache holds a block of B."""
 FEW = 1 << 21
 """Multiplications below which products take less than copies pay."""
 
@@ -92,6 +94,8 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     """
     (tx, ldx), (ty, ldy) = x, y
     larger = max(m, n) * k * size
+    if ROOMY:
+        return _packing_by_columns(m, n, k, size)
     if k > DEPTH and ((min(m, n) >= 128 and larger >= L2) or (min(m, n) >= 64 and larger >= 4 * L2)):
         return "which outgrow the cache"
     if min(m, n) >= 64 and m * n * size >= 4 * L2:
@@ -103,6 +107,21 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     soon = k >= DEEP and (tx or k > DEPTH)
     if REGISTERS < 32 and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
         return "which many tiles read"
+    return ""
+
+
+def _packing_by_columns(m: int, n: int, k: int, size: int) -> str:
+    """The same where a block of B stays in the L2 cache: only B is copied, and A where it is transposed. Whole tiles of such a
+    product cost less than calls of tiles in place, so that many rows and columns suffice; in place, fewer lanes are wasted."""
+    few, larger, all_bytes = min(m, n), max(m, n) * k * size, (m * k + k * n + m * n) * size
+    if few >= MANY_LINES and all_bytes >= 3 * NEAR:
+        return "which many tiles read"
+    if k > DEPTH and ((few >= 128 and larger >= 2 * L2) or (few >= 64 and larger >= 4 * L2)):
+        return "which outgrow the cache"
+    if few >= 64 and m * n * size >= L2:
+        return "as the result outgrows the cache"
+    if k >= LONG and few >= 24 and larger >= 3 * NEAR:
+        return "as their rows are long"
     return ""
 
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentError
-from ...ir import REGISTRY, Graph, Native, Node, OpDef, Pointwise, Region, Result, View
+from ...ir import Graph, Native, Node, OpDef, Pointwise, Region, Result, View
 from ...ir.walks import minimum_cut, ordered
 from ...signals import module
+from ..fusion.node_facts import native_form
 
 LATER = OpDef(
     name="later",
@@ -35,16 +37,18 @@ SEGMENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 def check_budget(budget: Any) -> int | float | None:
-    """Raises ArgumentError unless it is None, a positive number of bytes, or a fraction between 0 and 1."""
+    """None, an int of bytes, or a float: a fraction, at most 1. Raises ArgumentError for anything but a positive number."""
     if budget is None:
         return None
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget > 0:
+    number = isinstance(budget, Real) and not isinstance(budget, bool)
+    if not number or not 0 < budget < math.inf:
         raise ArgumentError(f"memory_budget is a number of bytes, or a fraction between 0 and 1, got {budget!r}")
-    if isinstance(budget, float) and budget >= 1:
-        if budget != int(budget):
-            raise ArgumentError(f"memory_budget is a whole number of bytes, or a fraction between 0 and 1, got {budget!r}")
+    whole = isinstance(budget, Integral)
+    if whole:
         return int(budget)
-    return budget
+    if budget > 1 and budget != int(budget):
+        raise ArgumentError(f"memory_budget is a whole number of bytes, or a fraction between 0 and 1, got {budget!r}")
+    return int(budget) if budget > 1 else float(budget)
 
 
 class Policy(NamedTuple):
@@ -97,7 +101,7 @@ class Joint:
         self.end = sum(steps[node] <= peak for node in self.nodes) - 1
         self.base: dict[Node, Node] = {}
         for node in graph.nodes:
-            view = isinstance(_emit(node), View) and not node.op.leaf
+            view = isinstance(native_form(node), View) and not node.op.leaf
             self.base[node] = self.base[node.inputs[0]] if view else node
         self.levels = {node: self._level(node) for node in graph.nodes}
         self.arithmetic = sum(map(arithmetic, graph.nodes))
@@ -111,7 +115,7 @@ class Joint:
 
     def _level(self, node: Node) -> int | None:
         """The least level at which a node may run again; None where it never may."""
-        emit = _emit(node)
+        emit = native_form(node)
         if node.op.leaf:
             return VIEWS
         fails = isinstance(emit, Native) and emit.check is not None
@@ -159,6 +163,7 @@ class Joint:
             places = range(min(first, stop - 1), min(stop, self.end))
             if places:
                 ends.append(min(places, key=lambda at: (self.crossing[at], abs(sizes[at] - aim))))
+        self.ends = ends
         self.prefix = ends[-1] if policy.share < 1 and ends else self.end
         return {
             base for base, at in self.last_read.items() if not base.op.leaf and any(self.position[base] <= e < at for e in ends)
@@ -180,7 +185,7 @@ class Joint:
                 dag.add_edge("leaves", (node, 0))
             elif arithmetic(node):
                 dag.add_edge("leaves", (node, 0), capacity=arithmetic(node) * 1e-6)
-            if isinstance(_emit(node), View):
+            if isinstance(native_form(node), View):
                 dag.add_edge((node, 0), (node, 1))
             else:
                 dag.add_edge((node, 0), (node, 1), capacity=0 if node in forced else nbytes(node))
@@ -193,6 +198,26 @@ class Joint:
             return set()
         _, (_, far) = minimum_cut(dag, "leaves", "backward")
         return {node for node in needed if (node, 0) in far}
+
+    def least(self, again: Set[Node]) -> tuple[int, int]:
+        """Estimates of the bytes that are live where those nodes, which `again` gave last, run again: the values that stay from
+        the forward pass; the most of them and of a segment's values when its last product has been computed again."""
+        stay = {self.base[node] for node in self.read_later if node not in again}
+        stay |= {self.base[i] for node in again for i in node.inputs if i not in again}
+        kept = {node: nbytes(node) for node in stay if not node.op.leaf}
+        most, begin = sum(kept.values()), 0
+        for end in [*self.ends, self.end]:
+            repeated = [node for node in self.nodes[begin : end + 1] if node in again]
+            before = sum(size for node, size in kept.items() if self.position[node] <= end)
+            begin = end + 1
+            last = next((node for node in reversed(repeated) if self.levels[node] == ALL), None)
+            inside, live = {last}, set()
+            for node in reversed(repeated):
+                if node in inside:
+                    inside.update(node.inputs)
+                    live.update([self.base[node]] if node in self.read_later else [])
+            most = max(most, before + sum(map(nbytes, live)))
+        return sum(kept.values()), most
 
     def _needed(self, forward: Sequence[Node]) -> set[Node]:
         found = set(self.read_later)
@@ -247,15 +272,10 @@ class Joint:
                 moved[node] = new.append(node)
             else:
                 moved[node] = new.append(Node(node.op, inputs, node.attrs, node.type, node.name, node.where))
-            if isinstance(_emit(node), Native) and not node.op.leaf:
+            if isinstance(native_form(node), Native) and not node.op.leaf:
                 anchor = moved[node]
         paid = sum(map(arithmetic, clones)) / max(self.arithmetic, 1)
         return Rematerialized(new, [moved[r] for r in self.results], waits, list(clones.values()), paid)
-
-
-def _emit(node: Node) -> Any:
-    """How a node runs natively, also where it runs on the host."""
-    return node.op.emit if node.op.emit is not None else getattr(REGISTRY.get(node.op.name), "emit", None)
 
 
 def nbytes(node: Node) -> int:
@@ -265,7 +285,7 @@ def nbytes(node: Node) -> int:
 
 def arithmetic(node: Node) -> float:
     """The arithmetic of a node, in additions; of a product, the geometric mean of its three matrices is that of its extents."""
-    emit = _emit(node)
+    emit = native_form(node)
     if node.op.leaf or isinstance(emit, View) or not hasattr(node.type, "shape"):
         return 0.0
     size = float(math.prod(node.type.shape))

@@ -2,10 +2,12 @@
 
 Linux may let a woken thread run where its waker runs, beside an idle CPU: of few CPUs that were busy of late it looks for none.
 The two would take turns, and spread over the CPUs some milliseconds later only. So workers that sleep are kept off
-the waker's CPU; once awake, they may run everywhere again.
+the waker's CPU; once awake, they may run everywhere again. Somebody else may limit the thread's CPUs meanwhile (`taskset`,
+say): a set that is not the one written here stays as it is.
 
 The place of a worker, in words: its thread, whether it sleeps, the CPU that it is kept off + 1 (0: none); 64 bytes after its
-start the set of the CPUs that it may use otherwise; behind that the set without this CPU.
+start the set of the CPUs that it may use otherwise; after that the set without this CPU, and memory for the present set: of the
+thread that wakes, and of the worker.
 """
 
 from ..backend.abi import CALLS, CPU_SET_BYTES, PLACE_BYTES, PLACED, PLACES, STARTED
@@ -35,7 +37,8 @@ def keep_off(pool):
 def restrict(pool, place, cpu):
     """Keep a worker off a CPU, unless it has no other one."""
     thread, every, others = peek(place), place + 64, place + 64 + CPU_SET_BYTES
-    if peek_shared(place + 16) == 0 and call_3(peek(pool + CALLS + 72), thread, CPU_SET_BYTES, every) << 32 != 0:
+    known = unchanged(pool, place, others + CPU_SET_BYTES)
+    if known == 0 and call_3(peek(pool + CALLS + 72), thread, CPU_SET_BYTES, every) << 32 != 0:
         return 0
     left = 0
     for w in range(CPU_SET_BYTES // 8):
@@ -49,11 +52,23 @@ def restrict(pool, place, cpu):
     return 0
 
 
+def unchanged(pool, place, present):
+    """Whether a worker is kept off a CPU, and its set is the one that `restrict` has written. present: memory for the set."""
+    others = place + 64 + CPU_SET_BYTES
+    if peek_shared(place + 16) == 0 or call_3(peek(pool + CALLS + 72), peek(place), CPU_SET_BYTES, present) << 32 != 0:
+        return 0
+    for w in range(CPU_SET_BYTES // 8):
+        if peek(present + 8 * w) != peek(others + 8 * w):
+            return 0
+    return 1
+
+
 def let_go(pool, place):
     """Let the calling worker run on every CPU that it may use."""
     if place != 0 and peek_shared(place + 16) != 0:
+        if unchanged(pool, place, place + 64 + 3 * CPU_SET_BYTES) != 0:
+            call_3(peek(pool + CALLS + 80), peek(place), CPU_SET_BYTES, place + 64)
         poke_shared(place + 16, 0)
-        call_3(peek(pool + CALLS + 80), peek(place), CPU_SET_BYTES, place + 64)
 
 
 def sleeps(place, asleep):

@@ -7,9 +7,10 @@ computed element by element is written in place after the last read of the old v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from ...ir.walks import ordered
@@ -18,7 +19,8 @@ from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
 from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined
+from ..fusion.node_facts import inlined, native_form
+from .early_release import early_release
 
 CHECKED, ORDINARY, WRITING = range(3)
 
@@ -27,7 +29,7 @@ CHECKED, ORDINARY, WRITING = range(3)
 class ScheduleNode:
     """One unit of work. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
-    kind: str  # kernel, native, copy, host, loop, branch
+    kind: str  # kernel, native, copy, host, loop, branch; commit: the host copies into a variable
     makes: list[Node]
     reads: set[Node]
     position: int
@@ -74,10 +76,16 @@ def schedule(
     fetches: Sequence[Node],
     assigns: Sequence[tuple[Cell, Node]],
     waits: Mapping[Node, Node] = MappingProxyType({}),
+    owners: Mapping[Node, Node] | None = None,
 ) -> Schedule:
-    """Order the work for `fetches` and `assigns`. waits: views that are read after another node was computed."""
+    """Order the work for `fetches` and `assigns`. waits: views that are read after another node was computed. owners: given
+    where the host computes values, which are to be released early: see `early_release.py`."""
     position = {node: i for i, node in enumerate(graph.nodes)}
     units, constants = _units(graph, groups, sums, layouts, position)
+    if owners is not None:
+        for unit in units:
+            if unit.kind == "host" and not may_fail(unit.makes[0], native_form):
+                unit.priority = ORDINARY
     maker = {node: unit for unit in units for node in unit.makes}
     known = set(constants)
     for unit in units:
@@ -91,8 +99,9 @@ def schedule(
         _wait(units, maker, layouts, waits)
     place: dict[Node, Node] = {}
     notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
-    saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)
-    return Schedule(_ordered(units), place, constants, saved, notes)
+    saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes, owners is not None)
+    order = _ordered(units)
+    return Schedule(order if owners is None else early_release(order, owners), place, constants, saved, notes)
 
 
 def _wait(
@@ -201,12 +210,12 @@ def _lies_there(node: Node, call: Call, layouts: Layouts) -> bool:
     return layouts.base[operand] is node and layouts.at[operand].same(call.layout)
 
 
-def may_fail(node: Node) -> bool:
-    """Whether running the node can raise: an index out of range, or a host call."""
-    emit = node.op.emit
+def may_fail(node: Node, form: Callable[[Node], Any] = lambda node: node.op.emit) -> bool:
+    """Whether running the node can raise: an index out of range, or a host call. form: gives how a node runs."""
+    emit = form(node)
     if isinstance(emit, Region):
         bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
-        return any(may_fail(inner) for body in bodies for inner in body.nodes)
+        return any(may_fail(inner, form) for body in bodies for inner in body.nodes)
     return not node.op.leaf and (emit is None or (isinstance(emit, Native) and emit.check is not None))
 
 
@@ -219,8 +228,10 @@ def _assign(
     assigns: Sequence[tuple[Cell, Node]],
     place: dict[Node, Node],
     notes: list[str],
+    early: bool,
 ) -> dict[Node, ScheduleNode]:
-    """Add the units that assign; returns those that save old values."""
+    """Add the units that assign; returns those that save old values. early: values of the host are assigned as soon as nothing
+    that may fail comes afterwards."""
     variables = {node.attrs["cell"]: node for node in graph.nodes if node.op.leaf == "variable"}
     written = {variables[cell] for cell, _ in assigns if cell in variables}
     commits: list[ScheduleNode] = []
@@ -253,6 +264,9 @@ def _assign(
         if _stays(value, variable, layouts):
             continue
         commit = ScheduleNode("copy", [], {base}, 1 << 30, source=value, target=variable, priority=WRITING)
+        if early and base in maker and maker[base].kind == "host" and value not in saved:
+            commit.kind, commit.priority = "commit", ORDINARY
+            commit.after |= {*checks, *saved.values()}
         commit.after |= set(readers)
         if base in maker:
             commit.after.add(maker[base])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ...errors import ArgumentError
 from ...operators import warn_former
-from ...tracing.after_run import at_end_of_run, check_not_traced
+from ...tracing.after_run import at_end_of_run
 from ..checks import is_one_number
 from ..optimizer import Optimizer
 
@@ -23,6 +23,9 @@ class LRScheduler:
 
     begun = False
     """The first `step`, which `__init__` takes, was taken."""
+
+    between_runs: ClassVar[frozenset[str]] = frozenset({"get_lr", "get_last_lr", "state_dict", "load_state_dict"})
+    """Methods that cut a trace: what they read and write changes at the end of each run."""
 
     functions: ClassVar[tuple[str, ...]] = ()
     """Attributes that are functions of the user's, which no state dict holds."""
@@ -64,7 +67,8 @@ class LRScheduler:
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, and write its rates. Warns where the optimizer took no step before: the first
         rate would never be used. Raises ArgumentError, before anything is changed."""
-        early = self._step_count == 1 and not self.optimizer._opt_called
+        known = type(self.optimizer).step.__module__.startswith("staticgrad.")  # a user's own step says nothing of its calls
+        early = self._step_count == 1 and known and not self.optimizer._opt_called
         if early and type(self).step is LRScheduler.step:  # schedules with steps of their own don't say so in PyTorch
             warn_former(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
@@ -94,7 +98,6 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """The rates as they are."""
-        check_not_traced("the learning rate")
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:

@@ -44,8 +44,13 @@ class AccessLog:
         self.labels: dict[int, tuple[str, Any]] = {}
         self.inputs: set[tuple[Any, ...]] = set()
         """Places whose values are arguments."""
+        self.formers: dict[int, Any] = {}
+        """For a stand-in that is the value of a place: the container there when a run begins, by id of the stand-in."""
         self.stand_ins: dict[int, Any] = {}
         """Containers that lie in such places while the function is traced, by id."""
+        self.postponed: dict[int, tuple[Any, frozenset[str]]] = {}
+        """Objects that a call at the end of the run is going to change, and the keys and attributes that it leaves alone, by
+        id."""
         self.error: StaticgradError | None = None
         self._modules: set[int] = set()
 
@@ -87,6 +92,7 @@ class AccessLog:
         """Record a read of `holder`, unless the trace itself wrote the place."""
         if isinstance(value, Symbol):
             return
+        self.check_present(holder, key)
         place = kind, id(holder), key_of(key)
         if place in self.reads:
             return
@@ -97,6 +103,16 @@ class AccessLog:
             value = written[1]
         self.reads[place] = Read(kind, holder, key, value, label)
         self.see(value, label)
+
+    def check_present(self, holder: Any, key: Any) -> None:
+        """Raises TraceError for a read of what a call at the end of the run is going to change."""
+        found = self.postponed.get(id(holder))
+        if found is not None and key not in found[1]:
+            name = f"{self.label(holder)}[{key!r}]" if isinstance(holder, dict) and key is not None else self.label(holder)
+            self.refuse(
+                f"{name} is read after a scheduler's step in a compiled function, which takes that at the end of each run",
+                "step the scheduler last",
+            )
 
     def remember(self, kind: str, holder: Any, key: Any, value: Any) -> None:
         """Keep the value of a place before the first write to it."""

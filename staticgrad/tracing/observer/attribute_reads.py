@@ -24,6 +24,12 @@ def read_attribute(log: AccessLog, x: Any, name: str) -> None:
         return
     kind = type(x)
     label = f"{log.label(x)}.{name}"
+    if not isinstance(x, dict):
+        log.check_present(x, name)
+        if name in getattr(kind, "between_runs", ()):
+            log.refuse(
+                f"{label} is read in a compiled function, whose runs change the schedule at their end", "read it outside"
+            )
     if isinstance(x, types.ModuleType):
         space = vars(x)
         log.ages.set_owner(space, x)

@@ -82,6 +82,7 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
     if isinstance(holder, (tuple, frozenset)):
         members = tuple(holder)
     else:
+        log.check_present(holder, None)
         kind = "pairs" if isinstance(holder, dict) else "members"
         known = log.before.get(("copy", id(holder), None))
         now = known[1] if known is not None else holder

@@ -110,35 +110,45 @@ class TraceObserver:
             sys.settrace(before)
             garbage.resume()
 
-    def close(self) -> Guards:
-        """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""
+    def close(self, captured: frozenset[int] = frozenset()) -> Guards:
+        """The guards on all that was read of objects that existed before. Undoes the writes of the trace. captured: ids of the
+        tensors whose values it reads."""
         log = self.log
         old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
         reads = [part for read in old for part in without_inputs(read, log.inputs) if id(part.holder) not in log.stand_ins]
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
         reads += self.conditions
         counted = [read for read in reads if _is_counted(read)]
-        skipped = self._changed_settings(structured)
+        skipped, replaced = self._changed_settings(structured, captured)
         self.rewind()
         known = set(map(id, counted))
-        return Guards([read for read in reads if id(read) not in known], counted, structured, skipped)
+        return Guards([read for read in reads if id(read) not in known], counted, structured, skipped, replaced)
 
     def rewind(self) -> None:
         """Undo the writes of the trace to objects that existed before it."""
         self.log.rewind()
 
-    def _changed_settings(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
-        """Labels of settings of the user's modules that the function itself changes."""
+    def _changed_settings(
+        self, structured: list[tuple[str, Any]], captured: frozenset[int]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Labels of settings that the function itself changes: those of the user's modules, whose reads are guarded by
+        themselves, and tensors in staticgrad's layers whose former values it does not read."""
         changed = {
             (id(e.holder), e.key[1] if e.kind == "count" else e.key) for e in self.effects if e.kind in ("attribute", "count")
         }
-        found = set()
+        skipped, replaced = set(), set()
         for label, value in structured:
             for path, module in value.named_modules() if hasattr(value, "named_modules") else ():
+                own = reads_own_attributes(type(module))
                 for name in vars(module):
-                    if (id(module), name) in changed and not reads_own_attributes(type(module)):
-                        found.add(".".join(x for x in (label, path, name) if x))
-        return frozenset(found)
+                    if (id(module), name) in changed:
+                        full = ".".join(x for x in (label, path, name) if x)
+                        _, before = self.log.before.get(("attribute", id(module), name), (module, None))
+                        if not own:
+                            skipped.add(full)
+                        elif before is MISSING or (isinstance(before, Tensor) and id(before) not in captured):
+                            replaced.add(full)
+        return frozenset(skipped), frozenset(replaced)
 
     # frames -----------------------------------------------------------------------------------------------------------
 

@@ -457,6 +457,13 @@ def test_machine_code_is_packed() -> None:
     assert all(packed(kernel_of(name, np.float32)) for name in ("exp", "tanh", "sigmoid", "log"))
 
 
+@pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512f"), reason="the CPU's vectors have 256 bits or fewer")
+def test_vectors_are_as_wide_as_registers() -> None:
+    """Of Intel's CPUs with AVX-512 too, for which LLVM prefers half of a register."""
+    text = code_generation.machine(3).emit_assembly(kernel_of("exp", np.float32).code)
+    assert re.search(r"vfmadd\d+ps\s.*%zmm", text)
+
+
 @needs_long_double
 def test_fused_into_a_larger_expression() -> None:
     """Between a kernel's own operations, whose flags stop at the instructions of the function."""
@@ -474,6 +481,37 @@ def test_fused_into_a_larger_expression() -> None:
     got = call(compiled(fused, np.float64, 2), x, y)
     clear = np.abs(x) > 1e-3
     assert ulps(got, exact)[clear].max() <= 6
+
+
+def stores_of_a_step(kernel) -> int:
+    """Of vectors, in the first loop that LLVM vectorized."""
+    code = str(native(kernel).code)
+    loop = code[code.index("vector.body:") :]
+    return len(re.findall(r"\bstore <\d+ x ", loop[: loop.index("\n\n")]))
+
+
+@needs_vectors
+def test_loops_with_elementary_functions_take_few_vectors_at_a_time() -> None:
+    """A sum beside a function is no reason to interleave, which would leave more of a short row to slower loops; a long chain
+    of a polynomial is one."""
+    at, exp, erf = dialect.f32_at, elementary.exp_f32, elementary.erf_f32
+    maximum = elementary.maximum_f32
+
+    def sums(buffers, sizes, start, stop):
+        x, y, total = at(buffers, 0), at(buffers, 1), at(buffers, 2)
+        greatest = x[0]
+        for i in range(start, stop):
+            greatest = maximum(greatest, x[i])
+            y[i] = exp(x[i])
+        total[0] = greatest
+
+    def long(buffers, sizes, start, stop):
+        x, y = at(buffers, 0), at(buffers, 1)
+        for i in range(start, stop):
+            y[i] = erf(x[i])
+
+    assert stores_of_a_step(sums) == 1
+    assert stores_of_a_step(long) == 2
 
 
 def test_arguments_are_converted() -> None:

@@ -18,7 +18,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.backend.cpu import REGISTERS
 from staticgrad.compiler.backend.gemm import kernel as kernel_of
-from staticgrad.compiler.backend.gemm_form import FORM, scratch_of
+from staticgrad.compiler.backend.gemm_form import FORM, ROOMY, scratch_of
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of
@@ -122,11 +122,14 @@ def test_blocks(dtype: str, turned_a: int, turned_b: int):
 @pytest.mark.parametrize(
     ("shapes", "turned", "why"),
     [
-        ((256, 1100, 256), "", "which outgrow the cache"),
-        ((1100, 80, 40), "a", "as columns of the left one are pages apart"),
-        ((16, 1000, 1100), "", "as rows of the right one are pages apart"),
+        ((256, 1100, 256), "", "which many tiles read" if ROOMY else "which outgrow the cache"),
+        ((150, 2100, 256), "", "which outgrow the cache"),
+        ((1100, 80, 40), "a", "" if ROOMY else "as columns of the left one are pages apart"),
+        ((16, 1000, 1100), "", "" if ROOMY else "as rows of the right one are pages apart"),
         ((300, 200, 300), "", "which many tiles read" if REGISTERS < 32 else ""),
-        ((1100, 20, 1000), "", "as the result outgrows the cache"),
+        ((40, 1100, 400), "", "as their rows are long" if ROOMY else "which many tiles read" if REGISTERS < 32 else ""),
+        ((1100, 20, 1000), "", "which many tiles read" if ROOMY else "as the result outgrows the cache"),
+        ((4400, 20, 150), "", "as the result outgrows the cache" if ROOMY or REGISTERS < 32 else ""),
         ((96, 256, 128), "", ""),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import staticgrad as sg
 from staticgrad.ir import REGISTRY, Clear, Copy, Gemm, Layout, Native, Node, Routine
 from staticgrad.operators import F, apply
 from tests.compiler.helpers import Bench
@@ -90,6 +91,20 @@ def test_all_native_ops_hand_over_calls():
             assert all(isinstance(call, calls) for call in planned)
             seen += 1
     assert seen > 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_wide_rows_are_those_of_a_sum_in_every_run(dtype: type):
+    """Rows that no index names are 0 though memory is not cleared first, and a single -0.0 is 0.0."""
+    rng = np.random.default_rng(0)
+    summed = sg.compile(lambda g, like, index: apply(REGISTRY["put_add"], g, like, index, axis=0), wait=True)
+    like = np.ones((50, 33), dtype)
+    for picked in (0, 7, 7, 200):
+        values, index = rng.integers(-1, 2, (picked, 33)).astype(dtype) * dtype(-1), rng.integers(0, 50, picked)
+        expected = np.zeros_like(like)
+        np.add.at(expected, index, values)
+        found = summed(*map(sg.from_numpy, (values, like, index))).numpy()
+        assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_])

@@ -92,6 +92,31 @@ def test_workers_wake_up_on_another_cpu_than_the_one_that_wakes_them(threads: No
     eventually(lambda: all(os.sched_getaffinity(int(task.name)) == mine for task in Path("/proc/self/task").iterdir()))
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs Linux and two CPUs")
+def test_cpus_that_somebody_else_gives_a_worker_stay(threads: None):
+    """As when `taskset -ap` limits the process after a worker was kept off a CPU, and before it runs."""
+    b, plan, first = example()
+    eventually(lambda: word(ASLEEP) >= 2)
+    mine = sorted(os.sched_getaffinity(0))
+    others = [int(task.name) for task in Path("/proc/self/task").iterdir() if int(task.name) != threading.get_native_id()]
+    for n in range(2):
+        start = (PLACES + PLACE_BYTES * n) // 8
+        thread_pool._words[start + 2] = mine[0] + 1
+        for place, allowed in ((start + 8, mine), (start + 8 + CPU_SET_BYTES // 8, mine[1:])):
+            thread_pool._words[place : place + CPU_SET_BYTES // 8] = 0
+            for cpu in allowed:
+                thread_pool._words[place + cpu // 64] |= np.uint64(1 << cpu % 64).astype(np.int64)
+    try:
+        for task in others:
+            os.sched_setaffinity(task, mine[:1])
+        assert (plan.run(b.arrays, {})[0] == first).all()
+        eventually(lambda: all(word(PLACES + PLACE_BYTES * n + 16) == 0 for n in range(2)))
+        assert all(os.sched_getaffinity(task) == {mine[0]} for task in others)
+    finally:
+        for task in others:
+            os.sched_setaffinity(task, mine)
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
 def test_workers_of_a_process_with_one_cpu():
     program = """

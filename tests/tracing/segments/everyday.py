@@ -78,9 +78,10 @@ def assert_agreement(make: Callable[[Any], Case], capsys: Any) -> None:
         return text
 
     expected = observed(make, lambda fn: fn, output)
-    found = observed(make, sg.compile, output)
-    for i, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
-        assert_alike(mine, theirs, f"call {i}")
+    for compiles in (sg.compile, lambda fn: sg.compile(fn, on_break="split")):
+        found = observed(make, compiles, output)
+        for i, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
+            assert_alike(mine, theirs, f"call {i}")
 
 
 # what the steps train ------------------------------------------------------------------------------------------------------

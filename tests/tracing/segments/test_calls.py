@@ -49,7 +49,7 @@ def test_known_calls_agree_with_eager_mode(program, monkeypatch):
     followed = []
     monkeypatch.setattr(calls, "_follow", lambda *args, follow=calls._follow: followed.append(1) or follow(*args))
     found = []
-    for wrap in (sg.compile, lambda fn: fn):
+    for wrap in (lambda fn: sg.compile(fn, on_break="split"), lambda fn: fn):
         state, w, results = {"beta": 1.0, "least": 1e-3}, sg.tensor(W, requires_grad=True), []
         step = wrap(lambda x, w=w, state=state: program(x, w, state))
         for i in range(6):

@@ -289,7 +289,7 @@ def numbers(value):
 
 def run(program, compiled):
     step, model = program()
-    fn = sg.compile(step) if compiled else step
+    fn = sg.compile(step, on_break="split") if compiled else step
     sg.manual_seed(3)
     found, out = [], io.StringIO()
     with contextlib.redirect_stdout(out):

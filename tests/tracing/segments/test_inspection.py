@@ -12,7 +12,7 @@ from staticgrad.tracing.segments.inspection import CUT
 
 @pytest.fixture(scope="module")
 def stepped():
-    @sg.compile
+    @sg.compile(on_break="split")
     def step(x):
         y = x * 2 + 1
         if y.sum().item() > 0:

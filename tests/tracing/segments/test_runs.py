@@ -21,13 +21,13 @@ def halved(x):
 
 
 def test_known_roads_are_taken_again():
-    fn = sg.compile(halved)
+    fn = sg.compile(halved, on_break="split")
     assert [fn(sg.ones(2) * k).tolist() for k in (1, 2, 0, 1, 2, 0)] == [[2, 2], [3, 3], [1, 1]] * 2
     assert [segment.runs for segment in fn.segmented.roads.segments] == [6, 4, 2]
 
 
 def test_report():
-    fn = sg.compile(halved)
+    fn = sg.compile(halved, on_break="split")
     fn(sg.ones(2))
     text = str(fn.explain(detail=True))
     assert "halved runs in segments, because" in text
@@ -127,7 +127,7 @@ def test_what_other_threads_print_during_a_trace_goes_through(capsys):
         other = threading.Thread(target=print, args=("through",))
         other.start()
         other.join()
-        return x * 2 if x.sum() > 0 else x
+        return x * 2 if float(x.sum()) > 0 else x
 
     sg.compile(step)(sg.ones(3))
     assert capsys.readouterr().out == "through\n" + "held\nthrough\n"

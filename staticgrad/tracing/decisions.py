@@ -1,0 +1,136 @@
+"""Decisions: an `if` or a `while` of Python on a value of the step.
+
+The trace goes on with the outcome that this call has: the NumPy interpreter computes the value from the call's arguments. The
+plan checks the outcome in each run before it changes anything. Where it is another one, nothing has happened, and the call
+takes the plan of the other road, traced when it is first needed. So a step that decides is one plan per road through its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager.grad_mode import modes
+from ..eager.tensor import wrap
+from ..errors import StaticgradError, TraceError
+from ..ir import REGISTRY, Cell, Node, Region
+from ..ir.interpret import interpret
+from ..operators import F, Symbol, append, apply, state
+from ..ops.decisions import decision_op
+from ..ops.random import generator
+from ..types import TensorType, int64
+from .traced import Traced, memory_node
+
+if TYPE_CHECKING:
+    from .tracer import Tracer
+
+MOST = 32
+"""Decisions of one trace."""
+
+
+class RoadRaises(StaticgradError):
+    """The code raises an error on the road that a call takes. The call runs operation by operation, so what comes before the
+    error has its effects."""
+
+
+class Decisions:
+    """Those of one trace. road: outcomes that are known from a run; arrays: of the call's arguments."""
+
+    def __init__(self, tracer: Tracer, arrays: list[np.ndarray], road: tuple[bool, ...] = ()):
+        self.tracer, self.arrays, self.road = tracer, arrays, road
+        self.outcomes: list[bool] = []
+        self.last: Any = None
+        """The number of true ones so far, as a tensor of the trace."""
+        self.values: dict[Node, Any] = {}
+        """Values of the call, by node."""
+        self.made = 0
+        """How many nodes the graph had at the first decision."""
+
+    def take(self, x: Traced) -> bool:
+        """The outcome of a value of one element that Python takes for true or false. Raises TraceError where that is left to
+        segments."""
+        tracer = self.tracer
+        if state.inside or state.levels or tracer.places or len(self.outcomes) >= MOST:
+            raise TraceError(f"{x.describe()} is traced: Python can't have its truth value here")
+        mode = modes.now
+        grad, mode.grad = mode.grad, False
+        try:
+            true = F.not_equal(F.reshape(F.stop_gradient(x), ()), 0)
+            taken = F.astype(true, int64)
+            number = len(self.outcomes)
+            outcome = self.road[number] if number < len(self.road) else bool(self._value(true.node))
+            self.made = self.made if self.outcomes else len(tracer.graph.nodes)
+            self.outcomes.append(outcome)
+            total = taken if self.last is None else F.add(taken, self.last)
+            self.last = apply(decision_op, total, number=number, total=sum(self.outcomes))
+        finally:
+            mode.grad = grad
+        return outcome
+
+    def _value(self, node: Node) -> Any:
+        """The value of a node in the call that is traced."""
+        graph, values = self.tracer.graph, self.values
+        given = self._given()
+        for leaf in graph.reaching([node], stop=set(values)):
+            if leaf.op.leaf and leaf.op.leaf != "constant" and leaf not in values:
+                values[leaf] = self._leaf(leaf, given)
+        try:
+            values.update(interpret(graph, [node], values))
+        except StaticgradError as error:
+            raise RoadRaises(error.summary) from error
+        return values[node]
+
+    def _given(self) -> dict[Node, Any]:
+        """The arrays of placeholders."""
+        tracer = self.tracer
+        given: dict[Node, Any] = {}
+        for (_, leaf), array in zip(tracer.arguments, self.arrays, strict=True):
+            given.setdefault(leaf.origin, array)
+        for key, gradient in tracer.initial_grads.values():
+            if gradient is not None:
+                owner = next((x for x, argument in tracer.arguments if argument is key), None)
+                if owner is not None:
+                    given[gradient.origin] = owner._grad._data
+        numbers = tracer.given_numbers
+        if numbers is not None and numbers.nodes:
+            arrays = numbers.finish().arrays(numbers.values)
+            given.update(zip(numbers.nodes.values(), arrays, strict=True))
+        return given
+
+    def _leaf(self, leaf: Node, given: dict[Node, Any]) -> Any:
+        kind = leaf.op.leaf
+        if kind == "variable":
+            return leaf.attrs["cell"].tensor._data.copy()
+        if kind == "argument":
+            return np.asarray(leaf.attrs["source"].get(), np.float64)
+        if kind == "generator":
+            with generator.lock:
+                return np.array([generator.seed_value, generator.draws], np.int64)
+        if kind == "shape":
+            return leaf.op.eval(**leaf.attrs)
+        if leaf not in given:
+            raise TraceError(f"a decision reads {leaf.name or kind}, whose value is not known while tracing")
+        return given[leaf]
+
+    def check_results(self, results: Iterable[Traced]) -> None:
+        """Raises TraceError for results that share memory in eager mode, which those of segments do, too."""
+        seen: set[Node] = set()
+        for x in results if self.outcomes else ():
+            memory = memory_node(x.node)
+            if memory in seen or (x.is_view and memory.op.leaf in ("placeholder", "variable")):
+                raise TraceError(f"{x.describe()} shares memory with another result, or with what the step is given")
+            seen.add(memory)
+
+    def close(self) -> Node | None:
+        """The assignment that keeps the checks in the plan; None where there were no decisions."""
+        if not self.outcomes:
+            return None
+        self.values.clear()
+        graph = self.tracer.graph
+        if any(isinstance(node.op.emit, Region) for node in graph.nodes[self.made :]):
+            raise TraceError("a loop or branch of the graph follows a decision of Python")  # it might not end on another road
+        cell = Cell("decisions", TensorType((), int64), tensor=wrap(np.zeros((), int64)))
+        variable = append(graph, REGISTRY["variable"], (), {"cell": cell}, name="decisions")
+        return append(graph, REGISTRY["assign"], (variable, Symbol(graph, self.last.node)), {}).node

@@ -1,0 +1,133 @@
+"""Memory of strict runs: NumPy's arrays are there once, and a budget writes variables as soon as nothing can fail any more."""
+
+from __future__ import annotations
+
+import signal
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn, optim
+
+X = np.random.default_rng(0).standard_normal((512, 64)).astype("float32")
+Y = np.arange(512) % 4
+
+
+def trained(budget, make=optim.SGD, depth=16):
+    """The compiled step of a perceptron, its model, and its inputs."""
+    sg.manual_seed(0)
+    model = nn.Sequential(*[part for _ in range(depth) for part in (nn.Linear(64, 64), nn.ReLU())], nn.Linear(64, 4))
+    optimizer = make(model.parameters(), lr=1e-2)
+
+    @sg.compile(numerics="strict", memory_budget=budget)
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, model
+
+
+def peak(step):
+    """The most bytes that NumPy allocates in a run."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        step(X, Y)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+def test_the_measured_peak_is_the_predicted_one(make):
+    free, model = trained(None, make)
+    expected = [float(free(X, Y)) for _ in range(4)]
+    assert peak(free) == pytest.approx(free.plan.held, rel=0.1)
+    for budget in (0.5, 0.4):
+        step, budgeted = trained(budget, make)
+        assert [float(step(X, Y)) for _ in range(4)] == expected
+        report = step.plan.budget
+        assert report.without == pytest.approx(free.plan.held + free.plan.memory.arena, rel=0.05)
+        assert report.arena <= 1.02 * report.budget
+        assert peak(step) + step.plan.memory.arena == pytest.approx(report.arena, rel=0.1)
+        for a, b in zip(model.parameters(), budgeted.parameters(), strict=True):
+            np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+            np.testing.assert_array_equal(a.grad.numpy(), b.grad.numpy())
+
+
+def test_only_values_that_are_written_in_the_end_have_buffers_of_the_plan():
+    step, model = trained(None)
+    step(X, Y)
+    written = 2 * sum(4 * p.numel() for p in model.parameters())
+    assert step.plan.memory.arena == pytest.approx(written, rel=0.05)
+
+
+def test_views_of_a_variable_keep_its_former_elements():
+    x = np.linspace(-1, 1, 256 * 64, dtype="float32").reshape(256, 64)
+    found = []
+    for budget in (None, 0.95):
+        sg.manual_seed(0)
+        first, second = nn.Parameter(sg.randn(64, 64) / 8), nn.Parameter(sg.randn(64, 64) / 8)
+        optimizer = optim.SGD([first, second], lr=0.1)
+
+        @sg.compile(numerics="strict", memory_budget=budget)
+        def step(x, first=first, second=second, optimizer=optimizer):
+            optimizer.zero_grad()
+            h = sg.tanh(x @ first)
+            fixed = sg.exp(h @ second.detach().t()).mean()
+            free = sg.tanh(h.detach() @ second.t()).mean()
+            (fixed + free).backward()
+            optimizer.step()
+            return fixed + free
+
+        found.append([step(x).item() for _ in range(3)] + [first.detach().numpy(), second.detach().numpy()])
+    assert any(each.target is not None for each in step.plan.instructions)
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_signal_does_not_leave_half_of_the_variables_written(monkeypatch):
+    (step, model), (other, reference) = trained(0.5), trained(None)
+    step(X, Y), other(X, Y), other(X, Y)
+    plan, sent = step.plan, []
+    commit = plan._commit
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore the signal
+
+    def interrupted(*args):
+        if not sent:
+            sent.append(signal.raise_signal(signal.SIGINT))
+        commit(*args)
+
+    monkeypatch.setattr(plan, "_commit", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            step(X, Y)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    for a, b in zip(model.parameters(), reference.parameters(), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_what_may_fail_comes_before_variables_are_written():
+    weight = nn.Parameter(sg.ones(64, 64))
+
+    @sg.compile(numerics="strict", memory_budget=0.96)
+    def step(x, at):
+        with sg.no_grad():
+            y = sg.tanh(x @ weight)
+            weight.sub_((y.t() @ y) * 1e-3)
+            return y.sum(1)[at]
+
+    step(X, np.arange(3))
+    assert any(each.target is not None for each in step.plan.instructions)
+    before = weight.detach().numpy().copy()
+    with pytest.raises(sg.errors.IndexRangeError):
+        step(X, np.array([0, 1, 512]))
+    np.testing.assert_array_equal(weight.detach().numpy(), before)
