@@ -19,7 +19,7 @@ import staticgrad as sg
 from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
 from staticgrad.operators import frontends
-from staticgrad.tracing import function, settings
+from staticgrad.tracing import settings, specialization_cache
 from tests.held_pool import hold
 
 
@@ -43,7 +43,7 @@ def T(request: pytest.FixtureRequest) -> Any:
 def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled functions refuse Python that needs values, unless they say otherwise."""
     monkeypatch.setattr(settings, "default_break", ["error"])
-    monkeypatch.setattr(function, "default_break", settings.default_break)
+    monkeypatch.setattr(specialization_cache, "default_break", settings.default_break)
 
 
 @pytest.fixture

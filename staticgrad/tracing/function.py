@@ -7,39 +7,25 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
-from .. import logs
-from ..compiler.passes.rematerialize import check_budget
-from ..compiler.passes.strict import check_numerics
-from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
-from ..compiler.passes.user_passes import Pass, check_passes
-from ..compiler.templates import Templates
+from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
 from ..eager.tensor import Tensor
-from ..errors import DataDependentError, StaticgradError, TraceError
+from ..errors import DataDependentError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
-from .arguments import Call, Keywords, as_tensors, parameter_names, spread, unhashable
-from .arguments import difference as key_difference
-from .decisions import Decisions, RoadRaises
+from .arguments import Call, Keywords, as_tensors, spread
+from .decisions import RoadRaises
 from .fast_call import FALLBACK
-from .number_arguments import NumbersRefused, VaryingArguments
-from .observer.trace_observer import TraceObserver
-from .segments.runs import HeldOutput, SegmentedRuns, printed_once
-from .settings import default_break
-from .sharing import Place, SharedMemory
+from .segments.runs import SegmentedRuns
 from .specialization import Specialization
-from .specialization import difference as specialization_difference
-from .state_inputs import Place as StatePlace
-from .state_inputs import StateInputs, StateReached, moved, replaced
+from .specialization_cache import ROADS, SpecializationCache
 from .step_loop import loop
-from .trace_templates import Symbols, TraceTemplate, TraceTemplates
-from .tracer import ArgumentReached, Tracer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,19 +35,6 @@ if TYPE_CHECKING:
     from ..compiler.execute.profile import Profile
     from ..ir import Graph
 
-OFTEN = 64
-"""Traces after which a function warns that its key or a guard changes with every call."""
-MOVING = 16
-"""Traces after which it warns that it reads state which it changes itself."""
-RECENT = 4
-"""Specializations whose fast path is tried."""
-STATE = "the state that it replaces"
-"""The label of state among the arguments."""
-ROADS = 16
-"""Roads through its code, by the outcomes of its decisions, for which a function has plans."""
-MOST = 256
-"""Specializations that a function keeps; the oldest is dropped."""
-
 
 AnyCompiled: TypeAlias = "CompiledFunction[..., Any]"
 Arguments = ParamSpec("Arguments")
@@ -70,14 +43,14 @@ Instance = TypeVar("Instance")
 Output = TypeVar("Output")
 
 
-class CompiledFunction(Generic[Arguments, Output]):
+class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     """A function under `@sg.compile`. Calls run natively; `recompiles` says why there is another specialization, and for new
     shapes whether the function was traced again and the plan re-bound, and why not.
 
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_state_places", "latest")  # every call reads these: slots are faster
+    __slots__ = ()
 
     def __init__(
         self,
@@ -88,41 +61,12 @@ class CompiledFunction(Generic[Arguments, Output]):
         wait: bool = False,
         memory_budget: int | float | None = None,
     ):
-        self.fn: Callable[..., Output] = fn
-        self.wait = wait
-        self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
+        super().__init__(fn, numerics, passes, on_break, wait, memory_budget)
         functools.update_wrapper(self, fn, updated=())
-        self.memory_budget = check_budget(memory_budget)
         self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait, memory_budget)
-        self._on_break = on_break
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
-        self.name: str = getattr(fn, "__name__", type(fn).__name__)
-        self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
-        self.recompiles: list[str] = []
-        self.templates = Templates()
-        """Of the compiler: decisions that other extents may share."""
-        self.traces = 0
-        self.trace_templates = TraceTemplates()
-        """Traces that other extents may share."""
-        self.saves = False
-        """Whether callers take gradients of results, so that plans return the values that these need."""
-        self.moving = 0
-        """Traces that were made because a run had changed state that the previous trace read."""
-        self.latest: Specialization | None = None
-        self.recent: tuple[Specialization, ...] = ()
         self.lock = lock()
-        self.bound: dict[int, Tensor] = {}
-        """Tensors that were passed as arguments and that the function also captures, by id."""
-        self.state = StateInputs()
-        """State that is read as further arguments, because calls replace it."""
-        self._state_places = self.state.places
-        self.marks: dict[tuple[str, ...], Keywords] = {}
-        """What stands for the names of keyword arguments."""
-        self.varying = VaryingArguments()
-        """Arguments that are run-time numbers."""
-        self.replaced = ""
-        """The change of the state that made it an argument, in words."""
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
@@ -166,18 +110,10 @@ class CompiledFunction(Generic[Arguments, Output]):
         if self.lock.locked() and self._within():  # called by a signal handler during a call
             return self._run(args, kwargs)
         with self.lock:
-            specialization = self.latest
-            if specialization is not None and not kwargs:
-                if specialization.grad_mode is mode.grad:
-                    result = specialization.fast_call(given)
-                    if result is not FALLBACK:
-                        return result
-                for other in self.recent:  # batches that alternate between a few sizes
-                    if other is not specialization and other.grad_mode is mode.grad:
-                        result = other.fast_call(given)
-                        if result is not FALLBACK:
-                            self.latest = other
-                            return result
+            if self.latest is not None and not kwargs:
+                result = self._fast(given)
+                if result is not FALLBACK:
+                    return result
             if self.segmented is None:
                 try:
                     return self._call(self._with_state(args, kwargs))
@@ -200,11 +136,6 @@ class CompiledFunction(Generic[Arguments, Output]):
                 if self.on_break == "error":
                     raise
             return self._run(args, kwargs)
-
-    @property
-    def on_break(self) -> str:
-        """What happens where Python needs a value: "split", "eager" or "error"."""
-        return default_break[0] if self._on_break is None else self._on_break
 
     def _in_segments(self, runs: SegmentedRuns, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
         """A call of a function whose Python needs values."""
@@ -261,20 +192,6 @@ class CompiledFunction(Generic[Arguments, Output]):
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
 
-    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None) -> Call:
-        """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
-        known."""
-        varying = self.varying.positions if varying is None else varying
-        more = self.state.read() if self.state.places else ()
-        return Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
-
-    def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
-        """The names of the arguments. more: parts of the state after them."""
-        names, named = parameter_names(self.fn), spread(args)[1]
-        count = len(args) - len(named) - bool(named)
-        places = [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
-        return [*places, *["the names of arguments"][: bool(named)], *named, *[STATE] * more]
-
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
         road: tuple[bool, ...] = ()
@@ -304,104 +221,6 @@ class CompiledFunction(Generic[Arguments, Output]):
                 road, failed = taken, True
         return self._run(call.args[: call.own], call.kwargs)
 
-    def _road(self, call: Call) -> tuple[bool, ...] | None:
-        """The road of a call for which the plan of another one raises an error, perhaps in code that the call does not run. It
-        is that of a trace; None where there is none."""
-        known = [*self.specializations[call.key]]
-        try:
-            found = self._trace(call)
-        except (RoadRaises, TraceError, DataDependentError):
-            return None
-        if any(found.road == other.road for other in known):
-            self.specializations[call.key].remove(found)
-        return found.road
-
-    def _drop(self, specialization: Specialization) -> None:
-        """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
-        if not specialization.plan.ran:
-            left = {
-                key: [other for other in known if other is not specialization] for key, known in self.specializations.items()
-            }
-            self.specializations = {key: known for key, known in left.items() if known}
-            self.recent = tuple(other for other in self.recent if other is not specialization)
-            self.latest = self.recent[0] if self.recent else None
-
-    def _find(self, call: Call, road: tuple[bool, ...] = ()) -> tuple[Specialization, Call]:
-        """The specialization for these arguments, traced where there is none, and the call in the form that it takes. road:
-        outcomes of its first decisions."""
-        try:
-            known = self.specializations.get(call.key, ())
-        except TypeError:
-            raise unhashable(call, self.name) from None
-        for specialization in known:
-            if (
-                specialization.grad_mode is modes.now.grad
-                and specialization.road[: len(road)] == road
-                and specialization.suits(call.given)
-                and specialization.numbers_suit(call)
-                and specialization.ready()
-                and specialization.shares(call)
-            ):
-                break
-        else:
-            specialization = None
-        if specialization is not None and specialization.tape is not None and specialization.tape.incomplete:
-            specialization = self._with_saved_values(call, specialization)
-        if specialization is None:
-            self._check_roads(call, road)
-            places = [] if self.latest is None else self.state.new(self._moved(self.latest))
-            if places:
-                assert self.latest is not None
-                self.replaced = "same arguments, but " + specialization_difference(self.latest, call)
-                self.state.add(places)
-                return self._find(self._again(call), road)
-            if call.varying == self.varying.positions and self.varying.varied(call):
-                return self._find(self._with_state(call.args[: call.own], call.kwargs), road)
-            try:
-                specialization = self._trace(call, None, road)
-            except ArgumentReached as reached:
-                self.bound[id(reached.tensor)] = reached.tensor
-                return self._find(call.again(), road)
-            except StateReached as reached:
-                self.state.add(reached.places)
-                return self._find(self._again(call), road)
-            except NumbersRefused:
-                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset()), road)
-                self.varying.fixed(call.places)  # it is the numbers that the code does not take
-                return found
-            except SharedMemory as shared:
-                specialization = self._trace(call, shared.places, road)
-            self.varying.traced(call.places, specialization.pinned)
-        self.latest = specialization
-        self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
-        return specialization, call
-
-    def _again(self, call: Call) -> Call:
-        """A call with the present state."""
-        return self._with_state(call.args[: call.own], call.kwargs, call.varying)
-
-    def _check_roads(self, call: Call, road: tuple[bool, ...]) -> None:
-        """Raises TraceError where there are too many roads to make a plan for each."""
-        if road:
-            known = {specialization.road for specialization in self.specializations.get(call.key, ())}
-            if len(known) >= ROADS:
-                self.latest, self.recent = None, ()
-                raise TraceError(f"it decides by the values of tensors, and has taken {len(known)} roads")
-
-    def _moved(self, latest: Specialization) -> list[StatePlace]:
-        """Places whose tensors or numbers others replace."""
-        return [*moved(latest.guards.reads), *self.state.varied(latest.guards.reads)]
-
-    def _with_saved_values(self, call: Call, known: Specialization) -> Specialization:
-        """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
-        values that the backward pass reads."""
-        self.saves, self.trace_templates = True, TraceTemplates()
-        specialization = self._traced(call, road=known.road)
-        self.recompiles.append("same arguments, but gradients of the results are taken outside")
-        self.specializations[call.key] = [specialization if x is known else x for x in self.specializations[call.key]]
-        self.recent = tuple(x for x in self.recent if x is not known)
-        return specialization
-
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
 
@@ -427,179 +246,6 @@ class CompiledFunction(Generic[Arguments, Output]):
             except MemoryError:
                 self._drop(specialization)
                 raise
-
-    def _trace(self, call: Call, places: Mapping[int, Place] | None = None, road: tuple[bool, ...] = ()) -> Specialization:
-        """Make a specialization. places: of arguments that share memory which the function writes; road: see `_find`."""
-        why = self._why(call) if not road else f"same arguments, but decision {len(road)} is {road[-1]}"
-        changed = self.latest is not None and self.latest.moves(self.latest.guards.changed())
-        specialization, told = None, ""
-        if places is None and not road:
-            specialization, told = self._traced_before(call)
-        repeated = specialization is not None
-        if specialization is None:
-            free = places is None and not road and self._may_repeat()
-            symbols = self.trace_templates.symbols(call) if free else None
-            if symbols is not None:
-                specialization = self._with_symbols(call, symbols)
-                told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
-        if specialization is None:
-            specialization = self._traced(call, places, road=road)
-        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
-        why = self.recompiles[-1]
-        logs.info("%s: %s", self.name, why)
-        if changed:
-            self.moving += 1
-            if self.moving == MOVING and self.on_break == "split":
-                raise TraceError(f"it reads state that it changes itself ({why})")
-            if self.moving == MOVING:
-                logs.warn(
-                    f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
-                    "it in a tensor, which is read and written without a trace, or don't compute with it",
-                    4,
-                )
-        self.traces += not repeated
-        if self.traces == OFTEN and not repeated:
-            logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
-        self.specializations.setdefault(call.key, []).insert(0, specialization)
-        if len(self.recompiles) > MOST:
-            self._forget()
-        return specialization
-
-    def _traced_before(self, call: Call) -> tuple[Specialization | None, str]:
-        """The specialization that follows from an earlier trace over symbols, and how it came about, in words."""
-        found, why = self.trace_templates.find(call)
-        if found is None:
-            return None, f"traced again, because {why}" if why else ""
-        found.compile(call, traced=False)
-        return (found, "not traced again") if found.sharing == () else (None, "traced again, because arguments share memory")
-
-    def _may_repeat(self) -> bool:
-        """Whether a trace that fails may be followed by another one: none prints."""
-        return self.latest is None or all(effect.kind != "print" for effect in self.latest.effects)
-
-    def _with_symbols(self, call: Call, symbols: Symbols) -> Specialization | None:
-        """Make a specialization by a trace over symbolic extents; None where the function needs numbers. Code that expects
-        numbers may raise anything when it gets symbols, so the trace with numbers decides what is an error."""
-        try:
-            return self._traced(call, None, symbols)
-        except (Exception, Unfollowed) as error:
-            self.trace_templates.failed(error)
-            return None
-
-    def _traced(
-        self,
-        call: Call,
-        places: Mapping[int, Place] | None = None,
-        symbols: Symbols | None = None,
-        road: tuple[bool, ...] = (),
-    ) -> Specialization:
-        """Trace the function. road: see `_find`."""
-        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
-        tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
-        if symbols is None and self._on_break is None and self.on_break == "split":
-            tracer.decisions = Decisions(tracer, call.arrays, road)
-        undo = tracer.undo
-        try:
-            work = functools.partial(self._specialize, call, tracer, observer, symbols)
-            try:
-                specialization = tracer.active(work) if self.on_break == "error" else printed_once(tracer.active, work)
-            except Exception as error:
-                if call.numbers:
-                    raise NumbersRefused from None
-                if not isinstance(error, (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError)):
-                    raise
-                if self.state.without_numbers():
-                    raise StateReached([]) from None  # code that takes no such numbers
-                if tracer.numbers and not isinstance(error, StaticgradError):
-                    raise TraceError(
-                        f"code needs a number that the compiled function has not computed yet ({error})"
-                    ) from error
-                raise
-            del work
-            tracer.close()
-            del tracer, observer  # their memory is free before the compiler allocates
-            specialization.compile(call)
-        except BaseException:
-            for step in reversed(undo):
-                step()
-            raise
-        return specialization
-
-    def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
-        conditions = Conditions() if symbols is None else symbols.conditions
-
-        args, kwargs = call.symbols(tracer, self.state.numbers)
-        unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
-
-        def traced() -> Any:
-            observer.call(self.fn)
-            given, named = spread(args[: call.own])
-            return self.fn(*given, **named, **kwargs)
-
-        try:
-            conditions.exposed = True
-            try:
-                result = observer.observe(traced)
-            finally:
-                conditions.exposed = False
-            places = replaced(observer.log, observer.effects, self.state.constant)
-            if places:
-                raise StateReached(places)
-            observer.conditions = self.state.guards()
-            specialization = Specialization(
-                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves,
-                self.memory_budget,
-            )  # fmt: skip
-        except BaseException as error:
-            observer.rewind()
-            left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
-            decided = tracer.decisions is not None and tracer.decisions.outcomes
-            if decided and isinstance(error, Exception) and not isinstance(error, left):
-                raise RoadRaises(f"the code raises {type(error).__name__} there") from error
-            raise
-        finally:
-            if unplant is not None:
-                unplant()
-        if specialization.road:
-            self._print_later(specialization)
-        if symbols is None:
-            return specialization
-        if conditions.unfollowed:  # the user's code caught it
-            raise Unfollowed(conditions.unfollowed)
-        template = TraceTemplate(specialization, symbols)
-        found = template.specialization(call, first=True)
-        assert isinstance(found, Specialization)
-        self.trace_templates.add(template)
-        return found
-
-    def _print_later(self, specialization: Specialization) -> None:
-        """Drop what a trace with decisions has printed: its first run prints it, or another road that the call takes."""
-        if isinstance(sys.stdout, HeldOutput):
-            sys.stdout.text.clear()
-            for effect in specialization.effects:
-                if effect.kind == "print" and effect.kwargs.get("file") in (None, sys.stdout):
-                    effect.done = False
-
-    def _forget(self) -> None:
-        """Drop the oldest specialization of the kind of arguments that has most."""
-        most = max(self.specializations.values(), key=len)
-        most.pop()
-
-    def _why(self, call: Call) -> str:
-        """The difference from the nearest earlier trace."""
-        if not self.specializations:
-            return "first call"
-        if self.replaced:
-            replaced, self.replaced = self.replaced, ""
-            return replaced
-        known = self.specializations.get(call.key)
-        if known:
-            nearest = self.latest if self.latest in known else known[0]
-            return "same arguments, but " + specialization_difference(nearest, call)
-        labels = call.labels()
-        keys = sorted(self.specializations, key=lambda key: abs(len(key) - len(call.key)))
-        changes = min((key_difference(key, call.key, labels) for key in keys), key=len)
-        return "; ".join(changes)
 
     # inspection ---------------------------------------------------------------------------------------------------------
 
@@ -744,11 +390,6 @@ class CompiledFunction(Generic[Arguments, Output]):
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
-
-
-def _tier(specialization: Specialization) -> str:
-    """What is said of a plan that does not run natively yet."""
-    return "" if specialization.plan.compiled else "NumPy runs it while kernels are compiled"
 
 
 class Methods(dict[AnyCompiled, AnyCompiled]):

@@ -22,6 +22,7 @@ from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
+from ..ops.decisions import decision_op
 from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .effects import Former
@@ -467,6 +468,14 @@ class Specialization:
         results = self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
         self.finish()
         return self._built(results, given, arrays)
+
+    def missed(self) -> tuple[bool, ...] | None:
+        """The first outcomes of the call whose fast call has just met another road than this one; None where there is none."""
+        stopped = self.plan.stopped_at() if self.road else None
+        if stopped is None or stopped.name != decision_op.name:
+            return None
+        number, _ = stopped.sizes[-2:]
+        return (*self.road[:number], not self.road[number])
 
     def moves(self, read: Any) -> bool:
         """Whether a run itself changes the state of a guard."""

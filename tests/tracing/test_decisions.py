@@ -7,7 +7,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.tracing import function
+from staticgrad.tracing import specialization_cache
 
 
 def network(dtype=sg.float32):
@@ -261,7 +261,7 @@ def test_an_array_comes_back_as_a_tensor_on_each_road():
 
 
 def test_many_roads_run_in_segments(monkeypatch):
-    monkeypatch.setattr(function, "ROADS", 3)
+    monkeypatch.setattr(specialization_cache, "ROADS", 3)
 
     @sg.compile
     def counted(x):

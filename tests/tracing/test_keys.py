@@ -299,7 +299,7 @@ def test_shape_of_a_parameter():
 
 
 def test_many_traces_are_not_kept_for_ever(monkeypatch):
-    monkeypatch.setattr("staticgrad.tracing.function.MOST", 4)
+    monkeypatch.setattr("staticgrad.tracing.specialization_cache.MOST", 4)
     step = sg.compile(scaled)
     for i in range(8):
         step(X, i)

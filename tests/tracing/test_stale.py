@@ -1108,7 +1108,7 @@ def test_classes_of_modules_are_no_modules():
 
 
 def test_a_number_that_the_step_reads_and_moves_is_warned_of(monkeypatch):
-    monkeypatch.setattr("staticgrad.tracing.function.MOVING", 2)
+    monkeypatch.setattr("staticgrad.tracing.specialization_cache.MOVING", 2)
     p = Point(0)
 
     @sg.compile

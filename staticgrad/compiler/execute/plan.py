@@ -561,6 +561,12 @@ class Plan:
         error = node.op.emit.check(node, bad)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
+    def stopped_at(self) -> Instruction | None:
+        """The instruction that reported an error in the last fast call, which is told once."""
+        number = int(self.control[t.FAILED])
+        self.control[t.FAILED] = -1
+        return self.instructions[number] if number >= 0 else None
+
     def _no_room(self, instruction: Instruction) -> NoReturn:
         """Raises the error of a loop whose stacks could not grow, or that would read more items than a stack has."""
         if (places := lacks(self.builder.stream.loops, [*self.builder.stream.stacks.values()], instruction)) is not None:
