@@ -131,8 +131,27 @@ class Writer:
 
     def tensor(self, node: Node, n: int, operands: str, record: str, attrs: str) -> None:
         """Make the tensor around a value, with its record."""
-        op, t, lines = node.op, f"t{n}", self.lines
-        lines += [f"{t} = new(PublicTensor)", f"{t}._data = d{n}", f"{t}._base = {t}._views = None"]
+        lines = self.new_tensor(node, n, operands, record, attrs)
+        if self.passed_on(node):
+            i = self.numbers[node.inputs[0]]
+            lines = [f"if d{n} is d{i}: t{n} = t{i}", "else:", *[f"    {line}" for line in lines]]
+        self.lines += lines
+
+    def passed_on(self, node: Node) -> bool:
+        """Whether an operand can take the place of a value that is the operand itself, such as indices that were checked: no
+        caller gets the value, and no gradient flows through it."""
+        source = node.inputs[0] if node.inputs else None
+        return (
+            node.op.prepared is not None
+            and node not in self.outs
+            and source in self.tensors
+            and not {node, source} & self.smooth
+        )
+
+    def new_tensor(self, node: Node, n: int, operands: str, record: str, attrs: str) -> list[str]:
+        """Lines that make a tensor of its own around a value."""
+        op, t = node.op, f"t{n}"
+        lines = [f"{t} = new(PublicTensor)", f"{t}._data = d{n}", f"{t}._base = {t}._views = None"]
         bare = [f"{t}._tracked = False", f"{t}._record = None", f"if INFERRING: mark_inference({t})"]
         if node in self.smooth:
             flow = [i for i, x in enumerate(node.inputs) if x in self.smooth and op.vjp_for(i) is not None]
@@ -154,15 +173,14 @@ class Writer:
             ]
         else:
             lines += bare
-        if isinstance(op.eval, np.ufunc):
-            return
         source = node.inputs[0]
-        if source in self.tensors:  # as in `result`
+        if source in self.tensors and not isinstance(op.eval, np.ufunc):  # as in `result`
             i = self.numbers[source]
             lines += [
                 f"base = d{n}.base",
                 f"if d{n} is d{i} if base is None else base is d{i} or base is d{i}.base: link({t}, t{i}, grad)",
             ]
+        return lines
 
     def name_of(self, node: Node) -> str:
         """What a record's `named` is: a call is one node, see `function_nodes.called`."""

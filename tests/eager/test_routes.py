@@ -13,7 +13,7 @@ import staticgrad as sg
 import staticgrad.nn.functional as F
 from staticgrad.eager.routes import USES
 from staticgrad.eager.tensor import PublicTensor
-from staticgrad.errors import IndexRangeError, ShapeError
+from staticgrad.errors import GradientError, IndexRangeError, ShapeError
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 INDEX = np.array([2, 0, -1])
@@ -230,6 +230,19 @@ def test_random_numbers_of_a_seed_stay_the_same(draw: Any, dtype: Any) -> None:
             sg.manual_seed(3)
             found.append(draw(64, dtype=dtype).tolist())
     assert found[0] == found[1]
+
+
+def test_checked_indices_are_passed_on_and_still_watched() -> None:
+    table, index = sg.ones(3, 2, requires_grad=True), sg.tensor([2, 0])
+    before = index.clone()
+    repeated(lambda: F.embedding(index, table))
+    views = len(index._views)
+    out = repeated(lambda: F.embedding(index, table))
+    assert len(index._views) == views, "no call makes a view"
+    index.add_(1)
+    with pytest.raises(GradientError, match="in place|modified"):
+        out.sum().backward()
+    assert F.embedding(before, table).tolist() == out.tolist()
 
 
 def test_tensors_of_the_public_class_alone_take_routes() -> None:
