@@ -240,7 +240,7 @@ def test_checked_indices_are_passed_on_and_still_watched() -> None:
     out = repeated(lambda: F.embedding(index, table))
     assert len(index._views) == views, "no call makes a view"
     index.add_(1)
-    with pytest.raises(GradientError, match="in place|modified"):
+    with pytest.raises(GradientError, match="modified"):
         out.sum().backward()
     assert F.embedding(before, table).tolist() == out.tolist()
 
