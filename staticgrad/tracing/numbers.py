@@ -38,6 +38,7 @@ class TracedNumber:
     """A number in a trace. kind: `int` or `float`."""
 
     __slots__ = ("kind",)
+    __array_ufunc__ = None  # NumPy leaves operators to it
     kind: type
 
     def tensor(self) -> Any:
@@ -48,6 +49,13 @@ class TracedNumber:
         """The number as a tensor of a dtype, as an operand."""
         return F.astype(self.tensor(), dtype)
 
+    scalars: ClassVar[tuple[type, ...]] = ()
+    """Classes of NumPy's scalars, which decide the class of a result, with which it makes expressions."""
+
+    def needed(self) -> Any:
+        """The value, where Python needs it."""
+        raise NotImplementedError
+
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         raise NotImplementedError
 
@@ -57,6 +65,9 @@ class TracedNumber:
             if found is None:
                 return NotImplemented
             return found(other, self) if swapped else found(self, other)
+        if isinstance(other, (np.generic, np.ndarray)) and type(other) not in self.scalars:
+            mine = self.needed()
+            return OPERATORS[symbol](*((other, mine) if swapped else (mine, other)))
         if type(other) not in NUMBERS and not isinstance(other, TracedNumber):
             return NotImplemented
         return self._combined(symbol, other, swapped)
@@ -109,8 +120,8 @@ class RunNumber(TracedNumber):
         return self.value
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
-        if isinstance(other, np.generic):  # a scalar of NumPy decides the class of the result
-            return NotImplemented
+        if isinstance(other, StateNumber) and isinstance(other.value, np.generic):
+            return self.needed()
         if symbol in COMPARISONS:
             return self._compared(symbol, other, swapped)
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
@@ -179,9 +190,7 @@ class RunNumber(TracedNumber):
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
         if isinstance(other, TracedNumber):
-            return kinds == {self.kind} and not (isinstance(other, StateNumber) and isinstance(other.value, np.generic))
-        if isinstance(other, np.generic) or not kinds <= {int, float}:
-            return False
+            return kinds == {self.kind}
         if kinds == {int}:
             return bool(-(1 << 63) <= other < 1 << 63)
         return self.kind is float and (type(other) is float or bool(abs(other) <= EXACT))
@@ -221,7 +230,7 @@ class StateNumber(TracedNumber):
     expression."""
 
     __slots__ = ("numbers", "text", "value")
-    __array_ufunc__ = None
+    scalars = NUMBERS[2:]
     numbers: Any
 
     def __init__(self, numbers: Any, text: str, value: Any):

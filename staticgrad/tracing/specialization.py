@@ -101,7 +101,7 @@ class Specialization:
         self.formers = list({id(e.holder): e.holder for e in self.effects if type(e.holder) is Former}.values())
         """Containers that the effects change and then replace."""
         for effect in self.effects:
-            effect.build = self.results.kept(effect.args, observer.existed)
+            effect.build = self.results.kept(effect.values, observer.existed)
         self.results.seal()
         self.results._known.clear()
         self.fetches = list(self.results.fetches)
@@ -329,7 +329,10 @@ class Specialization:
         self.plan = self.program.plan(*self.fed(call.arrays, call))
         if traced:
             self.guards.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
+        state = call.args[-1] if len(call.args) > call.own else None
+        numbers = state is not None and state.numbers  # which only calls under the lock take
+        changes = self.written or self.owners or self.initial_grads or self.effects
+        self.free = self.plan.atomic and not (changes or numbers)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 

@@ -100,7 +100,7 @@ class SpecializationCache:
         """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
         known."""
         varying = self.varying.positions if varying is None else varying
-        more = self.state.read() if self.state.places else ()
+        more = self.state.begin() if self.state.places else ()
         return Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
 
     def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
