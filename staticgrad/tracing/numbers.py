@@ -16,8 +16,12 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
+from ..ir import Node
 from ..operators import F, Symbol, append, state
 from ..ops.leaves import Source, argument
+from ..ops.pointwise import cast
+from ..ops.reductions import sum_op
+from ..ops.shaping import reshape_op
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -27,7 +31,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 """The ops of tensors by operator."""
 COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
+FLOAT = np.dtype(np.float64)
 LARGE = 2.0**62
+LAST = (1 << 63) - 1
+"""The largest integer of 64 bits."""
 EXACT = 1 << 53
 """The integers that float64 has all of."""
 NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
@@ -108,16 +115,24 @@ class TracedNumber:
 
 
 class RunNumber(TracedNumber):
-    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from."""
+    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from.
 
-    __slots__ = ("source", "value")
+    limit: what an integer's magnitude is at most; rounded: for one that may need more bits than its tensor has, the value as
+    a tensor of float64, from which `exactly` finds those that were lost.
+    """
 
-    def __init__(self, value: Any, kind: type, source: Any = None):
+    __slots__ = ("limit", "rounded", "source", "value")
+
+    def __init__(self, value: Any, kind: type, source: Any = None, limit: int = 1 << 63, rounded: Any = None):
         self.value, self.kind = value, kind
         self.source = value if source is None else source
+        self.limit, self.rounded = limit, rounded
 
     def tensor(self) -> Any:
-        return self.value
+        return self.value if self.rounded is None else self.needed()
+
+    def cast(self, dtype: np.dtype) -> Any:
+        return F.astype(self.tensor() if self.rounded is None or dtype.kind != "f" else self.rounded, dtype)
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         if isinstance(other, StateNumber) and isinstance(other.value, np.generic):
@@ -127,31 +142,43 @@ class RunNumber(TracedNumber):
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         if symbol == "/" and self._divides(self if swapped else other):
             kind = float
-        elif symbol not in FUNCTIONS or symbol == "/" or (kind is int and symbol == "*" and not self._multiplies(other)):
+        elif symbol not in FUNCTIONS or symbol == "/":
             return self.needed()
-        dtype = np.dtype(np.float64 if kind is float else np.int64)
         grad, modes.now.grad = modes.now.grad, False
         try:
-            mine = F.astype(self.value, dtype)
-            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else kind(other)
-            pair = (theirs, mine) if swapped else (mine, theirs)
-            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind, self.source)
+            if kind is int:
+                return self._integers(symbol, other, swapped)
+            return RunNumber(self._rounded(symbol, other, swapped), float, self.source)
         finally:
             modes.now.grad = grad
 
-    def _multiplies(self, other: Any) -> bool:
-        """Whether a product of integers is one of 64 bits. Python's are longer, so a run decides whether it fits."""
-        if type(other) is int and -1 <= other <= 1:
-            return True
-        if state.tracer.decisions is None or (type(other) is int and abs(other) > EXACT):
-            return False
-        mine = RunNumber(F.astype(self.value, np.dtype(np.float64)), float, self.source)
-        product = mine * (
-            RunNumber(F.astype(other.tensor(), np.dtype(np.float64)), float)
-            if isinstance(other, TracedNumber)
-            else float(other)
-        )
-        return bool(product < LARGE) and bool(product > -LARGE)
+    def _rounded(self, symbol: str, other: Any, swapped: bool) -> Any:
+        """The result in float64."""
+        mine, theirs = self.cast(FLOAT), other.cast(FLOAT) if isinstance(other, TracedNumber) else float(other)
+        return getattr(F, FUNCTIONS[symbol])(*((theirs, mine) if swapped else (mine, theirs)))
+
+    def _integers(self, symbol: str, other: Any, swapped: bool) -> Any:
+        """A sum, a difference or a product of integers. Python's have any number of bits, of which the tensor has the last 64.
+        A run decides whether a large product has more."""
+        if isinstance(other, RunNumber):
+            most, theirs = other.limit, other.value
+        elif isinstance(other, int) and not -EXACT <= other <= EXACT:
+            return self.needed()
+        elif isinstance(other, StateNumber):
+            most, theirs = EXACT, other.tensor()
+        else:
+            most, theirs = abs(other), other
+        limit = self.limit * most if symbol == "*" else self.limit + most
+        rounded = self._rounded(symbol, other, swapped) if limit > LAST else None
+        if symbol == "*" and limit > LAST + 1:
+            if state.tracer.decisions is None:
+                return self.needed()
+            product = RunNumber(rounded, float, self.source)
+            if not (product < LARGE and product > -LARGE):
+                return self.needed()
+            limit, rounded = int(LARGE), None
+        pair = (theirs, self.value) if swapped else (self.value, theirs)
+        return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), int, self.source, limit, rounded)
 
     def _divides(self, divisor: Any) -> bool:
         """Whether a division is one of tensors: Python's raises an error where the divisor is 0, a guard on a number of
@@ -180,8 +207,8 @@ class RunNumber(TracedNumber):
         dtype = np.dtype(np.float64 if float in kinds else np.int64)
         grad, modes.now.grad = modes.now.grad, False
         try:
-            mine = F.astype(self.value, dtype)
-            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else dtype.type(other)
+            mine = self.cast(dtype)
+            theirs = other.cast(dtype) if isinstance(other, TracedNumber) else dtype.type(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
             return state.tracer.truth(getattr(F, COMPARISONS[symbol])(*pair))
         finally:
@@ -190,7 +217,7 @@ class RunNumber(TracedNumber):
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
         if isinstance(other, TracedNumber):
-            return kinds == {self.kind}
+            return kinds == {self.kind} and (self.kind is float or isinstance(other, RunNumber) or -EXACT <= other <= EXACT)
         if kinds == {int}:
             return bool(-(1 << 63) <= other < 1 << 63)
         return self.kind is float and (type(other) is float or bool(abs(other) <= EXACT))
@@ -252,7 +279,7 @@ class StateNumber(TracedNumber):
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         if isinstance(other, RunNumber):
-            return RunNumber(self.tensor(), self.kind)._combined(symbol, other, swapped)
+            return other._combined(symbol, self, not swapped)
         theirs, text = (other.value, other.text) if isinstance(other, StateNumber) else (other, _literal(other))
         a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
         value = OPERATORS[symbol](a[0], b[0])
@@ -340,6 +367,21 @@ class StateNumber(TracedNumber):
         return _literal_number, (self.needed(),)
 
 
+def exactly(value: int, rounded: float) -> int:
+    """The integer whose last 64 bits are those of `value`, and which `rounded` is close to."""
+    return value + (round((int(rounded) - value) / 2**64) << 64)
+
+
+def magnitude(node: Node) -> int:
+    """What the magnitude of an integer tensor's elements is at most, by the dtypes that it was made of."""
+    if node.type.dtype.kind not in "biu":
+        return 1 << 63
+    limit = 1 if node.type.dtype.kind == "b" else int(np.iinfo(node.type.dtype).max) + 1
+    if node.op is sum_op and node.type.static and node.inputs[0].type.static:
+        return min(limit, magnitude(node.inputs[0]) * (node.inputs[0].type.size // max(node.type.size, 1)))
+    return min(limit, magnitude(node.inputs[0])) if node.op in (cast, reshape_op) else limit
+
+
 def closed(value: Any) -> Any:
     """An attribute of an op with the values of the state's numbers in it, which become conditions."""
     if type(value) is StateNumber:
@@ -389,12 +431,16 @@ class StateNumbers:
         self._functions: dict[str, Callable[[list[Any]], Any]] = {}
 
     def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
-        """A tensor of an expression, which each run evaluates."""
+        """A tensor of an expression, which each run evaluates; the value itself, on which the trace depends, if the dtype or
+        float64, in which runs read numbers, does not hold it."""
+        if dtype.kind in "iu":
+            bounds = np.iinfo(dtype)
+            if not max(int(bounds.min), -EXACT) <= number <= min(int(bounds.max), EXACT):
+                return number.needed()
         graph = state.tracer.graph
         node = append(graph, argument, (), {"source": Source(self, number.text)}).node  # type: ignore[arg-type]
         found = state.tracer.plain(node)
-        kept = found if number.kind is float else F.astype(found, np.dtype(np.int64))
-        return kept if kept.dtype == dtype else F.astype(kept, dtype)
+        return found if found.dtype == dtype else F.astype(found, dtype)
 
     def function(self, text: str) -> Callable[[list[Any]], Any]:
         found = self._functions.get(text)

@@ -18,7 +18,7 @@ from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..operators.sizes import Size
 from ..ops.pytree import Container, dict_like, ordered
-from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber
+from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
 from .traced import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -87,6 +87,11 @@ class Results:
             return lambda tensors, given: kind(of_number(tensors, given)._data.item())
         if isinstance(part, RunNumber):
             of_tensor = self._walk(part.value)
+            if part.rounded is not None:
+                of_rounded = self._walk(part.rounded)
+                return lambda tensors, given: exactly(
+                    of_tensor(tensors, given)._data.item(), of_rounded(tensors, given)._data.item()
+                )
             return lambda tensors, given: of_tensor(tensors, given)._data.item()
         if isinstance(part, Symbol):
             if id(part) not in self._known:

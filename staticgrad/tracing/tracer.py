@@ -22,7 +22,7 @@ from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .handlers import caught, may_fail
-from .numbers import RunNumber, TracedNumber, closed
+from .numbers import RunNumber, TracedNumber, closed, magnitude
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -344,14 +344,15 @@ class Tracer:
         kind = {"f": float, "i": int, "u": int}.get(x.dtype.kind)
         if x.dtype.kind == "b" and x.node.type.static and self.decisions is not None:
             return self.decisions.take(x)
-        if kind is None or x.dtype.itemsize > 8 or not x.node.type.static:
+        if kind is None or x.dtype.itemsize > 8 or x.dtype == np.uint64 or not x.node.type.static:
             return float(x)  # which says what to do
         self.numbers = True
         mode = modes.now
         grad, mode.grad = mode.grad, False
         try:
             whole = F.stop_gradient(F.reshape(x, ()))
-            return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind, x)
+            value = F.astype(whole, np.dtype(np.float64 if kind is float else np.int64))
+            return RunNumber(value, kind, x, limit=1 if kind is float else magnitude(x.node))
         finally:
             mode.grad = grad
 
