@@ -66,7 +66,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         container=None if single else tuple,
     )  # fmt: skip
     unmoved = specialization.unmoved if specialization.hooks or specialization.initial_grads else None
-    finish = specialization.finish if specialization.updated or specialization.owners else None
+    finish = specialization.finish if specialization.counted or specialization.owners else None
     build = specialization.results.build
     lines = [
         "if changes != Structure.changes: return FALLBACK",

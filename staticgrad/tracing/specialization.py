@@ -140,6 +140,9 @@ class Specialization:
         self.facts = [_fact(tensor) for tensor in self.captured]
         self.hooks = [(h, tuple(h)) for t in self.captured for h in (t._hooks, t._accumulated) if h is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
+        self.uncounted = {id(tensor) for tensor, leaf in tracer.captured.values() if id(leaf) not in tracer.counted}
+        """Captured tensors that change by way of `x.data` only, if at all."""
+        self.uncounted_arguments = {i for i, (_, leaf) in enumerate(tracer.arguments) if id(leaf) not in tracer.counted}
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
@@ -440,6 +443,7 @@ class Specialization:
         self.ranges = apart(written, [cell.tensor for cell in self.plan.builder.cells])
         bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
         self.updated = [tensor for tensor in written if id(tensor) not in bindings]
+        self.counted = [tensor for tensor in self.updated if id(tensor) not in self.uncounted]
         updated = set(map(id, self.updated))
         more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in bindings]
         self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
@@ -519,10 +523,10 @@ class Specialization:
 
     def finish(self) -> None:
         """Tell the tape which tensors were written, and set the gradients."""
-        if self.updated:
+        if self.counted:
             now = tick()
             if now != self.clock + 1:  # records made meanwhile may have read the memory that was written now
-                for tensor in self.updated:
+                for tensor in self.counted:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
@@ -570,7 +574,8 @@ class Specialization:
             x = given[number]._grad if into_grad else given[number]
             if isinstance(x, Tensor):
                 x._data[...] = tensors[fetch]._data
-                touch(x)
+                if into_grad or number not in self.uncounted_arguments:
+                    touch(x)
             else:
                 x[...] = tensors[fetch]._data
         for number, position in self.given_after:

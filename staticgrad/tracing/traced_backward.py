@@ -191,24 +191,28 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     if tracer.writers.get(node) is memory_node(value):
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):
-        memory = memory_node(value)
-        if memory in tracer.overwritten:
-            lines = node.where, tracer.overwritten[memory]
-            return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+        counts = tracer.counts(value)
+        if counts in tracer.overwritten:
+            return _lost(tracer, node, value, counts)
     if tracer.followed and memory_node(value) in tracer.followed:
         return _present_value(tracer, node, value)
     return Symbol(tracer.graph, value)
 
 
+def _lost(tracer: Tracer, node: Node, value: Node, changed: Node) -> LostValue:
+    """A value that `node` read or made, whose memory the change of `changed` took."""
+    lines = node.where, tracer.overwritten[changed]
+    return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+
+
 def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
-    """A value that `node` read or made, as changes of its memory by way of `x.data` have left it."""
+    """A value that `node` read or made, as changes of its memory that are not counted for it have left it."""
     memory = memory_node(value)
-    now = memory
+    now, counted = memory, tracer.counts(value) is memory
     while now in tracer.followed:
         now = tracer.followed[now]
-    if now in tracer.overwritten:
-        lines = node.where, tracer.overwritten[now]
-        return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+        if counted and now in tracer.overwritten:
+            return _lost(tracer, node, value, now)
     views = []
     while value is not memory:
         views.append(value)
