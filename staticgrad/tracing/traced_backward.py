@@ -14,6 +14,7 @@ from ..autodiff.requests import check_used, request
 from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
+from ..errors import Where
 from ..ir import Node
 from ..operators import F, Symbol, as_array, flows
 from ..ops.broadcasting import broadcast_like_op
@@ -193,16 +194,21 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     if tracer.overwritten and not (value is node and node.op.aliases):
         counts = tracer.counts(value)
         if counts in tracer.overwritten:
-            return _lost(tracer, node, value, counts)
+            return _lost(tracer, node, value, tracer.overwritten[counts])
+    if tracer.rebound and value is not node:
+        root = value
+        while root.op.aliases:
+            root = root.inputs[0]
+        if root in tracer.rebound:
+            return _lost(tracer, node, value, tracer.rebound[root])
     if tracer.followed and memory_node(value) in tracer.followed:
         return _present_value(tracer, node, value)
     return Symbol(tracer.graph, value)
 
 
-def _lost(tracer: Tracer, node: Node, value: Node, changed: Node) -> LostValue:
-    """A value that `node` read or made, whose memory the change of `changed` took."""
-    lines = node.where, tracer.overwritten[changed]
-    return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+def _lost(tracer: Tracer, node: Node, value: Node, where: Where | None) -> LostValue:
+    """A value that `node` read or made, which a change took at the line `where`."""
+    return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), node.where, where))
 
 
 def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
@@ -211,8 +217,10 @@ def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     now, counted = memory, tracer.counts(value) is memory
     while now in tracer.followed:
         now = tracer.followed[now]
+        if now in tracer.rebound and value is memory and value is not node:
+            return _lost(tracer, node, value, tracer.rebound[now])
         if counted and now in tracer.overwritten:
-            return _lost(tracer, node, value, now)
+            return _lost(tracer, node, value, tracer.overwritten[now])
     views = []
     while value is not memory:
         views.append(value)

@@ -98,6 +98,8 @@ class Tracer:
         """Values of `x.data`."""
         self.counted: set[int] = set()
         """Leaves with counted changes, by id."""
+        self.rebound: dict[Node, Where | None] = {}
+        """Values of tensors that got other memory (`x.data = value`), with the lines."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.passed_on: set[Node] = set()
@@ -149,6 +151,7 @@ class Tracer:
         self.bases.clear()
         self.overwritten.clear()
         self.followed.clear()
+        self.rebound.clear()
         self.counted_apart.clear()
         for nodes in (
             self.leaves,
@@ -618,6 +621,7 @@ class Tracer:
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self.operand(value)))
             return
+        self.rebound[target.node] = user_line()
         former = cast("Traced", F.stop_gradient(target))
         self.cut.add(former.node)
         for reference in self.aliases:
