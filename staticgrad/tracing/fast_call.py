@@ -104,7 +104,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("finish()")
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
-    if specialization.effects:
+    if specialization.effects or specialization.formers:
         lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
         if any(spec.dtype is None for spec in specs):

@@ -248,6 +248,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 if self.on_break == "error":
                     raise
                 return None  # the first step runs by itself, and decides
+            except RoadRaises:
+                return None
             feeds = source(specialization) if specialization.steady else None
             if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
                 return None

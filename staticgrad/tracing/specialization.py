@@ -93,16 +93,18 @@ class Specialization:
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.numerics = numerics
         decided = tracer.decisions is not None and bool(tracer.decisions.outcomes)
-        self.results = Results(result, self.numbers, decided)
+        self.results = Results(result, self.numbers, decided, observer.log)
         returned = [*self.results.fetches]
         self.own_results = len(returned)
         """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
-        self.formers = list({id(e.holder): e.holder for e in self.effects if type(e.holder) is Former}.values())
-        """Containers that the effects change and then replace."""
         for effect in self.effects:
             effect.build = self.results.kept(effect.values, observer.existed)
+        changed = [effect.holder for effect in self.effects if type(effect.holder) is Former]
+        self.formers = list(dict.fromkeys([*changed, *self.results.found]))
+        """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
         self.results.seal()
+        self.results.found, self.results.formers, self.results.stand_ins = [], {}, {}
         self.results._known.clear()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
@@ -334,7 +336,7 @@ class Specialization:
             self.guards.freeze()
         state = call.args[-1] if len(call.args) > call.own else None
         numbers = state is not None and state.numbers  # which only calls under the lock take
-        changes = self.written or self.owners or self.initial_grads or self.effects
+        changes = self.written or self.owners or self.initial_grads or self.effects or self.formers
         self.free = self.plan.atomic and not (changes or numbers)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
@@ -545,7 +547,7 @@ class Specialization:
             self.tape.record(tensors, fed, given)
         if self.uses_given:
             self._write_back(tensors, given)
-        if self.effects:
+        if self.effects or self.formers:
             self.replay(tensors, given)
         if self.results.single:
             return tensors[0]

@@ -356,7 +356,7 @@ class SpecializationCache:
             observer.rewind()
             left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
             decided = tracer.decisions is not None and tracer.decisions.outcomes
-            if decided and isinstance(error, Exception) and not isinstance(error, left):
+            if (decided or observer.log.formers) and isinstance(error, Exception) and not isinstance(error, left):
                 raise RoadRaises(f"the code raises {type(error).__name__} there") from error
             raise
         finally:

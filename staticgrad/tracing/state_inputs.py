@@ -269,7 +269,10 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
     are made to the one that a run finds there; raises TraceError for those of containers inside of it. constant: places whose
     numbers are taken by their values."""
     found = []
+    containers = {id(former.place.saved) for former in log.formers.values()}
     for effect in effects:
+        if id(effect.holder) in containers:
+            raise TraceError("a list or a dict that a compiled function replaces by another is changed by another name, too")
         former = log.formers.get(id(effect.holder))
         if former is not None and not _reached(log, former.place.saved):
             effect.holder = former
