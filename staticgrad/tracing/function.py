@@ -191,9 +191,10 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         if self.marks and not kwargs:
             args, kwargs = spread(args)  # type: ignore[assignment]
         try:
-            return self.fn(
+            result: Output = self.fn(
                 *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
             )
+            return result
         except RecursionError:
             if not self._within():
                 raise

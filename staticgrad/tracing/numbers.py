@@ -8,7 +8,6 @@ the expression that was asked for.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -18,16 +17,12 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..ir import Node
 from ..operators import F, Symbol, append, state
+from ..operators.open_numbers import OPERATORS, UnknownNumber
 from ..ops.leaves import Source, argument
 from ..ops.pointwise import cast
 from ..ops.reductions import sum_op
 from ..ops.shaping import reshape_op
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 """The ops of tensors by operator."""
 COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
@@ -41,11 +36,10 @@ NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
 """Classes of numbers; scalars of NumPy are weakly typed, as Python's."""
 
 
-class TracedNumber:
+class TracedNumber(UnknownNumber):
     """A number in a trace. kind: `int` or `float`."""
 
     __slots__ = ("kind",)
-    __array_ufunc__ = None  # NumPy leaves operators to it
     kind: type
 
     def tensor(self) -> Any:
@@ -59,14 +53,10 @@ class TracedNumber:
     scalars: ClassVar[tuple[type, ...]] = ()
     """Classes of NumPy's scalars, which decide the class of a result, with which it makes expressions."""
 
-    def needed(self) -> Any:
-        """The value, where Python needs it."""
-        raise NotImplementedError
-
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         raise NotImplementedError
 
-    def _operator(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
         if isinstance(other, (Symbol, Tensor)):
             found = getattr(F, FUNCTIONS[symbol]) if symbol in FUNCTIONS else None
             if found is None:
@@ -79,35 +69,8 @@ class TracedNumber:
             return NotImplemented
         return self._combined(symbol, other, swapped)
 
-    def __add__(self, other: Any) -> Any:
-        return self._operator("+", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._operator("+", other, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._operator("-", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._operator("-", other, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._operator("*", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._operator("*", other, True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._operator("/", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._operator("/", other, True)
-
     def __neg__(self) -> Any:
-        return self._operator("*", -1)
-
-    def __pos__(self) -> Any:
-        return self
+        return self.operate("*", -1)
 
     def sample(self) -> Any:
         """A number of this kind."""
@@ -162,7 +125,7 @@ class RunNumber(TracedNumber):
         A run decides whether a large product has more."""
         if isinstance(other, RunNumber):
             most, theirs = other.limit, other.value
-        elif isinstance(other, int) and not -EXACT <= other <= EXACT:
+        elif not (other.within(-EXACT, EXACT) if isinstance(other, StateNumber) else -EXACT <= other <= EXACT):
             return self.needed()
         elif isinstance(other, StateNumber):
             most, theirs = EXACT, other.tensor()
@@ -174,7 +137,7 @@ class RunNumber(TracedNumber):
             if state.tracer.decisions is None:
                 return self.needed()
             product = RunNumber(rounded, float, self.source)
-            if not (product < LARGE and product > -LARGE):
+            if not (product.operate("<", LARGE) and product.operate(">", -LARGE)):
                 return self.needed()
             limit, rounded = int(LARGE), None
         pair = (theirs, self.value) if swapped else (self.value, theirs)
@@ -191,12 +154,15 @@ class RunNumber(TracedNumber):
             raise ZeroDivisionError("division by zero")
         return True
 
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+        return self._against(symbol, other) if symbol in COMPARISONS else super().operate(symbol, other, swapped)
+
     def _against(self, symbol: str, other: Any) -> Any:
         """The outcome of a comparison with any object."""
         if type(other) in NUMBERS or isinstance(other, TracedNumber):
-            return self._operator(symbol, other)
+            return super().operate(symbol, other)
         if type(other) is bool:
-            return self._operator(symbol, int(other))
+            return super().operate(symbol, int(other))
         return NotImplemented if other is None or isinstance(other, (str, bytes, list, tuple, dict)) else self.needed()
 
     def _compared(self, symbol: str, other: Any, swapped: bool) -> Any:
@@ -216,8 +182,10 @@ class RunNumber(TracedNumber):
 
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
-        if isinstance(other, TracedNumber):
-            return kinds == {self.kind} and (self.kind is float or isinstance(other, RunNumber) or -EXACT <= other <= EXACT)
+        if isinstance(other, StateNumber):
+            return kinds == {self.kind} and (self.kind is float or other.within(-EXACT, EXACT))
+        if isinstance(other, RunNumber):
+            return kinds == {self.kind}
         if kinds == {int}:
             return bool(-(1 << 63) <= other < 1 << 63)
         return self.kind is float and (type(other) is float or bool(abs(other) <= EXACT))
@@ -229,27 +197,11 @@ class RunNumber(TracedNumber):
     def __bool__(self) -> Any:
         return self._against("!=", 0)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._against("<", other)
+    def __abs__(self) -> Any:
+        return self.needed()
 
-    def __le__(self, other: Any) -> Any:
-        return self._against("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._against(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._against(">=", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._against("==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._against("!=", other)
-
-    __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
-    __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
-    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed
+    def __reduce__(self) -> Any:
+        return self.needed()
 
 
 class StateNumber(TracedNumber):
@@ -294,6 +246,10 @@ class StateNumber(TracedNumber):
         self.numbers.conditions[self.text] = self.value
         return self.value
 
+    def within(self, low: int, high: int) -> bool:
+        """Whether it lies between bounds, on which the trace depends then."""
+        return bool(self.operate(">=", low) and self.operate("<=", high))
+
     def compute(self) -> Any:
         """The value in the present call."""
         return self.numbers[self.text]
@@ -301,67 +257,8 @@ class StateNumber(TracedNumber):
     def __bool__(self) -> bool:
         return bool(StateNumber(self.numbers, f"bool({self.text})", bool(self.value)).needed())
 
-    def __int__(self) -> int:
-        return int(self.needed())
-
-    def __float__(self) -> float:
-        return float(self.needed())
-
-    def __index__(self) -> int:
-        return operator.index(self.needed())
-
-    def __str__(self) -> str:
-        return str(self.needed())
-
-    __repr__ = __str__
-
-    def __format__(self, form: str) -> str:
-        return format(self.needed(), form)
-
-    def __hash__(self) -> int:
-        return hash(self.needed())
-
-    def __round__(self, digits: Any = None) -> Any:
-        return round(self.needed(), digits)
-
     def __abs__(self) -> Any:
         return StateNumber(self.numbers, f"abs({self.text})", abs(self.value))
-
-    def __lt__(self, other: Any) -> Any:
-        return self._operator("<", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._operator("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._operator(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._operator(">=", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._operator("==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._operator("!=", other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._operator("%", other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._operator("%", other, True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._operator("//", other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._operator("//", other, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._operator("**", other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._operator("**", other, True)
 
     def __reduce__(self) -> Any:
         return _literal_number, (self.needed(),)
@@ -435,7 +332,7 @@ class StateNumbers:
         float64, in which runs read numbers, does not hold it."""
         if dtype.kind in "iu":
             bounds = np.iinfo(dtype)
-            if not max(int(bounds.min), -EXACT) <= number <= min(int(bounds.max), EXACT):
+            if not number.within(max(int(bounds.min), -EXACT), min(int(bounds.max), EXACT)):
                 return number.needed()
         graph = state.tracer.graph
         node = append(graph, argument, (), {"source": Source(self, number.text)}).node  # type: ignore[arg-type]

@@ -291,21 +291,16 @@ def part_kept(owner, x):
 
 def changed_by_c_code(owner, x):
     heapq.heappush(owner.items, float(len(owner.items)))
-    owner.others.append(owner.items)
     owner.items = [sum(owner.items)]
 
 
 def changed_through_a_tuple(owner, x):
-    if owner.pair is None:
-        owner.pair = (owner.items, 1)
     owner.pair[0].append(x)
     owner.others.append(owner.items[-1] if owner.items else None)
     owner.items = [x * 2]
 
 
 def changed_by_a_partial(owner, x):
-    if owner.put is None:
-        owner.put = functools.partial(owner.items.append)
     owner.put(x + 1)
     owner.others.append(owner.items[0] if owner.items else None)
     owner.items = []
@@ -328,11 +323,13 @@ def test_containers_that_a_step_replaces_are_objects(program):
     found = []
     for compiles in (sg.compile, lambda fn: fn):
         owner, rows = Owner(), []
-        owner.items, owner.others, owner.pair, owner.put = [], [], None, None
+        owner.items, owner.others, kept = [], [], []
+        owner.pair, owner.put = (owner.items, 1), functools.partial(owner.items.append)
         step = compiles(lambda x, owner=owner: program(owner, x))
         for k in range(5):
+            kept.append(owner.items)
             step(sg.ones(2) * k)
-            rows.append((plain(owner.items), plain(owner.others), identities(owner)))
+            rows.append((plain(owner.items), plain(owner.others), plain(kept), identities(owner)))
         found.append(rows)
     assert found[0] == found[1]
 
