@@ -28,10 +28,13 @@ COMPARED = {
     "<": ("lt", operator.lt), "<=": ("le", operator.le), ">": ("gt", operator.gt), ">=": ("ge", operator.ge),
     "==": ("eq", operator.eq), "!=": ("ne", operator.ne),
 }  # fmt: skip
-VALUES = (
-    "int", "float", "str", "repr", "format", "hash", "round", "trunc", "floor", "ceil", "divmod", "rdivmod",
-)  # fmt: skip
+VALUES: dict[str, Callable[..., Any]] = {
+    "int": int, "float": float, "complex": complex, "index": operator.index, "str": str, "repr": repr, "format": format,
+    "hash": hash, "round": round, "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "divmod": divmod,
+    "rdivmod": lambda a, b: divmod(b, a),
+}  # fmt: skip
 """What Python asks an object for that needs a number's value."""
+OPERATORS = {symbol: function for symbol, (_, function) in (*BINARY.items(), *COMPARED.items())}
 KINDS = (float, int)
 SPACE: dict[str, Any] = {"abs": abs, "array": np.array, "inf": math.inf, "nan": math.nan}
 
@@ -74,12 +77,45 @@ class OpenNumbers:
         return found
 
 
-class OpenNumber:
+class UnknownNumber:
+    """Stands for a number of Python. Its operators call `operate`; whatever else Python does with a number takes `needed`."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy leaves operators to it
+
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+        """The result of an operator; swapped: this number is the second operand."""
+        raise NotImplementedError
+
+    def needed(self) -> Any:
+        """The value, where Python needs it."""
+        raise NotImplementedError
+
+    def __pos__(self) -> Any:
+        return self
+
+
+def _operator(symbol: str, swapped: bool) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self.operate(symbol, other, swapped)
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args: function(self.needed(), *args)
+
+
+for _symbol, (_name, _) in (*BINARY.items(), *COMPARED.items()):
+    setattr(UnknownNumber, f"__{_name}__", _operator(_symbol, False))
+    if _symbol in BINARY:
+        setattr(UnknownNumber, f"__r{_name}__", _operator(_symbol, True))
+for _name, _function in VALUES.items():
+    setattr(UnknownNumber, f"__{_name}__", _asked(_function))
+
+
+class OpenNumber(UnknownNumber):
     """An expression of open numbers. It passes for a number of Python's, as `isinstance` and `__class__` tell; whatever takes
     its value through C gets it by `__float__` or `__index__`, which is noted. positions: of the numbers in it."""
 
     __slots__ = ("all", "positions", "text", "value")
-    __array_ufunc__ = None
 
     def __init__(self, all: OpenNumbers, text: str, value: Any, positions: frozenset[int]):
         self.all, self.text, self.value, self.positions = all, text, value, positions
@@ -93,7 +129,7 @@ class OpenNumber:
         self.all.needed |= self.positions
         return self.value
 
-    def combined(self, symbol: str, function: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
         """An expression of this and another number; the value itself of a comparison."""
         if type(other) is OpenNumber:
             theirs, text, positions = other.value, other.text, self.positions | other.positions
@@ -104,7 +140,7 @@ class OpenNumber:
         pair, texts = (self.value, theirs), (self.text, text)
         if swapped:
             pair, texts = pair[::-1], texts[::-1]
-        value, text = function(*pair), f"({texts[0]} {symbol} {texts[1]})"
+        value, text = OPERATORS[symbol](*pair), f"({texts[0]} {symbol} {texts[1]})"
         if type(value) is bool:
             self.all.answers[text] = value
             return value
@@ -114,21 +150,12 @@ class OpenNumber:
     def __neg__(self) -> Any:
         return OpenNumber(self.all, f"(-{self.text})", -self.value, self.positions)
 
-    def __pos__(self) -> Any:
-        return self
-
     def __abs__(self) -> Any:
         return OpenNumber(self.all, f"abs({self.text})", abs(self.value), self.positions)
 
     def __bool__(self) -> bool:
-        found: bool = self.combined("!=", operator.ne, 0, False)
+        found: bool = self.operate("!=", 0)
         return found
-
-    def __index__(self) -> int:
-        return operator.index(self.needed())
-
-    def __complex__(self) -> complex:
-        return complex(self.needed())
 
     def __reduce__(self) -> Any:
         return type(self.value), (self.needed(),)
@@ -144,22 +171,6 @@ class OpenNumber:
             kind = TensorType((), dtype)
             found = self.all.nodes[key] = graph.add(REGISTRY["placeholder"], (), {"type": kind}, kind)
         return found
-
-
-def _operator(symbol: str, function: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Any, Any], Any]:
-    return lambda self, other: self.combined(symbol, function, other, swapped)
-
-
-def _asked(name: str) -> Callable[..., Any]:
-    return lambda self, *args: getattr(self.needed(), name)(*args)
-
-
-for _symbol, (_name, _function) in (*BINARY.items(), *COMPARED.items()):
-    setattr(OpenNumber, f"__{_name}__", _operator(_symbol, _function, False))
-    if _symbol in BINARY:
-        setattr(OpenNumber, f"__r{_name}__", _operator(_symbol, _function, True))
-for _name in VALUES:
-    setattr(OpenNumber, f"__{_name}__", _asked(f"__{_name}__"))
 
 
 def closed(value: Any) -> Any:

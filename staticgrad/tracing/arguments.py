@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -307,6 +308,13 @@ def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
             return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
         return {key: as_tensors(part, make) for key, part in arg.items()} if type(arg) is dict else arg
     return make(as_array(arg))
+
+
+def own_code(fn: Callable[..., Any]) -> CodeType | None:
+    """The code that takes the arguments of a function or a method. `inspect.signature` tells the parameters of the function
+    that a decorator wraps."""
+    function = fn.__func__ if inspect.ismethod(fn) else fn
+    return function.__code__ if isinstance(function, FunctionType) else None
 
 
 def parameter_names(fn: Callable[..., Any]) -> list[str]:

@@ -81,9 +81,20 @@ class Effect:
         self.build: Callable[[Any, Any], Any] | None = None
         """(tensors of the run, arguments) -> the values written, where each run makes new ones."""
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values written: those given by position, and those given by name."""
+        return (*self.args, *self.kwargs.values())
+
     def again(self, number: Callable[[Any], Any], first: bool) -> Effect:
         """The same write for other extents; number: of an extent. first: for the call that was traced."""
-        new = Effect(self.kind, self.holder, number(self.key), [*map(number, self.args)], self.kwargs)
+        new = Effect(
+            self.kind,
+            self.holder,
+            number(self.key),
+            [*map(number, self.args)],
+            {name: number(value) for name, value in self.kwargs.items()},
+        )
         new.done, new.build = self.done and first, self.build
         return new
 
@@ -91,7 +102,10 @@ class Effect:
         if self.done:
             self.done = False
             return
-        args = self.args if self.build is None else self.build(tensors, given)
+        args, kwargs = self.args, self.kwargs
+        if self.build is not None:
+            built = self.build(tensors, given)
+            args, kwargs = built[: len(args)], dict(zip(kwargs, built[len(args) :], strict=True))
         kind, holder, key = self.kind, self.holder, self.key
         if type(holder) is Former:
             holder = holder.value
@@ -104,13 +118,13 @@ class Effect:
         elif kind == "cell":
             holder.cell_contents = args[0]
         elif kind == "method":
-            native(holder, key)(*args, **self.kwargs)
+            native(holder, key)(*args, **kwargs)
         elif kind == "function":
-            key(*args, **self.kwargs)
+            key(*args, **kwargs)
         elif kind == "no attribute":
             delattr(holder, key)
         else:
-            print(*args, **self.kwargs)
+            print(*args, **kwargs)
 
 
 def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:

@@ -66,7 +66,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         container=None if single else tuple,
     )  # fmt: skip
     unmoved = specialization.unmoved if specialization.hooks or specialization.initial_grads else None
-    finish = specialization.finish if specialization.updated or specialization.owners else None
+    finish = specialization.finish if specialization.counted or specialization.owners else None
     build = specialization.results.build
     lines = [
         "if changes != Structure.changes: return FALLBACK",
@@ -104,7 +104,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("finish()")
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
-    if specialization.effects:
+    if specialization.effects or specialization.formers:
         lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
         if any(spec.dtype is None for spec in specs):

@@ -19,7 +19,7 @@ from ..errors import DataDependentError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
-from .arguments import Call, Keywords, as_tensors, spread
+from .arguments import Call, Keywords, as_tensors, own_code, spread
 from .decisions import RoadRaises
 from .fast_call import FALLBACK
 from .segments.runs import SegmentedRuns
@@ -102,8 +102,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         if mode.anomaly:
             return self._watched(args, kwargs)
         specialization = self.latest
-        given = (*args, *self.state.read()) if self._state_places else args
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
+            given = (*args, *self.state.read()) if self._state_places else args
             result: Output = specialization.fast_call(given)
             if result is not FALLBACK:
                 return result
@@ -111,7 +111,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             return self._run(args, kwargs)
         with self.lock:
             if self.latest is not None and not kwargs:
-                result = self._fast(given)
+                result = self._fast((*args, *self.state.begin()) if self._state_places else args)
                 if result is not FALLBACK:
                     return result
             if self.segmented is None:
@@ -130,8 +130,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             return self._run(args, kwargs)
         with self.lock:
             try:
-                names = functools.partial(self._names, args)
-                return self._call(Call(names, args, kwargs, self.bound, varying=self.varying.positions))
+                return self._call(self._with_state(args, kwargs))
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
@@ -150,21 +149,32 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         wanted = self.keywords[len(args) : len(args) + len(kwargs)]
         if len(wanted) == len(kwargs) and all(name in kwargs for name in wanted):
             return (*args, *[kwargs[name] for name in wanted]), {}
-        names = tuple(sorted(kwargs))
+        names = tuple(sorted(kwargs, key=self._rank))
         mark = self.marks.get(names)
         if mark is None:
             mark = self.marks[names] = Keywords(names)
         return (*args, mark, *[kwargs[name] for name in names]), {}
 
+    def _rank(self, name: str) -> int:
+        """The order of keywords: that of the parameters. Those that `**kwargs` takes follow in the order of the call, in which
+        the function finds them."""
+        return self._ranks.get(name, len(self._ranks))
+
+    @functools.cached_property
+    def _ranks(self) -> dict[str, int]:
+        code = own_code(self.fn)
+        names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return {name: i for i, name in enumerate(names)}
+
     @functools.cached_property
     def keywords(self) -> list[str]:
-        """Names of the parameters that can be given by position; an empty name for a positional-only one."""
-        try:
-            parameters = inspect.signature(self.fn).parameters.values()
-        except (TypeError, ValueError):
+        """Names of the parameters that can be given by position; an empty name for a positional-only one. None for callables
+        other than functions."""
+        code = own_code(self.fn)
+        if code is None:
             return []
-        named = {inspect.Parameter.POSITIONAL_ONLY: False, inspect.Parameter.POSITIONAL_OR_KEYWORD: True}
-        return [p.name if named[p.kind] else "" for p in parameters if p.kind in named]
+        names = ["" if i < code.co_posonlyargcount else name for i, name in enumerate(code.co_varnames[: code.co_argcount])]
+        return names[inspect.ismethod(self.fn) :]
 
     def _within(self) -> bool:
         """Whether this call of the function is nested in another one in the same thread."""
@@ -181,9 +191,10 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         if self.marks and not kwargs:
             args, kwargs = spread(args)  # type: ignore[assignment]
         try:
-            return self.fn(
+            result: Output = self.fn(
                 *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
             )
+            return result
         except RecursionError:
             if not self._within():
                 raise
@@ -238,6 +249,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 if self.on_break == "error":
                     raise
                 return None  # the first step runs by itself, and decides
+            except RoadRaises:
+                return None
             feeds = source(specialization) if specialization.steady else None
             if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
                 return None

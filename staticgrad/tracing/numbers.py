@@ -8,7 +8,6 @@ the expression that was asked for.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,25 +15,28 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
+from ..ir import Node
 from ..operators import F, Symbol, append, state
+from ..operators.open_numbers import OPERATORS, UnknownNumber
 from ..ops.leaves import Source, argument
+from ..ops.pointwise import cast
+from ..ops.reductions import sum_op
+from ..ops.shaping import reshape_op
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 """The ops of tensors by operator."""
 COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
+FLOAT = np.dtype(np.float64)
 LARGE = 2.0**62
+LAST = (1 << 63) - 1
+"""The largest integer of 64 bits."""
 EXACT = 1 << 53
 """The integers that float64 has all of."""
 NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
 """Classes of numbers; scalars of NumPy are weakly typed, as Python's."""
 
 
-class TracedNumber:
+class TracedNumber(UnknownNumber):
     """A number in a trace. kind: `int` or `float`."""
 
     __slots__ = ("kind",)
@@ -48,48 +50,27 @@ class TracedNumber:
         """The number as a tensor of a dtype, as an operand."""
         return F.astype(self.tensor(), dtype)
 
+    scalars: ClassVar[tuple[type, ...]] = ()
+    """Classes of NumPy's scalars, which decide the class of a result, with which it makes expressions."""
+
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         raise NotImplementedError
 
-    def _operator(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
         if isinstance(other, (Symbol, Tensor)):
             found = getattr(F, FUNCTIONS[symbol]) if symbol in FUNCTIONS else None
             if found is None:
                 return NotImplemented
             return found(other, self) if swapped else found(self, other)
+        if isinstance(other, (np.generic, np.ndarray)) and type(other) not in self.scalars:
+            mine = self.needed()
+            return OPERATORS[symbol](*((other, mine) if swapped else (mine, other)))
         if type(other) not in NUMBERS and not isinstance(other, TracedNumber):
             return NotImplemented
         return self._combined(symbol, other, swapped)
 
-    def __add__(self, other: Any) -> Any:
-        return self._operator("+", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._operator("+", other, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._operator("-", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._operator("-", other, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._operator("*", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._operator("*", other, True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._operator("/", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._operator("/", other, True)
-
     def __neg__(self) -> Any:
-        return self._operator("*", -1)
-
-    def __pos__(self) -> Any:
-        return self
+        return self.operate("*", -1)
 
     def sample(self) -> Any:
         """A number of this kind."""
@@ -97,50 +78,70 @@ class TracedNumber:
 
 
 class RunNumber(TracedNumber):
-    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from."""
+    """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from.
 
-    __slots__ = ("source", "value")
+    limit: what an integer's magnitude is at most; rounded: for one that may need more bits than its tensor has, the value as
+    a tensor of float64, from which `exactly` finds those that were lost.
+    """
 
-    def __init__(self, value: Any, kind: type, source: Any = None):
+    __slots__ = ("limit", "rounded", "source", "value")
+
+    def __init__(self, value: Any, kind: type, source: Any = None, limit: int = 1 << 63, rounded: Any = None):
         self.value, self.kind = value, kind
         self.source = value if source is None else source
+        self.limit, self.rounded = limit, rounded
 
     def tensor(self) -> Any:
-        return self.value
+        return self.value if self.rounded is None else self.needed()
+
+    def cast(self, dtype: np.dtype) -> Any:
+        return F.astype(self.tensor() if self.rounded is None or dtype.kind != "f" else self.rounded, dtype)
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
-        if isinstance(other, np.generic):  # a scalar of NumPy decides the class of the result
-            return NotImplemented
+        if isinstance(other, StateNumber) and isinstance(other.value, np.generic):
+            return self.needed()
         if symbol in COMPARISONS:
             return self._compared(symbol, other, swapped)
         kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
         if symbol == "/" and self._divides(self if swapped else other):
             kind = float
-        elif symbol not in FUNCTIONS or symbol == "/" or (kind is int and symbol == "*" and not self._multiplies(other)):
+        elif symbol not in FUNCTIONS or symbol == "/":
             return self.needed()
-        dtype = np.dtype(np.float64 if kind is float else np.int64)
         grad, modes.now.grad = modes.now.grad, False
         try:
-            mine = F.astype(self.value, dtype)
-            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else kind(other)
-            pair = (theirs, mine) if swapped else (mine, theirs)
-            return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), kind, self.source)
+            if kind is int:
+                return self._integers(symbol, other, swapped)
+            return RunNumber(self._rounded(symbol, other, swapped), float, self.source)
         finally:
             modes.now.grad = grad
 
-    def _multiplies(self, other: Any) -> bool:
-        """Whether a product of integers is one of 64 bits. Python's are longer, so a run decides whether it fits."""
-        if type(other) is int and -1 <= other <= 1:
-            return True
-        if state.tracer.decisions is None or (type(other) is int and abs(other) > EXACT):
-            return False
-        mine = RunNumber(F.astype(self.value, np.dtype(np.float64)), float, self.source)
-        product = mine * (
-            RunNumber(F.astype(other.tensor(), np.dtype(np.float64)), float)
-            if isinstance(other, TracedNumber)
-            else float(other)
-        )
-        return bool(product < LARGE) and bool(product > -LARGE)
+    def _rounded(self, symbol: str, other: Any, swapped: bool) -> Any:
+        """The result in float64."""
+        mine, theirs = self.cast(FLOAT), other.cast(FLOAT) if isinstance(other, TracedNumber) else float(other)
+        return getattr(F, FUNCTIONS[symbol])(*((theirs, mine) if swapped else (mine, theirs)))
+
+    def _integers(self, symbol: str, other: Any, swapped: bool) -> Any:
+        """A sum, a difference or a product of integers. Python's have any number of bits, of which the tensor has the last 64.
+        A run decides whether a large product has more."""
+        if isinstance(other, RunNumber):
+            most, theirs = other.limit, other.value
+        elif not (other.within(-EXACT, EXACT) if isinstance(other, StateNumber) else -EXACT <= other <= EXACT):
+            return self.needed()
+        elif isinstance(other, StateNumber):
+            most, theirs = EXACT, other.tensor()
+        else:
+            most, theirs = abs(other), other
+        limit = self.limit * most if symbol == "*" else self.limit + most
+        rounded = self._rounded(symbol, other, swapped) if limit > LAST else None
+        if symbol == "*" and limit > LAST + 1:
+            if state.tracer.decisions is None:
+                return self.needed()
+            product = RunNumber(rounded, float, self.source)
+            if not (product.operate("<", LARGE) and product.operate(">", -LARGE)):
+                return self.needed()
+            limit, rounded = int(LARGE), None
+        pair = (theirs, self.value) if swapped else (self.value, theirs)
+        return RunNumber(getattr(F, FUNCTIONS[symbol])(*pair), int, self.source, limit, rounded)
 
     def _divides(self, divisor: Any) -> bool:
         """Whether a division is one of tensors: Python's raises an error where the divisor is 0, a guard on a number of
@@ -153,12 +154,15 @@ class RunNumber(TracedNumber):
             raise ZeroDivisionError("division by zero")
         return True
 
+    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
+        return self._against(symbol, other) if symbol in COMPARISONS else super().operate(symbol, other, swapped)
+
     def _against(self, symbol: str, other: Any) -> Any:
         """The outcome of a comparison with any object."""
         if type(other) in NUMBERS or isinstance(other, TracedNumber):
-            return self._operator(symbol, other)
+            return super().operate(symbol, other)
         if type(other) is bool:
-            return self._operator(symbol, int(other))
+            return super().operate(symbol, int(other))
         return NotImplemented if other is None or isinstance(other, (str, bytes, list, tuple, dict)) else self.needed()
 
     def _compared(self, symbol: str, other: Any, swapped: bool) -> Any:
@@ -169,8 +173,8 @@ class RunNumber(TracedNumber):
         dtype = np.dtype(np.float64 if float in kinds else np.int64)
         grad, modes.now.grad = modes.now.grad, False
         try:
-            mine = F.astype(self.value, dtype)
-            theirs = F.astype(other.tensor(), dtype) if isinstance(other, TracedNumber) else dtype.type(other)
+            mine = self.cast(dtype)
+            theirs = other.cast(dtype) if isinstance(other, TracedNumber) else dtype.type(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
             return state.tracer.truth(getattr(F, COMPARISONS[symbol])(*pair))
         finally:
@@ -178,10 +182,10 @@ class RunNumber(TracedNumber):
 
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
-        if isinstance(other, TracedNumber):
-            return kinds == {self.kind} and not (isinstance(other, StateNumber) and isinstance(other.value, np.generic))
-        if isinstance(other, np.generic) or not kinds <= {int, float}:
-            return False
+        if isinstance(other, StateNumber):
+            return kinds == {self.kind} and (self.kind is float or other.within(-EXACT, EXACT))
+        if isinstance(other, RunNumber):
+            return kinds == {self.kind}
         if kinds == {int}:
             return bool(-(1 << 63) <= other < 1 << 63)
         return self.kind is float and (type(other) is float or bool(abs(other) <= EXACT))
@@ -193,27 +197,11 @@ class RunNumber(TracedNumber):
     def __bool__(self) -> Any:
         return self._against("!=", 0)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._against("<", other)
+    def __abs__(self) -> Any:
+        return self.needed()
 
-    def __le__(self, other: Any) -> Any:
-        return self._against("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._against(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._against(">=", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._against("==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._against("!=", other)
-
-    __int__ = __float__ = __index__ = __str__ = __repr__ = __hash__ = needed
-    __format__ = __round__ = __floor__ = __ceil__ = __trunc__ = __abs__ = __complex__ = needed
-    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __reduce__ = needed
+    def __reduce__(self) -> Any:
+        return self.needed()
 
 
 class StateNumber(TracedNumber):
@@ -221,7 +209,7 @@ class StateNumber(TracedNumber):
     expression."""
 
     __slots__ = ("numbers", "text", "value")
-    __array_ufunc__ = None
+    scalars = NUMBERS[2:]
     numbers: Any
 
     def __init__(self, numbers: Any, text: str, value: Any):
@@ -243,7 +231,7 @@ class StateNumber(TracedNumber):
 
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         if isinstance(other, RunNumber):
-            return RunNumber(self.tensor(), self.kind)._combined(symbol, other, swapped)
+            return other._combined(symbol, self, not swapped)
         theirs, text = (other.value, other.text) if isinstance(other, StateNumber) else (other, _literal(other))
         a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
         value = OPERATORS[symbol](a[0], b[0])
@@ -258,6 +246,10 @@ class StateNumber(TracedNumber):
         self.numbers.conditions[self.text] = self.value
         return self.value
 
+    def within(self, low: int, high: int) -> bool:
+        """Whether it lies between bounds, on which the trace depends then."""
+        return bool(self.operate(">=", low) and self.operate("<=", high))
+
     def compute(self) -> Any:
         """The value in the present call."""
         return self.numbers[self.text]
@@ -265,70 +257,26 @@ class StateNumber(TracedNumber):
     def __bool__(self) -> bool:
         return bool(StateNumber(self.numbers, f"bool({self.text})", bool(self.value)).needed())
 
-    def __int__(self) -> int:
-        return int(self.needed())
-
-    def __float__(self) -> float:
-        return float(self.needed())
-
-    def __index__(self) -> int:
-        return operator.index(self.needed())
-
-    def __str__(self) -> str:
-        return str(self.needed())
-
-    __repr__ = __str__
-
-    def __format__(self, form: str) -> str:
-        return format(self.needed(), form)
-
-    def __hash__(self) -> int:
-        return hash(self.needed())
-
-    def __round__(self, digits: Any = None) -> Any:
-        return round(self.needed(), digits)
-
     def __abs__(self) -> Any:
         return StateNumber(self.numbers, f"abs({self.text})", abs(self.value))
 
-    def __lt__(self, other: Any) -> Any:
-        return self._operator("<", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._operator("<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._operator(">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._operator(">=", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._operator("==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._operator("!=", other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._operator("%", other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._operator("%", other, True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._operator("//", other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._operator("//", other, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._operator("**", other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._operator("**", other, True)
-
     def __reduce__(self) -> Any:
         return _literal_number, (self.needed(),)
+
+
+def exactly(value: int, rounded: float) -> int:
+    """The integer whose last 64 bits are those of `value`, and which `rounded` is close to."""
+    return value + (round((int(rounded) - value) / 2**64) << 64)
+
+
+def magnitude(node: Node) -> int:
+    """What the magnitude of an integer tensor's elements is at most, by the dtypes that it was made of."""
+    if node.type.dtype.kind not in "biu":
+        return 1 << 63
+    limit = 1 if node.type.dtype.kind == "b" else int(np.iinfo(node.type.dtype).max) + 1
+    if node.op is sum_op and node.type.static and node.inputs[0].type.static:
+        return min(limit, magnitude(node.inputs[0]) * (node.inputs[0].type.size // max(node.type.size, 1)))
+    return min(limit, magnitude(node.inputs[0])) if node.op in (cast, reshape_op) else limit
 
 
 def closed(value: Any) -> Any:
@@ -380,12 +328,16 @@ class StateNumbers:
         self._functions: dict[str, Callable[[list[Any]], Any]] = {}
 
     def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
-        """A tensor of an expression, which each run evaluates."""
+        """A tensor of an expression, which each run evaluates; the value itself, on which the trace depends, if the dtype or
+        float64, in which runs read numbers, does not hold it."""
+        if dtype.kind in "iu":
+            bounds = np.iinfo(dtype)
+            if not number.within(max(int(bounds.min), -EXACT), min(int(bounds.max), EXACT)):
+                return number.needed()
         graph = state.tracer.graph
         node = append(graph, argument, (), {"source": Source(self, number.text)}).node  # type: ignore[arg-type]
         found = state.tracer.plain(node)
-        kept = found if number.kind is float else F.astype(found, np.dtype(np.int64))
-        return kept if kept.dtype == dtype else F.astype(kept, dtype)
+        return found if found.dtype == dtype else F.astype(found, dtype)
 
     def function(self, text: str) -> Callable[[list[Any]], Any]:
         found = self._functions.get(text)

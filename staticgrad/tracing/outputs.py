@@ -18,7 +18,9 @@ from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..operators.sizes import Size
 from ..ops.pytree import Container, dict_like, ordered
-from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber
+from .effects import Former
+from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
+from .observer.access_log import AccessLog
 from .traced import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -32,9 +34,14 @@ class Results:
     arguments: their numbers by id of the placeholder. An argument that is returned comes back itself, as it does eagerly.
     """
 
-    def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False):
-        """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor."""
+    def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False, log: AccessLog | None = None):
+        """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor.
+        log: knows what stands for lists and dicts of the state."""
         self.fetches: list[Traced] = []
+        self.formers: Mapping[int, Former] = {} if log is None else log.formers
+        self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
+        self.found: list[Former] = []
+        """Those that runs return or store."""
         self.decided = decided
         self.arguments = arguments
         self.uses_given = False
@@ -54,9 +61,7 @@ class Results:
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
-        if all(
-            not isinstance(x, (Symbol, TracedNumber)) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args
-        ):
+        if all(self._lasts(x, old) for x in args):
             if any(type(x) in (tuple, Size) and _holds_extent(x) for x in args):
                 raise Unfollowed("an extent outlives the trace")
             return None
@@ -66,9 +71,21 @@ class Results:
         finally:
             self._old = None
 
+    def _lasts(self, x: Any, old: Callable[[Any], bool]) -> bool:
+        """Whether every run stores this very object."""
+        if id(x) in self.stand_ins or isinstance(x, (Symbol, TracedNumber)):
+            return False
+        return (type(x).__hash__ is not None and _plain(x)) or old(x)
+
     _old: Callable[[Any], bool] | None = None
 
     def _walk(self, part: Any) -> Build:
+        former = self.formers.get(id(part))
+        if former is not None:
+            self.found.append(former)
+            return lambda tensors, given: former.value
+        if self._old is not None and id(part) in self.stand_ins:
+            raise TraceError("a list or a dict inside of a container that a compiled function replaces is kept elsewhere, too")
         extent = type(part) is SymbolicExtent
         if (
             self._old is not None
@@ -87,6 +104,11 @@ class Results:
             return lambda tensors, given: kind(of_number(tensors, given)._data.item())
         if isinstance(part, RunNumber):
             of_tensor = self._walk(part.value)
+            if part.rounded is not None:
+                of_rounded = self._walk(part.rounded)
+                return lambda tensors, given: exactly(
+                    of_tensor(tensors, given)._data.item(), of_rounded(tensors, given)._data.item()
+                )
             return lambda tensors, given: of_tensor(tensors, given)._data.item()
         if isinstance(part, Symbol):
             if id(part) not in self._known:

@@ -311,6 +311,9 @@ def _tape(
     for node in early:
         if node.op.leaf == "variable" and node not in changed:
             places[node] = "cell", node.attrs["cell"]
+    for _, leaf in tracer.captured.values():
+        if leaf.changed and leaf.node in early:  # which lies in the tensor after the run
+            places[leaf.node] = "cell", leaf.origin.attrs["cell"]
     rest = [node for node in early if node not in places]
     repeated = None
     if rest and not saves:

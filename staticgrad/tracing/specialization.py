@@ -93,16 +93,18 @@ class Specialization:
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.numerics = numerics
         decided = tracer.decisions is not None and bool(tracer.decisions.outcomes)
-        self.results = Results(result, self.numbers, decided)
+        self.results = Results(result, self.numbers, decided, observer.log)
         returned = [*self.results.fetches]
         self.own_results = len(returned)
         """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
-        self.formers = list({id(e.holder): e.holder for e in self.effects if type(e.holder) is Former}.values())
-        """Containers that the effects change and then replace."""
         for effect in self.effects:
-            effect.build = self.results.kept(effect.args, observer.existed)
+            effect.build = self.results.kept(effect.values, observer.existed)
+        changed = [effect.holder for effect in self.effects if type(effect.holder) is Former]
+        self.formers = list(dict.fromkeys([*changed, *self.results.found]))
+        """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
         self.results.seal()
+        self.results.found, self.results.formers, self.results.stand_ins = [], {}, {}
         self.results._known.clear()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
@@ -140,6 +142,9 @@ class Specialization:
         self.facts = [_fact(tensor) for tensor in self.captured]
         self.hooks = [(h, tuple(h)) for t in self.captured for h in (t._hooks, t._accumulated) if h is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
+        self.uncounted = {id(tensor) for tensor, leaf in tracer.captured.values() if id(leaf) not in tracer.counted}
+        """Captured tensors that change by way of `x.data` only, if at all."""
+        self.uncounted_arguments = {i for i, (_, leaf) in enumerate(tracer.arguments) if id(leaf) not in tracer.counted}
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
@@ -329,7 +334,10 @@ class Specialization:
         self.plan = self.program.plan(*self.fed(call.arrays, call))
         if traced:
             self.guards.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
+        state = call.args[-1] if len(call.args) > call.own else None
+        numbers = state is not None and state.numbers  # which only calls under the lock take
+        changes = self.written or self.owners or self.initial_grads or self.effects or self.formers
+        self.free = self.plan.atomic and not (changes or numbers)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 
@@ -437,6 +445,7 @@ class Specialization:
         self.ranges = apart(written, [cell.tensor for cell in self.plan.builder.cells])
         bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
         self.updated = [tensor for tensor in written if id(tensor) not in bindings]
+        self.counted = [tensor for tensor in self.updated if id(tensor) not in self.uncounted]
         updated = set(map(id, self.updated))
         more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in bindings]
         self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
@@ -516,10 +525,10 @@ class Specialization:
 
     def finish(self) -> None:
         """Tell the tape which tensors were written, and set the gradients."""
-        if self.updated:
+        if self.counted:
             now = tick()
             if now != self.clock + 1:  # records made meanwhile may have read the memory that was written now
-                for tensor in self.updated:
+                for tensor in self.counted:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
@@ -538,7 +547,7 @@ class Specialization:
             self.tape.record(tensors, fed, given)
         if self.uses_given:
             self._write_back(tensors, given)
-        if self.effects:
+        if self.effects or self.formers:
             self.replay(tensors, given)
         if self.results.single:
             return tensors[0]
@@ -567,7 +576,8 @@ class Specialization:
             x = given[number]._grad if into_grad else given[number]
             if isinstance(x, Tensor):
                 x._data[...] = tensors[fetch]._data
-                touch(x)
+                if into_grad or number not in self.uncounted_arguments:
+                    touch(x)
             else:
                 x[...] = tensors[fetch]._data
         for number, position in self.given_after:

@@ -100,7 +100,7 @@ class SpecializationCache:
         """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
         known."""
         varying = self.varying.positions if varying is None else varying
-        more = self.state.read() if self.state.places else ()
+        more = self.state.begin() if self.state.places else ()
         return Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
 
     def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
@@ -356,7 +356,7 @@ class SpecializationCache:
             observer.rewind()
             left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
             decided = tracer.decisions is not None and tracer.decisions.outcomes
-            if decided and isinstance(error, Exception) and not isinstance(error, left):
+            if (decided or observer.log.formers) and isinstance(error, Exception) and not isinstance(error, left):
                 raise RoadRaises(f"the code raises {type(error).__name__} there") from error
             raise
         finally:

@@ -11,7 +11,7 @@ import collections
 import itertools
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
@@ -29,6 +29,10 @@ ORDERED = (list, dict, collections.deque)
 """Containers whose items are places."""
 VALUES = 3
 """Values of a number that calls find in a place, from which it is an argument."""
+
+
+Leaves: TypeAlias = dict[int, tuple[int, Tensor]]
+"""(number, tensor) by the tensor's id."""
 
 
 class StateReached(BaseException):
@@ -72,13 +76,14 @@ class Place:
 class Structure:
     """The values of all places but for their tensors. One object for equal ones, so that it is compared by identity.
 
-    build: a function of the tensors' stand-ins, one for each place in order.
+    builds: functions of the tensors' stand-ins, one for each place in order; count: of the tensors; numbers: whether some
+    places hold numbers that are arguments.
     """
 
-    __slots__ = ("builds", "count")
+    __slots__ = ("builds", "count", "numbers")
 
-    def __init__(self, builds: Sequence[Callable[[Sequence[Any]], Any]], count: int):
-        self.builds, self.count = builds, count
+    def __init__(self, builds: Sequence[Callable[[Sequence[Any]], Any]], count: int, numbers: bool):
+        self.builds, self.count, self.numbers = builds, count, numbers
 
     def __repr__(self) -> str:
         return f"a structure of {self.count} tensors"
@@ -101,33 +106,38 @@ class StateInputs:
     def __bool__(self) -> bool:
         return bool(self.places)
 
-    def read(self) -> tuple[Any, ...]:
-        """The tensors in the places, and the structure of their values."""
-        leaves: list[Tensor] = []
+    def read(self, begins: bool = False) -> tuple[Any, ...]:
+        """The tensors in the places, and the structure of their values; None for one that no call began with."""
+        leaves: Leaves = {}
         values = [place.now() for place in self.places]
-        self.numbers.values = [v for place, v in zip(self.places, values, strict=True) if place.number and type(v) in NUMBERS]
-        key = tuple([
-            type(v) if place.number and type(v) in NUMBERS else _key(v, leaves)
-            for place, v in zip(self.places, values, strict=True)
-        ])  # fmt: skip
-        containers = [(i, v) for i, v in enumerate(values) if type(v) in (list, dict)]
+        numbers = [place.number and type(v) in NUMBERS for place, v in zip(self.places, values, strict=True)]
+        key = tuple([type(v) if number else _key(v, leaves) for number, v in zip(numbers, values, strict=True)])
+        containers = [id(v) for v in values if type(v) in (list, dict)]
         if len(containers) > 1:
-            key += tuple([(i, j) for i, v in containers for j, other in containers if i < j and v is other])
+            key += tuple(map(containers.index, containers))
         try:
             structure = self.structures.get(key)
         except TypeError:  # unhashable: compared by identity
             key = tuple([type(v) if place.number else id(v) for place, v in zip(self.places, values, strict=True)])
             structure = self.structures.get(key)
-        if structure is None:
-            numbers = iter(range(len(leaves)))
-            seen: dict[int, int] = {}
-            count = itertools.count()
-            builds = [
-                self._number(next(count)) if place.number and type(v) in NUMBERS else _build(v, numbers, seen)
-                for place, v in zip(self.places, values, strict=True)
-            ]
-            structure = self.structures[key] = Structure(builds, len(leaves))
-        return *leaves, structure
+        if begins:
+            self.numbers.values = [v for number, v in zip(numbers, values, strict=True) if number]
+            if structure is None:
+                structure = self.structures[key] = self._structure(values, numbers, len(leaves))
+        return *[leaf for _, leaf in leaves.values()], structure
+
+    def begin(self) -> tuple[Any, ...]:
+        """As `read`, for a call that takes the numbers and may be traced. Calls that hold the function's lock begin: in others
+        the places may hold the symbols of another thread's trace."""
+        return self.read(True)
+
+    def _structure(self, values: Sequence[Any], numbers: Sequence[bool], leaves: int) -> Structure:
+        places, count = iter(range(leaves)), itertools.count()
+        seen: dict[int, int] = {}
+        builds = [
+            self._number(next(count)) if number else _build(v, places, seen) for number, v in zip(numbers, values, strict=True)
+        ]
+        return Structure(builds, leaves, any(numbers))
 
     def _number(self, i: int) -> Callable[[Sequence[Any]], Any]:
         return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
@@ -214,14 +224,10 @@ def _input(x: Any) -> bool:
     return type(x) is PublicTensor and not (x._tracked or x._parameter or x._hooks)
 
 
-def _key(value: Any, leaves: list[Tensor]) -> Hashable:
-    """The structure of a value, whose tensors are appended to `leaves`, each once."""
+def _key(value: Any, leaves: Leaves) -> Hashable:
+    """The structure of a value, whose tensors are added to `leaves`, each once."""
     if _input(value):
-        for i, other in enumerate(leaves):
-            if other is value:
-                return Tensor, i
-        leaves.append(value)
-        return Tensor, len(leaves) - 1
+        return Tensor, leaves.setdefault(id(value), (len(leaves), value))[0]
     kind = type(value)
     if kind is dict:
         return dict, *[(plain_key(k), _key(v, leaves)) for k, v in value.items()]
@@ -263,7 +269,10 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
     are made to the one that a run finds there; raises TraceError for those of containers inside of it. constant: places whose
     numbers are taken by their values."""
     found = []
+    containers = {id(former.place.saved) for former in log.formers.values()}
     for effect in effects:
+        if id(effect.holder) in containers:
+            raise TraceError("a list or a dict that a compiled function replaces by another is changed by another name, too")
         former = log.formers.get(id(effect.holder))
         if former is not None and not _reached(log, former.place.saved):
             effect.holder = former
@@ -285,7 +294,7 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
         read = _read_of(log, place)
         if read is None or effect.args[0] is read[0]:
             continue
-        leaves: list[Tensor] = []
+        leaves: Leaves = {}
         _key(read[0], leaves)
         new = effect.args[0] if effect.kind != "count" else read[0]
         place.number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
@@ -308,8 +317,8 @@ def moved(reads: Sequence[Read]) -> list[Place]:
         now = read.now()
         if now is read.value:
             continue
-        old: list[Tensor] = []
-        new: list[Tensor] = []
+        old: Leaves = {}
+        new: Leaves = {}
         if _key(read.value, old) == _key(now, new) and old:
             found.append(Place(read.kind, read.holder, read.key, read.label))
     return found
@@ -349,7 +358,7 @@ def _members(log: AccessLog, holder: Any, constant: Collection[tuple[Any, ...]])
 
 
 def _holds_input(value: Any) -> bool:
-    leaves: list[Tensor] = []
+    leaves: Leaves = {}
     _key(value, leaves)
     return bool(leaves)
 

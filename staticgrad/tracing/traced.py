@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 import numpy as np
@@ -265,14 +265,12 @@ class Leaf(Traced):
 
 
 class Alias(Traced):
-    """`x.detach()`, `x.data`: the memory of `x` without the tape. It sees changes of x, and changes of it change x."""
+    """`x.detach()`: the memory of `x` without the tape. It sees changes of x, and changes of it change x."""
 
-    __slots__ = ("_fresh", "_seen", "base", "uncounted")
+    __slots__ = ("_fresh", "_seen", "base")
 
     def __init__(self, tracer: Any, base: Traced):
         self.base = base
-        self.uncounted = False
-        """Whether backward passes don't notice changes of it: it is `x.data`."""
         self._seen: Node | None = None
         super().__init__(tracer, base.node)
 
@@ -310,8 +308,26 @@ class Alias(Traced):
         self._seen, self._fresh = self.base.node, value.node
 
 
-def memory_node(node: Node) -> Node:
-    """The node whose memory a view has in eager mode."""
-    while node.op.aliases or node.op.plain is stop_gradient_op:
+class DataAlias(Alias):
+    """`x.data`: changes of it are counted as its own and not as those of x, so that backward passes which saved x don't notice
+    them."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, tracer: Any, base: Traced):
+        self.values: list[Node] = []
+        """The nodes of its values so far."""
+        super().__init__(tracer, base)
+
+    def read_base(self) -> Node:
+        node = super().read_base()
+        self.values.append(node)
+        self.tracer.counted_apart.add(node)
+        return node
+
+
+def memory_node(node: Node, last: Collection[Node] = ()) -> Node:
+    """The node whose memory a view has in eager mode, or the first one of `last` on the way to it."""
+    while node not in last and (node.op.aliases or node.op.plain is stop_gradient_op):
         node = node.inputs[0]
     return node

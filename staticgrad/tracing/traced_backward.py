@@ -14,6 +14,7 @@ from ..autodiff.requests import check_used, request
 from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
+from ..errors import Where
 from ..ir import Node
 from ..operators import F, Symbol, as_array, flows
 from ..ops.broadcasting import broadcast_like_op
@@ -191,24 +192,35 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     if tracer.writers.get(node) is memory_node(value):
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):
-        memory = memory_node(value)
-        if memory in tracer.overwritten:
-            lines = node.where, tracer.overwritten[memory]
-            return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+        counts = tracer.counts(value)
+        if counts in tracer.overwritten:
+            return _lost(tracer, node, value, tracer.overwritten[counts])
+    if tracer.rebound and value is not node:
+        root = value
+        while root.op.aliases:
+            root = root.inputs[0]
+        if root in tracer.rebound:
+            return _lost(tracer, node, value, tracer.rebound[root])
     if tracer.followed and memory_node(value) in tracer.followed:
         return _present_value(tracer, node, value)
     return Symbol(tracer.graph, value)
 
 
+def _lost(tracer: Tracer, node: Node, value: Node, where: Where | None) -> LostValue:
+    """A value that `node` read or made, which a change took at the line `where`."""
+    return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), node.where, where))
+
+
 def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
-    """A value that `node` read or made, as changes of its memory by way of `x.data` have left it."""
+    """A value that `node` read or made, as changes of its memory that are not counted for it have left it."""
     memory = memory_node(value)
-    now = memory
+    now, counted = memory, tracer.counts(value) is memory
     while now in tracer.followed:
         now = tracer.followed[now]
-    if now in tracer.overwritten:
-        lines = node.where, tracer.overwritten[now]
-        return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
+        if now in tracer.rebound and value is memory and value is not node:
+            return _lost(tracer, node, value, tracer.rebound[now])
+        if counted and now in tracer.overwritten:
+            return _lost(tracer, node, value, tracer.overwritten[now])
     views = []
     while value is not memory:
         views.append(value)

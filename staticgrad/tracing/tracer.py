@@ -22,10 +22,10 @@ from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .handlers import caught, may_fail
-from .numbers import RunNumber, TracedNumber, closed
+from .numbers import RunNumber, TracedNumber, closed, magnitude
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
-from .traced import Alias, Leaf, LostValue, Traced, memory_node
+from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node
 from .views import TracedView, assign_item
 
 Result = TypeVar("Result")
@@ -92,8 +92,14 @@ class Tracer:
         self.overwritten: dict[Node, Where | None] = {}
         """Values that in-place changes replaced, with the lines of these."""
         self.followed: dict[Node, Node] = {}
-        """Values that changes by way of `x.data` replaced, with the next ones: eager mode does not count such changes, so its
-        backward passes compute with the values that they find."""
+        """Values that changes replaced, with the next ones, where there is an `x.data`: eager mode counts its changes apart, so
+        backward passes that saved x compute with the values that they find, and the other way round."""
+        self.counted_apart: set[Node] = set()
+        """Values of `x.data`."""
+        self.counted: set[int] = set()
+        """Leaves with counted changes, by id."""
+        self.rebound: dict[Node, Where | None] = {}
+        """Values of tensors that got other memory (`x.data = value`), with the lines."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.passed_on: set[Node] = set()
@@ -145,6 +151,8 @@ class Tracer:
         self.bases.clear()
         self.overwritten.clear()
         self.followed.clear()
+        self.rebound.clear()
+        self.counted_apart.clear()
         for nodes in (
             self.leaves,
             self.tracked,
@@ -344,14 +352,15 @@ class Tracer:
         kind = {"f": float, "i": int, "u": int}.get(x.dtype.kind)
         if x.dtype.kind == "b" and x.node.type.static and self.decisions is not None:
             return self.decisions.take(x)
-        if kind is None or x.dtype.itemsize > 8 or not x.node.type.static:
+        if kind is None or x.dtype.itemsize > 8 or x.dtype == np.uint64 or not x.node.type.static:
             return float(x)  # which says what to do
         self.numbers = True
         mode = modes.now
         grad, mode.grad = mode.grad, False
         try:
             whole = F.stop_gradient(F.reshape(x, ()))
-            return RunNumber(F.astype(whole, np.dtype(np.float64 if kind is float else np.int64)), kind, x)
+            value = F.astype(whole, np.dtype(np.float64 if kind is float else np.int64))
+            return RunNumber(value, kind, x, limit=1 if kind is float else magnitude(x.node))
         finally:
             mode.grad = grad
 
@@ -428,20 +437,21 @@ class Tracer:
                 "take the view again after the change",
             )
 
-    def detach(self, x: Any) -> Traced:
+    def detach(self, x: Any, kind: type[Alias] = Alias) -> Traced:
         """The same memory without the tape."""
         if isinstance(x, Tensor):
             x = self._wrapped(x, x._data) if x._record is not None else self.value(x)
-        alias = Alias(self, x)
+        alias = kind(self, x)
         self.aliases.append(weakref.ref(alias))
         return alias
 
     def data(self, x: Any) -> Traced:
-        """`x.data`: as `detach`, and changes of it are not counted."""
-        alias = self.detach(x)
-        assert isinstance(alias, Alias)
-        alias.uncounted = True
-        return alias
+        """`x.data`: as `detach`, and changes of it are counted apart."""
+        return self.detach(x, DataAlias)
+
+    def counts(self, node: Node) -> Node:
+        """The value whose changes are counted for another one: that of its memory, or of `x.data` which it was taken from."""
+        return memory_node(node, self.counted_apart)
 
     # subgraphs of loops and branches -----------------------------------------------------------------------------------
 
@@ -470,7 +480,8 @@ class Tracer:
     def version(self, x: Traced) -> int | None:
         """Number of in-place changes of a value's memory; None for memory that existed before the run."""
         memory = memory_node(x.node)
-        return None if memory.op.leaf in ("placeholder", "variable") else self.versions.get(memory, 0)
+        known = self.counts(x.node) is memory and memory.op.leaf not in ("placeholder", "variable")
+        return self.versions.get(memory, 0) if known else None
 
     def check_inplace(self, target: Any) -> None:
         """Raises GradientError, as eager mode does, for a change that can't be recorded."""
@@ -542,11 +553,10 @@ class Tracer:
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
-        uncounted = same_memory and any(alias.uncounted for alias in aliases)
+        data = next((alias for alias in aliases if isinstance(alias, DataAlias)), None)
         if same_memory:
             line = user_line()
-            if not uncounted:
-                self.overwritten[memory] = line
+            self.overwritten.update(dict.fromkeys([memory] if data is None else data.values, line))
             views = [view for view in self.shared_views if view.base is x]
             self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
@@ -554,13 +564,15 @@ class Tracer:
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
-        if uncounted:
+        if same_memory and self.counted_apart:
             self.followed[memory] = x.node
+        if data is None:
+            self.counted.add(id(x))
         if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
         if same_memory:
             self.layouts[x.node] = layout
-        self.versions[x.node] = None if count is None else count + (not uncounted)
+        self.versions[x.node] = None if count is None else count + (data is None)
         if key is not None:  # a version of the leaf
             self._track(x.node, key)
         if apart is not None and modes.now.grad and apart[1].requires_grad:
@@ -609,6 +621,7 @@ class Tracer:
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self.operand(value)))
             return
+        self.rebound[target.node] = user_line()
         former = cast("Traced", F.stop_gradient(target))
         self.cut.add(former.node)
         for reference in self.aliases:

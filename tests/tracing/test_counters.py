@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import heapq
+
 import numpy as np
 import pytest
 
@@ -196,3 +199,153 @@ def test_numbers_given_by_name_take_the_fast_path():
         sg.compile(scaled.fn)(x, 0.5)
     with pytest.raises(TypeError, match="unexpected keyword"):
         sg.compile(scaled.fn)(x, rate=1.0, other=2.0)
+
+
+def summed(state, x):
+    state["n"] = state["n"] + x.item()
+
+
+def hashed(state, x):
+    state["n"] = state["n"] * 31 + x.item()
+
+
+def counted(state, x):
+    state["n"] -= (x > 1).sum().item() * 3
+
+
+def sum_of_several(state, x):
+    state["n"] = x.item() + (x * 3).item() - -x.item() + x.int().item() * 5
+
+
+def compared(state, x):
+    state["n"] = state["n"] + 1 if x.item() < state["n"] else x.item() + x.item() + 0.5
+
+
+def operand(state, x):
+    state["n"] = state["n"] + (x * state["n"]).item() % 7
+
+
+@pytest.mark.parametrize("start", [7, 2**53 + 1, 2**62 + 1, -(2**63), 2**65, -(2**53) - 1])
+@pytest.mark.parametrize("program", [summed, hashed, counted, sum_of_several, compared, operand])
+def test_integers_are_pythons(program, start):
+    """Of any size, in every bit."""
+    found = []
+    for compiles in (sg.compile, lambda fn: fn):
+        state = {"n": start}
+        step, values = compiles(lambda x, state=state: program(state, x)), []
+        for k in (1, 2, 2**53 + 1, 2**62 + 3, 5, -(2**63), 2**63 - 1):
+            try:
+                step(sg.tensor(k))
+            except (OverflowError, sg.DTypeError):
+                values.append("refused")
+            values.append(state["n"])
+        found.append(values)
+    assert found[0] == found[1]
+
+
+SCALARS = {
+    "product": lambda v, n: v * np.float32(3),
+    "swapped product": lambda v, n: np.float32(3) * v,
+    "half": lambda v, n: v + np.float16(0.5),
+    "integers": lambda v, n: np.int64(3) - n,
+    "array": lambda v, n: (np.arange(3.0) * v).tolist(),
+    "less": lambda v, n: v < np.float32(0.3),
+    "greater": lambda v, n: np.float64(0.3) > v,
+    "unequal": lambda v, n: np.int64(3) != n,
+    "branch": lambda v, n: "low" if v < np.float64(0.3) else "high",
+    "largest": lambda v, n: max(v, np.float32(0.3)),
+}
+
+
+@pytest.mark.parametrize("program", SCALARS.values(), ids=SCALARS)
+def test_scalars_of_numpy_decide_the_class_of_a_result(program):
+    step = sg.compile(lambda x, y: program(x.item(), y.item()))
+    for a, b in ((0.1, 3), (0.7, 5), (-1.25, 0)):
+        found, expected = step(sg.tensor(a, dtype=sg.float64), sg.tensor(b)), program(a, b)
+        assert type(found) is type(expected)
+        assert found == expected
+
+
+class Owner:
+    """An object of the user's."""
+
+
+def kept_elsewhere(owner, x):
+    former = owner.items
+    former.append(x * 1)
+    owner.items = []
+    owner.others.append(former)
+
+
+def kept_twice(owner, x):
+    owner.others = [owner.items, (owner.items, x * 1)]
+    owner.items = [*owner.items[-1:], x * 2]
+
+
+def part_kept(owner, x):
+    if not owner.items:
+        owner.items = [[x]]
+    owner.others.append(owner.items[0])
+    owner.items = [[x * 3]]
+
+
+def changed_by_c_code(owner, x):
+    heapq.heappush(owner.items, float(len(owner.items)))
+    owner.items = [sum(owner.items)]
+
+
+def changed_through_a_tuple(owner, x):
+    owner.pair[0].append(x)
+    owner.others.append(owner.items[-1] if owner.items else None)
+    owner.items = [x * 2]
+
+
+def changed_by_a_partial(owner, x):
+    owner.put(x + 1)
+    owner.others.append(owner.items[0] if owner.items else None)
+    owner.items = []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [kept_elsewhere, kept_twice, part_kept, changed_by_c_code, changed_through_a_tuple, changed_by_a_partial],
+)
+def test_containers_that_a_step_replaces_are_objects(program):
+    """Whoever else has one sees its changes."""
+
+    def plain(value):
+        return [plain(v) for v in value] if isinstance(value, (list, tuple)) else str(value)
+
+    def identities(owner):
+        flat = [x for part in owner.others for x in (part if isinstance(part, tuple) else [part]) if isinstance(x, list)]
+        return [[a is b for b in (*flat, owner.items)] for a in flat]
+
+    found = []
+    for compiles in (sg.compile, lambda fn: fn):
+        owner, rows = Owner(), []
+        owner.items, owner.others, kept = [], [], []
+        owner.pair, owner.put = (owner.items, 1), functools.partial(owner.items.append)
+        step = compiles(lambda x, owner=owner: program(owner, x))
+        for k in range(5):
+            kept.append(owner.items)
+            step(sg.ones(2) * k)
+            rows.append((plain(owner.items), plain(owner.others), plain(kept), identities(owner)))
+        found.append(rows)
+    assert found[0] == found[1]
+
+
+def test_a_container_that_is_returned_is_the_one_that_a_call_finds():
+    owner = Owner()
+    owner.items = {}
+
+    @sg.compile
+    def step(x):
+        former = owner.items
+        former["x"] = x
+        owner.items = {"y": x + 1}
+        return former
+
+    for k in range(4):
+        before = owner.items
+        assert step(sg.ones(2) * k) is before
+        assert sorted(before) == (["x", "y"] if k else ["x"])

@@ -351,3 +351,35 @@ def test_traces_in_turn():
     with sg.no_grad():
         step(X)
     assert step.latest.grad_mode is False
+
+
+def test_keywords_of_a_wrapper_are_its_own():
+    """`inspect.signature` tells the parameters of the wrapped function."""
+
+    def scales(fn):
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            return fn(*args, **kwargs) * kwargs.get("scale", 1.0) * len(args)
+
+        return wrapper
+
+    fn = scales(lambda x, scale=2.0, shift=0.0: x * scale + shift)
+    step = sg.compile(fn)
+    for given in ({"scale": 3.0}, {"shift": 1.0}, {"scale": 3.0, "shift": 1.0}, {}):
+        np.testing.assert_allclose(step(X, **given), fn(X, **given), rtol=1e-6)
+
+
+def test_other_keywords_keep_their_order():
+    def fn(x, *, b=1.0, a=2.0, **more):
+        for value in more.values():
+            x = x * 2 + value
+        return x * a + b, [*more]
+
+    step = sg.compile(fn)
+    for given in ({"z": 1.0, "y": 2.0}, {"y": 2.0, "z": 1.0}, {"y": 3.0, "a": 1.0, "x1": 2.0, "b": 5.0}):
+        (found, names), (expected, order) = step(X, **given), fn(X, **given)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert names == order
+    traces = len(step.recompiles)
+    step(X, y=3.0, x1=2.0, b=5.0, a=1.0)  # parameters have no order
+    assert len(step.recompiles) == traces

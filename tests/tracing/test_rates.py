@@ -128,3 +128,27 @@ def test_a_weight_that_is_replaced_in_each_call(late):
         np.testing.assert_allclose(step(x).item(), other(x).item(), rtol=1e-12)
     if not late:
         assert step.traces <= 2
+
+
+@pytest.mark.parametrize("read", [lambda loss: loss.item(), lambda loss: loss.detach()])
+def test_a_schedule_gets_its_metrics_by_name(read):
+    def trained(compiles):
+        p = nn.Parameter(sg.ones(2))
+        optimizer = optim.SGD([p], lr=0.1)
+        rates = SCHEDULES["plateau"](optimizer)
+
+        @compiles
+        def step(x):
+            optimizer.zero_grad()
+            loss = (p * x).sum() ** 2
+            loss.backward()
+            optimizer.step()
+            rates.step(metrics=read(loss))
+            return loss * 1
+
+        return [step(sg.ones(2) * k).item() for k in (1.0, 2.0, 3.0, 1.0)], optimizer.param_groups[0]["lr"]
+
+    losses, rate = trained(sg.compile)
+    others, expected = trained(lambda fn: fn)
+    np.testing.assert_allclose(losses, others, rtol=1e-5)
+    assert rate == expected

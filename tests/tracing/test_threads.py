@@ -6,6 +6,7 @@ import copy
 import gc
 import os
 import signal
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,51 @@ def test_one_function_from_several_threads():
             assert (counts == n).all()
             assert (doubled == 2 * thread).all()
     assert step.recompiles == ["first call"]
+
+
+class Holder:
+    """An object of the user's."""
+
+
+def total(holder, x):
+    holder.total = holder.total + x
+    return holder.total.sum()
+
+
+def average(holder, x):
+    holder.sum += x[0].item()
+    holder.count = holder.count + 1
+    holder.average = holder.sum / holder.count
+    return x.sum()
+
+
+def both(holder, x):
+    for _ in range(40):  # a trace that takes a while
+        x = x * 1.0 + 0.0
+    average(holder, x)
+    return total(holder, x)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "first"])
+@pytest.mark.parametrize("program", [total, average, both])
+def test_state_that_several_threads_replace(program, known):
+    """No call works on what another one has replaced, or finds the symbols of another thread's trace."""
+    holder = Holder()
+    holder.total, holder.sum, holder.count = sg.zeros(64), 0.0, 0
+    step, x, calls = sg.compile(lambda x: program(holder, x)), sg.ones(64), 4 * 300
+    before = 3 * known
+    for _ in range(before):
+        step(x)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        together(*[lambda: [step(x) for _ in range(calls // 4)]] * 4)
+    finally:
+        sys.setswitchinterval(interval)
+    if program is not average:
+        assert holder.total[0].item() == calls + before
+    if program is not total:
+        assert (holder.sum, holder.count, holder.average) == (calls + before, calls + before, 1.0)
 
 
 @pytest.mark.usefixtures("empty_default_graph")

@@ -101,3 +101,23 @@ def test_sessions():
                 assert sess.run(v) == 1
                 np.testing.assert_array_equal(sess.run(root, {x: np.abs(X)}), [1, 2])
             assert np.isnan(run(X)).any()
+
+
+def test_a_step_that_replaces_its_state():
+    state: dict[str, Any] = {"h": sg.zeros(3), "sum": 0.0, "n": 0}
+
+    @sg.compile
+    def step(x: Any) -> Any:
+        state["h"] = sg.tanh(state["h"] + x)
+        state["sum"] += state["h"][0].item()
+        state["n"] = state["n"] + 1
+        return state["h"].mean()
+
+    found, h = [], 0.0
+    for i in range(6):
+        with sg.detect_anomaly(i in (2, 3)):
+            found.append(step(sg.ones(3)).item())
+        h = np.tanh(h + 1)
+        np.testing.assert_allclose(found[-1], h, rtol=1e-5)
+    np.testing.assert_allclose(state["sum"], sum(found), rtol=1e-5)
+    assert state["n"] == 6
