@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
+import time
 import tracemalloc
 
 import numpy as np
@@ -113,6 +116,32 @@ def test_a_signal_does_not_leave_half_of_the_variables_written(monkeypatch):
         signal.signal(signal.SIGINT, handler)
     for a, b in zip(model.parameters(), reference.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_the_handler_of_a_signal_sees_whole_steps(monkeypatch):
+    """It may write a checkpoint. The signal comes when some variables are written and others are not."""
+    step, model = trained(0.5, optim.Adam)
+    step(X, Y)
+    plan, commit, count, seen = step.plan, step.plan._commit, itertools.count(), []
+
+    def values():
+        return [p.detach().numpy().copy() for p in model.parameters()]
+
+    def interrupted(*args):
+        commit(*args)
+        if next(count) == 5:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(plan, "_commit", interrupted)
+    handler = signal.signal(signal.SIGUSR1, lambda *args: seen.append(values()))
+    try:
+        step(X, Y)
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    assert len(seen) == 1
+    for a, b in zip(seen[0], values(), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_what_may_fail_comes_before_variables_are_written():

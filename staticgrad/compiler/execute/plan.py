@@ -443,15 +443,15 @@ class Plan:
             if instruction.kind != "host":
                 self.fail(stopped)
             if instruction.target is not None:
-                uninterrupted(partial(self._finish_writing, at, arrays))
+                uninterrupted(partial(self._finish_writing, at, arrays), handlers=False)
                 break
             self.call_host(instruction, arrays)
             at += 1
         self.kept.clear()
 
     def _finish_writing(self, at: int, arrays: Sequence[np.ndarray]) -> None:
-        """The rest of a run whose host calls write variables between each other. Handlers of signals wait: some variables would
-        have new values, and others not. Only the lack of memory can end it."""
+        """The rest of a run whose host calls write variables between each other. Handlers of signals wait, for they
+        would see some variables with new values, and others not. Only the lack of memory can end it."""
         _, _, _, table, _, last, status, hold = self.call
         try:
             while at < last:
