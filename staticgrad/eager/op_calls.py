@@ -110,8 +110,8 @@ def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.nd
     back = sorted(range(len(left)), key=left.__getitem__)
     if back == [*range(len(left))]:
         return out
-    # NumPy's arrays of positions are row-major
-    return np.ascontiguousarray(out.transpose(back)) if isinstance(op.emit, Expand) and out.dtype == int64 else out.transpose(back)
+    positions = isinstance(op.emit, Expand) and out.dtype == int64  # NumPy's are row-major
+    return np.ascontiguousarray(out.transpose(back)) if positions else out.transpose(back)
 
 
 class Bound:

@@ -14,6 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.compiler.execute.plan import _same
 
 X = np.random.default_rng(0).standard_normal((512, 64)).astype("float32")
 Y = np.arange(512) % 4
@@ -70,6 +71,32 @@ def test_only_values_that_are_written_in_the_end_have_buffers_of_the_plan():
     step(X, Y)
     written = 2 * sum(4 * p.numel() for p in model.parameters())
     assert step.plan.memory.arena == pytest.approx(written, rel=0.05)
+
+
+def test_operands_of_operations_with_several_results_are_released():
+    """And their results, once nothing reads them."""
+
+    @sg.compile(numerics="strict")
+    def step(x):
+        square = sg.tanh(x.t() @ x)
+        values, vectors = sg.linalg.eigh(square + square.t())
+        return (vectors * values).sum(), sg.linalg.svd(vectors * 2)[1].sum()
+
+    step(X)
+    plan, kept = step.plan, []
+    call = plan.call_host
+
+    def seen(instruction, arrays):
+        call(instruction, arrays)
+        kept.append({*plan.kept})
+
+    plan.call_host = seen
+    step(X)
+    hosts = [each for each in plan.instructions if each.kind == "host"]
+    assert len(kept) == len(hosts)
+    for i, there in enumerate(kept):
+        read = {_same(node) for each in hosts[i + 1 :] for node in each.node.inputs}
+        assert there <= read, f"after {hosts[i].name}"
 
 
 def test_views_of_a_variable_keep_its_former_elements():

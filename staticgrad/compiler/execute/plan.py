@@ -94,7 +94,7 @@ class Plan:
     held: int = 0
     """Bytes of the arrays that host calls of a strict run keep at most, as predicted."""
     last_read: dict[Instruction, list[Node]] | None = None
-    """See `_last_read`."""
+    """For each host call of a strict run, the values that no later one reads; made by the first run."""
     times: dict[int, float] = field(default_factory=dict)
     """Microseconds of instructions, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
@@ -504,11 +504,12 @@ class Plan:
             ) from None
         if isinstance(node.type, (TupleType, StackType)):  # several results, or a number of them that the run decides
             kept[node] = value
-            return
-        if instruction.buffers[-1][0].kind != "held":
-            operands_of.array(node, arrays)[...] = value
+        else:
+            if instruction.buffers[-1][0].kind != "held":
+                operands_of.array(node, arrays)[...] = value
+            if self.strict:
+                kept[node] = np.asarray(value)
         if self.strict:
-            kept[node] = np.asarray(value)
             self._let_go(instruction)
 
     def _commit(self, instruction: Instruction, node: Node, arrays: Sequence[np.ndarray]) -> None:

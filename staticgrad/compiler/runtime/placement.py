@@ -5,10 +5,10 @@ The two would take turns, and spread over the CPUs some milliseconds later only.
 the waker's CPU; once awake, they may run everywhere again. Somebody else may limit the thread's CPUs meanwhile (`taskset`,
 say): a set that is not the one written here stays as it is.
 
-The place of a worker, in words: its thread, whether it sleeps, the CPU that it is kept off + 1 (0: none), whether a thread is at
-the place; 64 bytes after its start the set of the CPUs that it may use otherwise; after that the set without this CPU, and memory
-for one more set. Only the thread that is at the place reads and writes these sets, and those of the worker: the waker passes over
-a place that is taken, the worker, which has just woken up, waits until the waker is done with it.
+The place of a worker, in words: its thread, whether it sleeps, the CPU that it is kept off + 1 (0: none), whether a thread is
+at the place; 64 bytes after its start the set of the CPUs that it may use otherwise; after that the set without this CPU, and
+memory for one more set. Only the thread that is at the place reads and writes these sets, and changes what the worker may use:
+the waker passes over a place that is taken; the worker, which has just woken up, waits until the waker has left it.
 """
 
 from ..backend.abi import CALLS, CPU_SET_BYTES, PLACE_BYTES, PLACED, PLACES, STARTED
