@@ -177,8 +177,9 @@ def _cache() -> dict[str, Any]:
         most = cache_size.limit()
     except ArgumentError as error:
         return {"folder": disk_cache.where(), "state": error.summary, "bytes": 0, "limit": 0, "package kernels": ""}
-    state = disk_cache.state()
+    reason = disk_cache.unwritable()
     held = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
+    state = reason if reason else "usable"
     return {"folder": disk_cache.where(), "state": state, "bytes": held, "limit": most, "package kernels": _package_kernels()}
 
 

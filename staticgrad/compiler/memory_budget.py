@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..errors import OutOfMemoryError
@@ -50,18 +53,13 @@ class MemoryReport:
 
 
 class Built(Protocol):
-    """What is used of a plan here. held: the most bytes of NumPy's arrays in a run."""
+    """What is used of a plan here."""
 
     budget: MemoryReport | None
 
-    @property
-    def memory(self) -> Any: ...
-
-    @property
-    def held(self) -> int: ...
-
 
 AnyBuilt = TypeVar("AnyBuilt", bound=Built)
+Lower = Callable[[Arranged], tuple[Any, int]]
 
 
 class Usage(NamedTuple):
@@ -122,87 +120,113 @@ def _most(lives: Iterable[tuple[Node, int, int]], units: int) -> Usage:
     return Usage(best, at)
 
 
+class _Candidate:
+    """A program that may become the plan. peak: its bytes as predicted; policy, made: what is computed again."""
+
+    def __init__(
+        self, arranged: Arranged, strict: bool, lower: Lower, policy: Policy | None = None, made: Rematerialized | None = None
+    ):
+        decided, order = arranged
+        found = strict_usage(order, decided.graph) if strict else usage(order, decided.layouts, decided.fetches)
+        self.peak, self.unit = found
+        self.arranged, self.policy, self.made, self._lower = arranged, policy, made, lower
+
+    @cached_property
+    def lowered(self) -> tuple[Any, int]:
+        """The lowered program, and the bytes of its memory: the arena has gaps, and scratch memory of kernels."""
+        return self._lower(self.arranged)
+
+    @property
+    def size(self) -> int:
+        """The smallest budget that it meets."""
+        return max(self.peak, self.lowered[1])
+
+    def meets(self, limit: int) -> bool:
+        return self.peak <= limit and self.size <= limit
+
+    def tried(self, limit: int) -> tuple[str, int]:
+        """The policy, and the bytes for which it was taken or not."""
+        return "nothing" if self.policy is None else str(self.policy), self.peak if self.peak > limit else self.size
+
+
 def within(
     budget: int | float,
     graph: Graph,
     results: Sequence[Node],
     strict: bool,
     arrange: Callable[[Graph, Sequence[Node], dict[Node, Node], bool], Arranged],
-    build: Callable[[Arranged], AnyBuilt],
+    lower: Lower,
+    build: Callable[[Arranged, Any], AnyBuilt],
 ) -> AnyBuilt:
     """The plan of the first policy that is within the budget. arrange(graph, results, waits, early): the passes up to the
-    schedule, in which a strict program releases values early. build: the plan of that.
+    schedule, in which a strict program releases values early. lower: the program without machine code, and its bytes. build:
+    the plan of both.
 
-    Raises OutOfMemoryError where there is none, with the smallest peak that was found.
+    Raises OutOfMemoryError where there is none, with the smallest budget that is met.
     """
+    plain = _Candidate(arrange(graph, results, {}, False), strict, lower)
+    limit = round(budget * plain.size) if isinstance(budget, float) else budget
+    tried: list[tuple[str, int]] = []
 
-    def peak_of(arranged: Arranged) -> Usage:
-        decided, order = arranged
-        return strict_usage(order, decided.graph) if strict else usage(order, decided.layouts, decided.fetches)
+    def plan(of: _Candidate) -> AnyBuilt:
+        lowered, arena = of.lowered
+        made = build(of.arranged, lowered)
+        report = made.budget = MemoryReport(limit, plain.size, of.peak, tried=tried, arena=arena)
+        if of.made is not None:
+            report.policy, report.paid, report.repeated = str(of.policy), of.made.paid, of.made.again
+        return made
 
-    def built(
-        arranged: Arranged, peak: int, policy: Policy | None = None, made: Rematerialized | None = None
-    ) -> AnyBuilt | None:
-        """The plan, if both its predicted bytes and those of its arena are within the budget: the arena has gaps, and scratch
-        memory of kernels."""
-        bytes_of, plan = peak, None
-        if peak <= limit:
-            plan = build(arranged)
-            report.predicted, report.arena = peak, plan.memory.arena + plan.held
-            bytes_of = max(peak, report.arena)
-            if made is not None:
-                report.policy, report.paid, report.repeated = str(policy), made.paid, made.again
-            plan.budget = report
-        if policy is not None or strict:
-            report.tried.append(("nothing" if policy is None else str(policy), bytes_of))
-        return plan if bytes_of <= limit else None
+    def taken(candidate: _Candidate) -> bool:
+        tried.append(candidate.tried(limit))
+        return candidate.meets(limit)
 
-    plain = arrange(graph, results, {}, False)
-    found = peak_of(plain)
-    limit = int(budget * found.peak) if isinstance(budget, float) else budget
-    report = MemoryReport(limit, found.peak, found.peak)
-    if found.peak <= limit:
-        plan = build(plain)
-        report.arena, plan.budget = plan.memory.arena + plan.held, report
-        if report.arena <= limit or budget == 1.0:
-            return plan
+    if plain.size <= limit:
+        return plan(plain)
+    first = plain
     if strict:
-        plain = arrange(graph, results, {}, True)
-        found = peak_of(plain)
-        early = built(plain, found.peak)
-        if early is not None:
-            return early
+        first = _Candidate(arrange(graph, results, {}, True), strict, lower)
+        if taken(first):
+            return plan(first)
     step: dict[Node, int] = {}
-    for i, unit in enumerate(plain[1].units):
+    for i, unit in enumerate(first.arranged[1].units):
         for node in unit.group.members if unit.group is not None else unit.makes:
             step.setdefault(node, i)  # several kernels may compute a cheap value
-    joint = Joint(graph, results, step, found.unit, strict)
-    seen: set[frozenset[Node]] = set()
+    joint = Joint(graph, results, step, first.unit, strict)
+    known: dict[frozenset[Node], _Candidate] = {}
+    all_of: list[_Candidate] = []
     for hopeless in (False, True):  # only where no other policy meets the budget, for the smallest one that can be met
+        seen: set[frozenset[Node]] = set()
         for series in policies():
-            lowest, worse = found.peak, 0
+            lowest, worse = first.peak, 0
             for policy in series:
                 again = joint.again(policy)
-                if not again or frozenset(again) in seen:
+                key = frozenset(again)
+                if not again or key in seen:
                     continue
                 kept, most = joint.least(again)
                 if not hopeless and kept > limit:
                     break  # more checkpoints are more bytes
                 if not hopeless and most > limit:
                     continue
-                seen.add(frozenset(again))
-                made: Rematerialized = joint.rewritten(policy, again)
-                arranged = arrange(made.graph, made.results, made.waits, strict)
-                peak = peak_of(arranged).peak
-                better = built(arranged, peak, policy, made)
-                if better is not None:
-                    return better
+                seen.add(key)
+                if key not in known:
+                    made: Rematerialized = joint.rewritten(policy, again)
+                    arranged = arrange(made.graph, made.results, made.waits, strict)
+                    known[key] = _Candidate(arranged, strict, lower, policy, made)
+                    if taken(known[key]):
+                        return plan(known[key])
+                peak = known[key].peak
+                if hopeless:
+                    all_of.append(known[key])
                 lowest, worse = (peak, 0) if peak < lowest else (lowest, worse + 1)
                 if worse == WORSE:
                     break
-    least = min([found.peak, *[peak for _, peak in report.tried]])
+    # The candidates of the last search don't depend on the budget, so the search for the least of them ends with it or before.
+    least = plain.size
+    for candidate in sorted([first, *all_of], key=attrgetter("peak")):
+        least = min(least, candidate.size) if candidate.peak < least else least
     raise OutOfMemoryError(
-        f"the memory budget of {limit:,d} bytes can't be met: the plan takes {report.without:,d} bytes, and at least "
+        f"the memory budget of {limit:,d} bytes can't be met: the plan takes {plain.size:,d} bytes, and at least "
         f"{least:,d} when values are computed again",
-        f"allow {least:,d} bytes (memory_budget={least / report.without + 0.005:.2f}), or use smaller batches",
+        f"allow {least:,d} bytes (memory_budget={math.ceil(100 * least / plain.size) / 100:.2f}), or use smaller batches",
     )

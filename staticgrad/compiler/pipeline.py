@@ -94,11 +94,19 @@ def _within_budget(
         decided = _grouped(graph, results, prepared, given, rewrites, user)
         return decided, _order(decided, waits, early)
 
-    def build(arranged: tuple[Decided, Schedule]) -> Plan:
+    def lower(arranged: tuple[Decided, Schedule]) -> tuple[Builder, int]:
         decided, order = arranged
-        return _scheduled(decided, prepared, known, strict, passes, later=later, order=order)
+        builder = Builder(
+            decided.graph, decided.layouts, order, decided.feeds, decided.fetches, later=later and not strict, held=strict,
+            asks=False,
+        ).build()  # fmt: skip
+        return builder, builder.memory.arena + _held(decided, order, strict)
 
-    return memory_budget.within(budget, graph, found, strict, arrange, build)
+    def build(arranged: tuple[Decided, Schedule], builder: Builder) -> Plan:
+        builder.stream.ask()
+        return _plan(*arranged, builder, prepared, known, strict, passes)
+
+    return memory_budget.within(budget, graph, found, strict, arrange, lower, build)
 
 
 def specialized_plan(
@@ -215,20 +223,38 @@ def _scheduled(
     passes: Sequence[Pass] = (),
     write: Writer = written,
     later: bool = False,
-    order: Schedule | None = None,
 ) -> Plan:
-    """The schedule, unless it is given, and the plan."""
-    graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
-    order = _order(decided, {}) if order is None else order
-    builder = Builder(graph, layouts, order, decided.feeds, fetches, write, later and not strict, strict).build()
+    """The schedule and the plan."""
+    order = _order(decided, {})
+    builder = Builder(
+        decided.graph, decided.layouts, order, decided.feeds, decided.fetches, write, later and not strict, strict
+    ).build()
+    return _plan(decided, order, builder, prepared, known, strict, passes)
+
+
+def _plan(
+    decided: Decided,
+    order: Schedule,
+    builder: Builder,
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    strict: bool,
+    passes: Sequence[Pass],
+) -> Plan:
+    """The plan of a program that is lowered."""
     stream = builder.stream
     plan = Plan(
-        graph, stream.instructions, builder, builder.fetches, decided.assigns,
+        decided.graph, stream.instructions, builder, builder.fetches, decided.assigns,
         decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
-    plan.held = memory_budget.held(order, graph).peak if strict else 0
+    plan.held = _held(decided, order, strict)
     return plan
+
+
+def _held(decided: Decided, order: Schedule, strict: bool) -> int:
+    """The most bytes of NumPy's arrays in a run."""
+    return memory_budget.held(order, decided.graph).peak if strict else 0
 
 
 def _order(decided: Decided, waits: dict[Node, Node], early: bool = False) -> Schedule:

@@ -61,6 +61,9 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         return by_kernel(op, arrays, attrs)
     if op.product and _by_blas(first.shape, arrays[1].shape):
         return None
+    for a in arrays:  # the memory of the result follows that of the operands, the first one above all
+        if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED):
+            return None if first.size < MOVED else _with_axes_moved(op, attrs, arrays)
     key: tuple[Any, ...]
     if attrs:
         key = (op, *attrs.values(), *[a.shape for a in arrays], *[a.dtype for a in arrays])
@@ -78,9 +81,6 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if found is None:
         if call.plan is None:
             return None
-        for a in arrays:  # the memory of the result follows that of the operands, the first one above all
-            if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED):
-                return None if first.size < MOVED else _with_axes_moved(op, attrs, arrays)
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
@@ -108,7 +108,10 @@ def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.nd
         return None
     left = order if out.ndim == first.ndim else [a for a in order if a not in axes]
     back = sorted(range(len(left)), key=left.__getitem__)
-    return out if back == [*range(len(left))] else out.transpose(back)
+    if back == [*range(len(left))]:
+        return out
+    positions = isinstance(op.emit, Expand) and out.dtype == int64  # NumPy's are row-major
+    return np.ascontiguousarray(out.transpose(back)) if positions else out.transpose(back)
 
 
 class Bound:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
+import time
 import tracemalloc
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.compiler.execute.plan import _same
 
 X = np.random.default_rng(0).standard_normal((512, 64)).astype("float32")
 Y = np.arange(512) % 4
@@ -69,6 +73,32 @@ def test_only_values_that_are_written_in_the_end_have_buffers_of_the_plan():
     assert step.plan.memory.arena == pytest.approx(written, rel=0.05)
 
 
+def test_operands_of_operations_with_several_results_are_released():
+    """And their results, once nothing reads them."""
+
+    @sg.compile(numerics="strict")
+    def step(x):
+        square = sg.tanh(x.t() @ x)
+        values, vectors = sg.linalg.eigh(square + square.t())
+        return (vectors * values).sum(), sg.linalg.svd(vectors * 2)[1].sum()
+
+    step(X)
+    plan, kept = step.plan, []
+    call = plan.call_host
+
+    def seen(instruction, arrays):
+        call(instruction, arrays)
+        kept.append({*plan.kept})
+
+    plan.call_host = seen
+    step(X)
+    hosts = [each for each in plan.instructions if each.kind == "host"]
+    assert len(kept) == len(hosts)
+    for i, there in enumerate(kept):
+        read = {_same(node) for each in hosts[i + 1 :] for node in each.node.inputs}
+        assert there <= read, f"after {hosts[i].name}"
+
+
 def test_views_of_a_variable_keep_its_former_elements():
     x = np.linspace(-1, 1, 256 * 64, dtype="float32").reshape(256, 64)
     found = []
@@ -113,6 +143,32 @@ def test_a_signal_does_not_leave_half_of_the_variables_written(monkeypatch):
         signal.signal(signal.SIGINT, handler)
     for a, b in zip(model.parameters(), reference.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def test_the_handler_of_a_signal_sees_whole_steps(monkeypatch):
+    """It may write a checkpoint. The signal comes when some variables are written and others are not."""
+    step, model = trained(0.5, optim.Adam)
+    step(X, Y)
+    plan, commit, count, seen = step.plan, step.plan._commit, itertools.count(), []
+
+    def values():
+        return [p.detach().numpy().copy() for p in model.parameters()]
+
+    def interrupted(*args):
+        commit(*args)
+        if next(count) == 5:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(plan, "_commit", interrupted)
+    handler = signal.signal(signal.SIGUSR1, lambda *args: seen.append(values()))
+    try:
+        step(X, Y)
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    assert len(seen) == 1
+    for a, b in zip(seen[0], values(), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_what_may_fail_comes_before_variables_are_written():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,12 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     assert main([]) == 2
 
 
+def doctor_findings(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    main(["doctor", "--json"])
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["findings"]
+    return found
+
+
 @pytest.mark.parametrize("room", [0, 1 << 16])
 def test_a_cache_that_keeps_nothing(
     room: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -70,4 +78,7 @@ def test_a_cache_that_keeps_nothing(
     reason = "it has no place for 1 of 1 kernels" if room else "it can't be written: No space left on device"
     assert f"the kernel cache {tmp_path} can't keep kernels: {reason}" in said.err
     assert said.out == ""
+    broken = [finding["text"] for finding in doctor_findings(capsys) if finding["broken"]]
+    lacking = "the kernel cache is not used: it can't be written: No space left on device; each process compiles its kernels"
+    assert broken == [lacking]
     assert not [*tmp_path.iterdir()]

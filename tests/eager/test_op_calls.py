@@ -182,6 +182,36 @@ def test_operands_with_moved_axes_have_kernels(name: str, monkeypatch: pytest.Mo
         assert_close(a, b, rtol=1e-9, atol=1e-11)
 
 
+def test_operands_with_moved_axes_ask_for_one_plan():
+    before = {*known}
+    with sg.eager_kernels(wait=True):
+        sg.ones(41, 997).mT.logsumexp(1)
+    (key,) = {*known} - before
+    assert (41, 997) in key
+
+
+POSITIONS = {
+    "of maxima": lambda x: x.argmax(1),
+    "of minima": lambda x: x.argmin(1, keepdim=True),
+    "beside values": lambda x: x.max(1).indices,
+    "values": lambda x: x.min(1).values,
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 2, 0), (1, 0, 2), (2, 1, 0), (0, 2, 1)])
+def test_positions_are_row_major_as_numpys(name: str, order: tuple[int, ...]):
+    """Whatever the order of memory of the operand is, so that `view` takes them before and after there is a kernel."""
+    (array,) = arrays_of([(20, 30, 40)])
+    found = []
+    for enabled in (False, True):
+        with sg.eager_kernels(enabled, wait=True):
+            x = sg.tensor(array.astype(np.float32)).permute(*order)
+            out = POSITIONS[name](x)
+            found.append((steps(out), out.view(-1).tolist()))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("function", [lambda x: x.mT + x, lambda x: x.mT.cumsum(0), lambda x: x[:, ::2].mT.exp()])
 def test_other_operands_in_another_order_are_numpys(function: Any):
     (array,) = arrays_of([(200, 200)])

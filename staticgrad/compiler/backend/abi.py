@@ -120,7 +120,7 @@ TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in ran
 STARTED, LOCKS, PLACES = 64 * 9, 64 * 10, 64 * 12
 """Offsets in a thread pool: how many workers have started; a mutex, which a condition variable follows 64 bytes later; a place
 for each of the first `PLACED` workers."""
-PLACED, PLACE_BYTES, CPU_SET_BYTES = 8, 64 * 9, 128
+PLACED, PLACE_BYTES, CPU_SET_BYTES = 8, 64 * 7, 128
 """Systems find an idle CPU by themselves where there are many; the bytes of a place, and of a set of 1024 CPUs."""
 POOL_BYTES = PLACES + PLACED * PLACE_BYTES
 LINGER = 5_000

@@ -105,15 +105,6 @@ def folder() -> Path:
         return Path(os.devnull) / "none"
 
 
-def state() -> str:
-    """ "usable", or the reason why the folder can't be used."""
-    try:
-        with _folder(make=True):
-            return "usable"
-    except (Unusable, OSError) as error:
-        return str(error)
-
-
 def unwritable() -> str:
     """The reason why no file can be kept, "" where one can."""
     name = f"probe.{os.urandom(8).hex()}.tmp"

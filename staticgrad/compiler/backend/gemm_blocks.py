@@ -11,6 +11,7 @@ columns, which tiles at an edge don't write.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -29,8 +30,9 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
     wide = BROAD * of.lanes
     high = NEAR // step // EIGHT * EIGHT
     above, beside, zero = scratch, scratch + NEAR, Int(builder, I64(0))
-    depth, broad = _share(k, BLOCK, EIGHT), _share(n, FAR // (wide * step) * wide, wide)
-    with steps(0, n, broad) as left, steps(0, k, depth) as r:
+    some = k.at_least(1)  # E is stored where there is no step, too
+    depth, broad = _share(some, BLOCK, EIGHT), _share(n, FAR // (wide * step) * wide, wide)
+    with steps(0, n, broad) as left, steps(0, some, depth) as r:
         across, count, begins = (n - left).at_most(broad), (k - r).at_most(depth), r.equals(0)
         part = p.moved(of, zero, left)
         part = part._replace(
@@ -40,24 +42,20 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
         call(builder, f"columns_{of.name}", partial(_columns, of), (p.tb, across, count, part.b, p.b_row, beside))
         with steps(0, m, high) as top:
             down, rows_of_a = (m - top).at_most(high), part.a + p.a_row * top
-            copies = p.ta.differs(0) if ROOMY else Int(builder, I64(1)).equals(1)
-            with where(copies):
+            # of A: the address, and bytes from one panel's row, row and step to the next
+            read: Any = above, Int(builder, I64(step)), Int(builder, I64(of.size)), Int(builder, I64(EIGHT * of.size))
+            with where(p.ta.differs(0)) if ROOMY else nullcontext():
                 source = p.ta, down, count, rows_of_a, p.a_row, p.a_step, above
                 call(builder, f"rows_{of.name}", partial(_rows, of), source)
-            flat = count <= SHALLOW
-            with where(flat), steps(0, down, EIGHT) as i:
-                a, a_row, a_step = (
-                    copies.choose(yes, no)
-                    for yes, no in (
-                        (above + i * step, rows_of_a + i * p.a_row),
-                        (of.size, p.a_row),
-                        (EIGHT * of.size, p.a_step),
-                    )
-                )
-                here = part.moved(of, top + i, 0)._replace(a=a, a_row=a_row, a_step=a_step, b=beside)
+            if ROOMY:
+                own = rows_of_a, p.a_row, p.a_row, p.a_step
+                read = [p.ta.differs(0).choose(copy, place) for copy, place in zip(read, own, strict=True)]
+            a, each, a_row, a_step = read
+            with nullcontext() if ROOMY else where(count <= SHALLOW), steps(0, down, EIGHT) as i:
+                here = part.moved(of, top + i, 0)._replace(a=a + i * each, a_row=a_row, a_step=a_step, b=beside)
                 call(builder, f"strip_{of.name}", partial(_strip, of), ((down - i).at_most(EIGHT), across, count, *here))
             if not ROOMY:
-                with where(flat.equals(0)), steps(0, across, wide) as j, steps(0, down, EIGHT) as i:
+                with where(count > SHALLOW), steps(0, across, wide) as j, steps(0, down, EIGHT) as i:
                     here = part.moved(of, top + i, j)._replace(a=above + i * step, b=beside + j * step)
                     _tile(of, (down - i).at_most(EIGHT), (across - j).at_most(wide), count, here)
 

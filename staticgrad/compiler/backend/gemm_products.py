@@ -40,8 +40,7 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         alone, whole, turn = chunks.equals(0), batches.equals(1), across.differs(0)
         span = turn.choose(columns, whole.choose(rows, batches))
         unit = turn.choose(
-            packed.differs(0).choose(Int(builder, I64(BROAD)), WIDE) * of.lanes,
-            (whole & packed.equals(0)).choose(Int(builder, I64(EIGHT)), one),
+            packed.differs(0).choose(Int(builder, I64(BROAD)), WIDE) * of.lanes, whole.choose(Int(builder, I64(EIGHT)), one)
         )
         parts = (span + unit - 1) // unit
         begin, end = (alone.choose(c, (parts * c // chunks.at_least(1) * unit).at_most(span)) for c in (start, stop))

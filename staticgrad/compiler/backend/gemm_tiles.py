@@ -174,18 +174,21 @@ def panel(
 ) -> None:
     """`count` rows of `columns` elements of B, one after another; transposed where B is stored transposed.
 
-    vectors: of a whole panel's width. beside: blocks of EIGHT columns that are transposed side by side, whose rows together
-    are a vector that is stored. b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the
-    columns.
+    vectors: of a whole panel's width; 0 where columns end anywhere. beside: blocks of EIGHT columns that are transposed side
+    by side, whose rows together are a vector that is stored. b_row, width: bytes to the next row of B, and of its copy, whose
+    rows may be wider than the columns.
     """
     with where(turned.equals(0)):
-        whole = columns.equals(vectors * of.lanes)
-        with steps(0, whole.choose(count, 0), 1) as r:
-            place = b + r * b_row
-            for offset in range(0, vectors * BYTES, BYTES):
-                prefetch(place + b_row * EIGHT + offset, 0)
-                of.store(of.load(place + offset), to + r * width + offset)
-        with steps(0, whole.choose(Int(builder, I64(0)), count), 1) as r, steps(0, columns, of.lanes) as j:
+        partly = count
+        if vectors:
+            whole = columns.equals(vectors * of.lanes)
+            partly = whole.choose(0, count)
+            with steps(0, whole.choose(count, 0), 1) as r:
+                place = b + r * b_row
+                for offset in range(0, vectors * BYTES, BYTES):
+                    prefetch(place + b_row * EIGHT + offset, 0)
+                    of.store(of.load(place + offset), to + r * width + offset)
+        with steps(0, partly, 1) as r, steps(0, columns, of.lanes) as j:
             place = b + r * b_row + j * of.size
             prefetch(place + b_row * EIGHT, 0)
             of.store(of.load(place, of.within(columns - j, of.lanes)), to + r * width + j * of.size)

@@ -94,7 +94,7 @@ class Plan:
     held: int = 0
     """Bytes of the arrays that host calls of a strict run keep at most, as predicted."""
     last_read: dict[Instruction, list[Node]] | None = None
-    """See `_last_read`."""
+    """For each host call of a strict run, the values that no later one reads; made by the first run."""
     times: dict[int, float] = field(default_factory=dict)
     """Microseconds of instructions, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
@@ -444,15 +444,15 @@ class Plan:
             if instruction.kind != "host":
                 self.fail(stopped)
             if instruction.target is not None:
-                uninterrupted(partial(self._finish_writing, at, arrays))
+                uninterrupted(partial(self._finish_writing, at, arrays), handlers=False)
                 break
             self.call_host(instruction, arrays)
             at += 1
         self.kept.clear()
 
     def _finish_writing(self, at: int, arrays: Sequence[np.ndarray]) -> None:
-        """The rest of a run whose host calls write variables between each other. Handlers of signals wait: some variables would
-        have new values, and others not. Only the lack of memory can end it."""
+        """The rest of a run whose host calls write variables between each other. Handlers of signals wait, for they
+        would see some variables with new values, and others not. Only the lack of memory can end it."""
         _, _, _, table, _, last, status, hold = self.call
         try:
             while at < last:
@@ -505,11 +505,12 @@ class Plan:
             ) from None
         if isinstance(node.type, (TupleType, StackType)):  # several results, or a number of them that the run decides
             kept[node] = value
-            return
-        if instruction.buffers[-1][0].kind != "held":
-            operands_of.array(node, arrays)[...] = value
+        else:
+            if instruction.buffers[-1][0].kind != "held":
+                operands_of.array(node, arrays)[...] = value
+            if self.strict:
+                kept[node] = np.asarray(value)
         if self.strict:
-            kept[node] = np.asarray(value)
             self._let_go(instruction)
 
     def _commit(self, instruction: Instruction, node: Node, arrays: Sequence[np.ndarray]) -> None:

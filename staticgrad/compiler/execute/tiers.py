@@ -84,7 +84,7 @@ class Interpreted:
         except MemoryError as error:
             raise OutOfMemoryError("there is no memory for a run", str(error), "nothing was changed by this run") from None
         if after:
-            uninterrupted(partial(_write, after))
+            uninterrupted(partial(_write, after), handlers=False)
         self.runs += 1
         return results
 

@@ -232,10 +232,10 @@ class Builder(GraphLowering, Placement):
 
     def __init__(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, feeds: Sequence[Node], fetches: Sequence[Node],
-        write: Writer = written, later: bool = False, held: bool = False,
+        write: Writer = written, later: bool = False, held: bool = False, asks: bool = True,
     ):  # fmt: skip
-        """later: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
-        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later), write=write)
+        """later, asks: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
+        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later, asks), write=write)
         self.status = self.stream.status
         self.held = held
         self.feed_index = {node: i for i, node in enumerate(feeds)}

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
-L2, PAGE = 2 * NEAR, 4096
-"""Bytes of a core's cache, and of a page of memory."""
+CACHED, PAGE = 2 * NEAR, 4096
+"""Bytes up to which an operand stays in the L2 cache, so that tiles read it in place; bytes of a page of memory."""
 NARROW, DEEP, MANY = 16, 48, 1 << 22
 """Rows and columns, steps, and multiplications, from which copies pay where tiles are small."""
 MANY_LINES, LONG = 192, 1024
@@ -96,13 +96,13 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     larger = max(m, n) * k * size
     if ROOMY:
         return _packing_by_columns(m, n, k, size)
-    if k > DEPTH and ((min(m, n) >= 128 and larger >= L2) or (min(m, n) >= 64 and larger >= 4 * L2)):
+    if k > DEPTH and ((min(m, n) >= 128 and larger >= CACHED) or (min(m, n) >= 64 and larger >= 4 * CACHED)):
         return "which outgrow the cache"
-    if min(m, n) >= 64 and m * n * size >= 4 * L2:
+    if min(m, n) >= 64 and m * n * size >= 4 * CACHED:
         return "as the result outgrows the cache"
     if tx and ldx * size >= PAGE and k >= 64 and n >= 16 and m * n * k >= FEW:
         return "as columns of the left one are pages apart"
-    if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * L2 and m >= 8:
+    if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * CACHED and m >= 8:
         return "as rows of the right one are pages apart"
     soon = k >= DEEP and (tx or k > DEPTH)
     if REGISTERS < 32 and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
@@ -116,9 +116,9 @@ def _packing_by_columns(m: int, n: int, k: int, size: int) -> str:
     few, larger, all_bytes = min(m, n), max(m, n) * k * size, (m * k + k * n + m * n) * size
     if few >= MANY_LINES and all_bytes >= 3 * NEAR:
         return "which many tiles read"
-    if k > DEPTH and ((few >= 128 and larger >= 2 * L2) or (few >= 64 and larger >= 4 * L2)):
+    if k > DEPTH and ((few >= 128 and larger >= 2 * CACHED) or (few >= 64 and larger >= 4 * CACHED)):
         return "which outgrow the cache"
-    if few >= 64 and m * n * size >= L2:
+    if few >= 64 and m * n * size >= CACHED:
         return "as the result outgrows the cache"
     if k >= LONG and few >= 24 and larger >= 3 * NEAR:
         return "as their rows are long"

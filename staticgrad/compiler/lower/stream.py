@@ -15,9 +15,10 @@ from .instructions import Buffer, Instruction, LoopInstruction
 class InstructionStream:
     """Instructions in the order in which they run, and the state that all bodies share."""
 
-    def __init__(self, threads: int, later: bool = False) -> None:
-        """later: kernels may be compiled when the plan is there already."""
-        self.threads, self.later = threads, later
+    def __init__(self, threads: int, later: bool = False, asks: bool = True) -> None:
+        """later: kernels may be compiled when the plan is there already. asks: for machine code at once; otherwise `ask` does,
+        if the stream becomes a plan."""
+        self.threads, self.later, self.asks = threads, later, asks
         self.codes: dict[Wanted, Code] = {}
         self.instructions: list[Instruction] = []
         self.temporaries: list[Buffer] = []
@@ -39,8 +40,15 @@ class InstructionStream:
         """Machine code for instructions: the same object for the same code."""
         wanted = Wanted(kind, text, name)
         if wanted not in self.codes:
-            self.codes[wanted] = code(wanted, self.later)
+            self.codes[wanted] = code(wanted, self.later) if self.asks else Code(wanted)
         return self.codes[wanted]
+
+    def ask(self) -> None:
+        """Give the instructions the machine code for which the stream has not asked."""
+        self.codes = {wanted: code(wanted, self.later) for wanted in self.codes}
+        for instruction in self.instructions:
+            if instruction.code is not None:
+                instruction.code = self.codes.get(instruction.code.wanted, instruction.code)
 
     def library(self, module: str, kernel: str) -> Code:
         """A kernel of a file in `kernels/`; see `kernel_cache.library_source`."""

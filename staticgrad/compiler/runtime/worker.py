@@ -28,7 +28,6 @@ def worker(pool):
         pause()
         idle += 1
         if idle >= LINGER:
-            let_go(pool, place)
             mutex, condition = peek(pool + CALLS + 40), peek(pool + CALLS + 48)
             call_with(peek(pool + CALLS), mutex, 0)
             sleeps(place, 1)

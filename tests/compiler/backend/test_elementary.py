@@ -116,6 +116,10 @@ def stated(name: str, dtype: type) -> float:
     return error + 0.01
 
 
+WORST = {"cosh": [70.3609848022461]}
+"""Where the error of float32 is largest, of functions for which all numbers were tried."""
+
+
 @needs_long_double
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -125,7 +129,8 @@ def test_accuracy(case: Elementwise, dtype: type) -> None:
     rng = np.random.default_rng(0)
 
     def drawn() -> np.ndarray:
-        return np.concatenate([patterns(rng, dtype, 100_000), *(rng.uniform(*r, 50_000).astype(dtype) for r in case.ranges)])
+        uniform = [rng.uniform(*r, 50_000).astype(dtype) for r in case.ranges]
+        return np.concatenate([patterns(rng, dtype, 100_000), *uniform, np.array(WORST.get(case.name, []), dtype)])
 
     operands = [drawn() for _ in range(case.operands)]
     exact = case.reference(*(x.astype(WIDE) for x in operands))

@@ -63,7 +63,7 @@ def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
         exact = alpha * a.astype(np.float64) @ b + (0.0 if added == "nothing" else e)
         form = [turned_a, turned_b, m, n, k, max(x.shape[1], 1), max(y.shape[1], 1), n, 1, bits(alpha), step, across]
         span, old = n if across else m, c.copy()
-        for packed in (0, 1) if k > 8 and m in (1, 8, 33) and n not in (8, 15, 17) else (0,):
+        for packed in (0, 1) if m in (1, 8, 33) and n not in (8, 15, 17) else (0,):
             c[:] = old
             run(c, x, y, e, [*form, packed, 0, 0, 0, 0], [(0, span // 3), (span // 3, span)])
             tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
@@ -117,6 +117,55 @@ def test_blocks(dtype: str, turned_a: int, turned_b: int):
     run(c, x, y, e, [*form, 0, 0, 0, 0], [(0, 0), (0, 0)])
     tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
     np.testing.assert_allclose(c, 0.5 * (a.astype(np.float64) @ b) + e, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("turned_a", "turned_b"), list(itertools.product((0, 1), repeat=2)))
+def test_few_steps(dtype: str, turned_a: int, turned_b: int):
+    """Packed products of 0 to 8 steps store E and what these add, in as many chunks as there are tiles, and in more."""
+    rng = rng_of("steps")
+    for k, (m, n), across, chunks in itertools.product(range(9), ((33, 100), (70, 17)), (0, 1), (1, 2, 9)):
+        a, x = operand(rng, (m, k), turned_a, dtype)
+        b, y = operand(rng, (k, n), turned_b, dtype)
+        c, e = np.full((m, n), np.nan, dtype), rng.standard_normal((1, n)).astype(dtype)
+        form = [turned_a, turned_b, m, n, k, max(x.shape[1], 1), max(y.shape[1], 1), n, 1, bits(0.5)]
+        for step, added in ((-1, 0.0), (0, e)):
+            run(c, x, y, e, [*form, step, across, 1, 0, 0, 0, 0], [(0, 0)] * chunks)
+            exact = 0.5 * (a.astype(np.float64) @ b) + added
+            case = str((k, m, n, across, chunks, step))
+            np.testing.assert_allclose(c, exact, rtol=0, atol=float(np.finfo(dtype).eps) * 40, err_msg=case)
+
+
+OTHER_CACHE = """
+import itertools, sys
+from pathlib import Path
+real = Path.read_text
+Path.read_text = lambda self, *a, **k: sys.argv[1] if str(self).endswith("cache/index2/size") else real(self, *a, **k)
+from tests.compiler.backend import test_gemm as tests
+assert tests.ROOMY == (sys.argv[1] == "2048K")
+for case in itertools.product(("f4", "f8"), *[range(2)] * 2):
+    tests.test_few_steps(case[0], *case[1:])
+    tests.test_blocks(case[0], *case[1:])
+for shapes in ((1100, 0, 1100), (1500, 0, 900), (0, 1100, 1100)):
+    tests.test_products_of_no_steps(shapes)
+"""
+
+
+@pytest.mark.skipif(REGISTERS < 32, reason="needs AVX-512: other CPUs pack products in one way")
+def test_cpus_with_another_l2_cache():
+    """Both operands are copied where it is small, and B alone where it is ROOMY."""
+    program = [sys.executable, "-c", OTHER_CACHE, "1024K" if ROOMY else "2048K"]
+    done = subprocess.run(program, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shapes", [(1100, 0, 1100), (1500, 0, 900), (0, 1100, 1100)])
+def test_products_of_no_steps(shapes: tuple[int, int, int]):
+    """The large gradient of a weight for an empty batch, which is 0, and a layer without features, which is its bias."""
+    m, k, n = shapes
+    a, b, row = np.ones((m, k), "f4"), np.ones((k, n), "f4"), np.arange(1, n + 1, dtype="f4")
+    step = sg.compile(lambda a, b, row: a @ b + row)
+    np.testing.assert_array_equal(step(a, b, row).numpy(), np.broadcast_to(row, (m, n)))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +16,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
 from staticgrad.compiler.backend import machine_code
+from staticgrad.compiler.execute import tiers
 from staticgrad.compiler.execute.tiers import Interpreted
 from tests.held_pool import Held, hold
 from tests.helpers import assert_close, raised
@@ -127,6 +131,32 @@ def test_a_session(held: Held):
             assert [v.tolist() for v in sess.run([a, b])] == [[3.0, 6.0], [5.0, 9.0]]
             steps = sess.run_steps(b + x, {x: np.ones((5, 2), np.float32)})
             assert steps.tolist() == [[6.0, 10.0]] * 5
+
+
+def test_the_handler_of_a_signal_sees_whole_steps(held: Held, monkeypatch: pytest.MonkeyPatch):
+    a, b, seen, write = sg.zeros(3), sg.zeros(3), [], tiers._write
+
+    @sg.compile
+    def step(x: Any) -> Any:
+        a.add_(x)
+        b.add_(x)
+
+    def interrupted(after: list[tiers.Write]) -> None:
+        write(after[:1])
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.05)
+        write(after[1:])
+
+    step(X[0, :3])
+    monkeypatch.setattr(tiers, "_write", interrupted)
+    handler = signal.signal(signal.SIGUSR1, lambda *args: seen.append((a.tolist(), b.tolist())))
+    try:
+        step(X[0, :3])
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    assert not step.plan.compiled
+    assert seen == [(a.tolist(), b.tolist())]
+    assert seen[0][0] == seen[0][1] == (2 * X[0, :3]).tolist()
 
 
 def test_errors_change_nothing(held: Held):

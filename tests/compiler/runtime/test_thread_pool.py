@@ -96,14 +96,8 @@ def test_cpus_that_somebody_else_gives_a_worker_stay(threads: None):
     b, plan, first = example()
     wait_until_workers_sleep()
     mine = sorted(os.sched_getaffinity(0))
-    others = [int(task.name) for task in Path("/proc/self/task").iterdir() if int(task.name) != threading.get_native_id()]
-    for n in range(2):
-        start = (PLACES + PLACE_BYTES * n) // 8
-        thread_pool._words[start + 2] = mine[0] + 1
-        for place, allowed in ((start + 8, mine), (start + 8 + CPU_SET_BYTES // 8, mine[1:])):
-            thread_pool._words[place : place + CPU_SET_BYTES // 8] = 0
-            for cpu in allowed:
-                thread_pool._words[place + cpu // 64] |= np.uint64(1 << cpu % 64).astype(np.int64)
+    others = workers()
+    keep_off_the_first(mine)
     try:
         for task in others:
             os.sched_setaffinity(task, mine[:1])
@@ -113,6 +107,52 @@ def test_cpus_that_somebody_else_gives_a_worker_stay(threads: None):
     finally:
         for task in others:
             os.sched_setaffinity(task, mine)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs Linux and two CPUs")
+def test_one_thread_at_a_time_changes_the_cpus_of_a_worker(threads: None):
+    """While another thread is at its place, the waker passes over it, and the worker that wakes up waits."""
+    b, plan, first = example()
+    wait_until_workers_sleep()
+    mine = sorted(os.sched_getaffinity(0))
+    others = workers()
+    keep_off_the_first(mine)
+    places = [PLACES + PLACE_BYTES * n for n in range(2)]
+    try:
+        for place in places:
+            thread_pool._words[(place + 24) // 8] = 1
+        for task in others:
+            os.sched_setaffinity(task, mine[1:])
+        run_with_workers(b, plan, first)
+        eventually(lambda: all(word(place + 8) == 0 for place in places))
+        time.sleep(0.02)
+        assert all(word(place + 16) == mine[0] + 1 for place in places)
+        assert all(os.sched_getaffinity(task) == {*mine[1:]} for task in others)
+        for place in places:
+            thread_pool._words[(place + 24) // 8] = 0
+        eventually(lambda: sum(os.sched_getaffinity(task) == {*mine} for task in others) >= 2)
+        eventually(lambda: all(word(place + 16) == 0 for place in places))
+    finally:
+        for place in places:
+            thread_pool._words[(place + 24) // 8] = 0
+        for task in others:
+            os.sched_setaffinity(task, mine)
+
+
+def workers() -> list[int]:
+    """The threads beside the calling one."""
+    return [int(task.name) for task in Path("/proc/self/task").iterdir() if int(task.name) != threading.get_native_id()]
+
+
+def keep_off_the_first(mine: list[int]) -> None:
+    """Write into the places of two workers that they are kept off the first CPU."""
+    for n in range(2):
+        start = (PLACES + PLACE_BYTES * n) // 8
+        thread_pool._words[start + 2] = mine[0] + 1
+        for place, allowed in ((start + 8, mine), (start + 8 + CPU_SET_BYTES // 8, mine[1:])):
+            thread_pool._words[place : place + CPU_SET_BYTES // 8] = 0
+            for cpu in allowed:
+                thread_pool._words[place + cpu // 64] |= np.uint64(1 << cpu % 64).astype(np.int64)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")

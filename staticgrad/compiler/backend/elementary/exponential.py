@@ -254,7 +254,7 @@ def sinh(x: Real) -> Real:
 def cosh(x: Real) -> Real:
     """The hyperbolic cosine: cosh(n ln2) cosh(r) + sinh(n ln2) sinh(r), computed as `sinh` is.
 
-    Error: 1.28 ULP (float32), 1.30 ULP (float64).
+    Error: 1.31 ULP (float32), 1.30 ULP (float64).
     """
     up, down, r, odd, even = hyperbolic(abs(x))
     s, c = up - down, up + down
