@@ -236,9 +236,9 @@ def test_checked_indices_are_passed_on_and_still_watched() -> None:
     table, index = sg.ones(3, 2, requires_grad=True), sg.tensor([2, 0])
     before = index.clone()
     repeated(lambda: F.embedding(index, table))
-    views = len(index._views)
+    views = len(index._views or ())
     out = repeated(lambda: F.embedding(index, table))
-    assert len(index._views) == views, "no call makes a view"
+    assert len(index._views or ()) == views, "no call makes a view"
     index.add_(1)
     with pytest.raises(GradientError, match="modified"):
         out.sum().backward()
