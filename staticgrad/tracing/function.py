@@ -237,9 +237,10 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         elif not self.state.without_numbers():
             self._use_segments(raised)
 
-    def _use_segments(self, error: Exception) -> None:
+    def _use_segments(self, error: StaticgradError) -> None:
         """Run in segments from now on, but for calls that fit a recent plan."""
-        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, self._on_break is not None)
+        why = type(error)(error.summary, *error.details, where=error.where)  # without the frames of a traceback
+        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, why, self._on_break is not None)
         self._keep_recent()
 
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:

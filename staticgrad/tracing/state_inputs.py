@@ -194,7 +194,8 @@ class StateInputs:
             place.saved = place.now()
             value = build(parts)
             log.inputs.add(place.identity)
-            _note_containers(value, place.saved, log)
+            _note_containers(value, log.stand_ins)
+            _note_containers(place.saved, log.originals)
             if type(value) in (list, dict):
                 log.formers[id(value)] = Former(place)
             if value is not place.saved:
@@ -249,13 +250,15 @@ def _build(value: Any, numbers: Iterator[int], seen: dict[int, int]) -> Callable
     return lambda parts: value
 
 
-def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
-    """Changes of lists and dicts that a place holds would be made to their stand-ins."""
+def _note_containers(value: Any, known: dict[int, Any]) -> None:
+    """Enter the lists and dicts of a value."""
+    if id(value) in known:
+        return
     if type(value) in (list, dict):
-        log.stand_ins[id(value)] = value
+        known[id(value)] = value
     if type(value) in CONTAINERS:
         for part in value.values() if isinstance(value, dict) else value:
-            _note_containers(part, original, log)
+            _note_containers(part, known)
 
 
 def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]]) -> list[Place]:
@@ -263,7 +266,16 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
     are made to the one that a run finds there; raises TraceError for those of containers inside of it. constant: places whose
     numbers are taken by their values."""
     found = []
+    changed = {id(effect.holder) for effect in effects if id(effect.holder) in log.stand_ins}
     for effect in effects:
+        if changed and not _assigns_itself(log, effect):
+            contained: dict[int, Any] = {}
+            _note_containers([*effect.args, *effect.kwargs.values()], contained)
+            if changed & contained.keys():
+                raise TraceError(
+                    "a compiled function changes a list or a dict that it replaces by another, and keeps it or passes it on",
+                    "keep a copy of it",
+                )
         former = log.formers.get(id(effect.holder))
         if former is not None and not _reached(log, former.place.saved):
             effect.holder = former
@@ -294,6 +306,12 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
             place.label = read[1]
             found.append(place)
     return found
+
+
+def _assigns_itself(log: AccessLog, effect: Effect) -> bool:
+    """Whether an effect assigns the container of a place to that place, as `x.items += [1]` does."""
+    former = log.formers.get(id(effect.args[0])) if len(effect.args) == 1 else None
+    return former is not None and former.place.identity == (effect.kind, id(effect.holder), key_of(effect.key))
 
 
 def _reached(log: AccessLog, container: Any) -> bool:

@@ -48,6 +48,9 @@ class AccessLog:
         """For a stand-in that is the value of a place: the container there when a run begins, by id of the stand-in."""
         self.stand_ins: dict[int, Any] = {}
         """Containers that lie in such places while the function is traced, by id."""
+        self.originals: dict[int, Any] = {}
+        """Containers that lie there otherwise, by id. Code that comes to one of them in another way does not see the changes
+        of its stand-in, and the other way round."""
         self.postponed: dict[int, tuple[Any, frozenset[str]]] = {}
         """Objects that a call at the end of the run is going to change, and the keys and attributes that it leaves alone, by
         id."""
@@ -116,6 +119,11 @@ class AccessLog:
 
     def remember(self, kind: str, holder: Any, key: Any, value: Any) -> None:
         """Keep the value of a place before the first write to it."""
+        if kind == "copy" and id(holder) in self.originals:
+            self.refuse(
+                "a compiled function changes a list or a dict that it also replaces by another, and comes to it in two ways",
+                "reach it in one way, or keep a copy",
+            )
         self.before.setdefault((kind, id(holder), key), (holder, value))
 
     def copied(self, holder: Any) -> bool:
