@@ -120,6 +120,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
+                    specialization = None  # the frame of the traceback would keep it
                     self._use_segments(error)
             assert self.segmented is not None
             return self._in_segments(self.segmented, args, kwargs)
@@ -204,6 +205,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 result = self._run(call.args[: call.own], call.kwargs)
                 self._not_raised(call, road, raised)
                 return result
+            except TraceError:
+                tried.clear()  # the traceback would keep their plans
+                raise
             if specialization in tried or (specialization.road and watches_nan()):
                 break  # plans that round differently may disagree about a decision
             tried.append(specialization)
@@ -226,6 +230,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             else:
                 completed: Output = specialization.complete(results, call.given, arrays)
                 return completed
+            del specialization, arrays
         return self._run(call.args[: call.own], call.kwargs)
 
     def _not_raised(self, call: Call, road: tuple[bool, ...], raised: RoadRaises) -> None:
@@ -239,8 +244,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
 
     def _use_segments(self, error: StaticgradError) -> None:
         """Run in segments from now on, but for calls that fit a recent plan."""
-        why = type(error)(error.summary, *error.details, where=error.where)  # without the frames of a traceback
-        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, why, self._on_break is not None)
+        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, self._on_break is not None)
         self._keep_recent()
 
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:

@@ -18,8 +18,8 @@ from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
 from .frames import Operands, code_of
 
-ENTRY = os.path.join(PACKAGE_DIR, "tracing", "specialization_cache.py")
-"""The file that calls the function that is traced; those in it that are compiled too are called elsewhere."""
+ENTRIES = tuple(os.path.join(PACKAGE_DIR, "tracing", *path) for path in (("specialization_cache.py",), ("segments", "runs.py")))
+"""The files that call a function that is traced, or runs in segments. Compiled functions within it are called elsewhere."""
 MATCHES = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT"})
 """What a handler does that may end an exception; one that cleans up raises it again before."""
 
@@ -41,7 +41,7 @@ def caught() -> bool:
         if not code.co_filename.startswith(PACKAGE_DIR):
             if _catches(frame):
                 return True
-        elif code.co_filename == ENTRY:
+        elif code.co_filename in ENTRIES:
             return False
         frame = frame.f_back
     return False

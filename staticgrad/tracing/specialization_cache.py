@@ -211,7 +211,8 @@ class SpecializationCache:
     def _keep_recent(self) -> None:
         """Drop the traces that the fast path does not reach."""
         keys = {specialization.key for specialization in self.recent}
-        self.specializations = {key: known for key, known in self.specializations.items() if key in keys}
+        for key in self.specializations.keys() - keys:
+            self.specializations.pop(key).clear()
         self.trace_templates = TraceTemplates()
         self.raising.clear()
         if not keys:
