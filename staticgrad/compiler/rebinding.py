@@ -212,7 +212,7 @@ class _Symbolic:
                 if rest and type(extent := _divided(size, rest)) is SymbolicExtent:
                     return (*value[:axis], extent, *value[axis + 1 :])
             return value
-        aligned = shape[-len(value) :] if len(shape) >= len(value) else (1,) * (len(value) - len(shape)) + shape
+        aligned = shape[len(shape) - len(value) :] if len(shape) >= len(value) else (1,) * (len(value) - len(shape)) + shape
         found: list[Any] = [
             old if type(old) is SymbolicExtent and old._value == d else d for d, old in zip(value, aligned, strict=True)
         ]

@@ -181,7 +181,7 @@ class Tensor(Operators):
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
-            state.tracer.no_value(self, "a number")
+            return state.tracer.number_of(self)  # type: ignore[no-any-return]
         number: builtins.float | builtins.int | builtins.bool = self._data.item()  # complex, of a complex tensor
         return number
 
@@ -191,23 +191,31 @@ class Tensor(Operators):
         return self._data.tolist()
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._known())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._known())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._known())
 
     def __index__(self) -> int:
         misuse.check_index(self._data.dtype)
-        return int(self.item())
+        return int(self._known())
+
+    def _known(self) -> Any:
+        """The number, for code that takes none of a trace."""
+        if self._data.size != 1:
+            misuse.check_item(self._data.size)
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "a number")
+        return self._data.item()
 
     def __bool__(self) -> bool:
         if self._data.size != 1:
             misuse.check_truth(self._data.size)
         if frontends.tracing and state.tracer is not None:
-            state.tracer.no_value(self, "its truth value")
+            return state.tracer.truth_of(self)  # type: ignore[no-any-return]
         return bool(self._data)
 
     def __len__(self) -> int:

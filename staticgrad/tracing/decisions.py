@@ -7,7 +7,7 @@ takes the plan of the other road, traced when it is first needed. So a step that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from ..errors import StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, Region
 from ..ir.interpret import interpret
 from ..operators import F, Symbol, append, apply, state
-from ..ops.decisions import decision_op
+from ..ops.decisions import DecisionMissed, decision_op
 from ..ops.random import generator
 from ..types import TensorType, int64
 from .traced import Traced, memory_node
 
 if TYPE_CHECKING:
+    from ..compiler.passes.functionalize import FunctionalGraph
     from .tracer import Tracer
 
 MOST = 32
@@ -32,7 +33,44 @@ MOST = 32
 
 class RoadRaises(StaticgradError):
     """The code raises an error on the road that a call takes. The call runs operation by operation, so what comes before the
-    error has its effects."""
+    error has its effects. traced: whether a trace of this call found that, or earlier ones did."""
+
+    traced = True
+
+
+def outcomes_of(road: tuple[bool, ...], prepared: FunctionalGraph, arrays: Sequence[np.ndarray]) -> tuple[bool, ...] | None:
+    """The first outcomes of a call for which the plan of a road raised an error, perhaps in code that the call does not run.
+    None where that code is run, so the error is its own."""
+    graph = prepared.graph
+    values: dict[Node, Any] = dict(zip(prepared.feeds, arrays, strict=True))
+    checks = [node for node in graph.nodes if node.op.name == decision_op.name]
+    try:
+        for check in sorted(checks, key=lambda node: node.attrs["number"]):
+            for leaf in graph.reaching([check], stop=set(values)):
+                if leaf.op.leaf and leaf.op.leaf != "constant" and leaf not in values:
+                    values[leaf] = _present(leaf)
+            values.update(interpret(graph, [check], values))
+    except DecisionMissed as missed:
+        number, outcome = missed.decision
+        return (*road[:number], outcome)
+    except StaticgradError:
+        return None
+    return None
+
+
+def _present(leaf: Node) -> Any:
+    """The value of a leaf that is no argument of the function."""
+    kind = leaf.op.leaf
+    if kind == "variable":
+        return leaf.attrs["cell"].tensor._data.copy()
+    if kind == "argument":
+        return np.asarray(leaf.attrs["source"].get(), np.float64)
+    if kind == "generator":
+        with generator.lock:
+            return np.array([generator.seed_value, generator.draws], np.int64)
+    if kind == "shape":
+        return leaf.op.eval(**leaf.attrs)
+    raise TraceError(f"a decision reads {leaf.name or kind}, whose value is not known while tracing")
 
 
 class Decisions:
@@ -75,7 +113,7 @@ class Decisions:
         given = self._given()
         for leaf in graph.reaching([node], stop=set(values)):
             if leaf.op.leaf and leaf.op.leaf != "constant" and leaf not in values:
-                values[leaf] = self._leaf(leaf, given)
+                values[leaf] = given[leaf] if leaf in given else _present(leaf)
         try:
             values.update(interpret(graph, [node], values))
         except StaticgradError as error:
@@ -98,21 +136,6 @@ class Decisions:
             arrays = numbers.finish().arrays(numbers.values)
             given.update(zip(numbers.nodes.values(), arrays, strict=True))
         return given
-
-    def _leaf(self, leaf: Node, given: dict[Node, Any]) -> Any:
-        kind = leaf.op.leaf
-        if kind == "variable":
-            return leaf.attrs["cell"].tensor._data.copy()
-        if kind == "argument":
-            return np.asarray(leaf.attrs["source"].get(), np.float64)
-        if kind == "generator":
-            with generator.lock:
-                return np.array([generator.seed_value, generator.draws], np.int64)
-        if kind == "shape":
-            return leaf.op.eval(**leaf.attrs)
-        if leaf not in given:
-            raise TraceError(f"a decision reads {leaf.name or kind}, whose value is not known while tracing")
-        return given[leaf]
 
     def check_results(self, results: Iterable[Traced]) -> None:
         """Raises TraceError for results that share memory in eager mode, which those of segments do, too."""

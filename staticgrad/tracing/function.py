@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
 from ..eager.tensor import Tensor
-from ..errors import DataDependentError, TraceError
+from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
 from .arguments import Call, Keywords, as_tensors, own_code, spread
-from .decisions import RoadRaises
+from .decisions import RoadRaises, outcomes_of
 from .fast_call import FALLBACK
 from .segments.runs import SegmentedRuns
 from .specialization import Specialization
-from .specialization_cache import ROADS, SpecializationCache
+from .specialization_cache import SpecializationCache
 from .step_loop import loop
 
 if TYPE_CHECKING:
@@ -120,8 +120,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 except (TraceError, DataDependentError) as error:
                     if self.on_break == "error":
                         raise
-                    always = self._on_break is not None
-                    self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, always)
+                    specialization = None  # the frame of the traceback would keep it
+                    self._use_segments(error)
+            assert self.segmented is not None
             return self._in_segments(self.segmented, args, kwargs)
 
     def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
@@ -206,31 +207,55 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
         road: tuple[bool, ...] = ()
-        failed = False
-        for _ in range(ROADS):
+        tried: list[Specialization] = []
+        while True:
             try:
                 specialization, call = self._find(call, road)
-            except RoadRaises:
-                break
-            if specialization.road and watches_nan():
-                break
-            try:
-                result: Output = specialization.run(specialization.take(call), call.given)
+            except RoadRaises as raised:
+                result = self._run(call.args[: call.own], call.kwargs)
+                self._not_raised(call, road, raised)
                 return result
+            except TraceError:
+                tried.clear()  # the traceback would keep their plans
+                raise
+            if specialization in tried or (specialization.road and watches_nan()):
+                break  # plans that round differently may disagree about a decision
+            tried.append(specialization)
+            arrays = specialization.take(call)
+            try:
+                results = specialization.execute(arrays, call.given)
             except MemoryError:
                 self._drop(specialization)
                 raise
             except DecisionMissed as missed:
                 number, outcome = missed.decision
                 road = (*specialization.road[:number], outcome)
-            except Exception:
+            except StaticgradError:
                 if not specialization.road:
                     raise
-                taken = None if failed else self._road(call)
-                if taken is None or taken == specialization.road:
-                    break  # the error is that of the code
-                road, failed = taken, True
+                found = outcomes_of(specialization.road, specialization.program.prepared, arrays)
+                if found is None:
+                    break
+                road = found
+            else:
+                completed: Output = specialization.complete(results, call.given, arrays)
+                return completed
+            del specialization, arrays
         return self._run(call.args[: call.own], call.kwargs)
+
+    def _not_raised(self, call: Call, road: tuple[bool, ...], raised: RoadRaises) -> None:
+        """A call whose trace raised an error raised none in eager mode."""
+        if not raised.traced:
+            self.raising[call.key, road] = -1
+        elif call.numbers:
+            self.varying.fixed(call.places)  # it may be the numbers that the code does not take
+        elif not self.state.without_numbers():
+            self._use_segments(raised)
+
+    def _use_segments(self, error: StaticgradError) -> None:
+        """Run in segments from now on, but for calls that fit a recent plan."""
+        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, self._on_break is not None)
+        self._keep_recent()
 
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
@@ -245,12 +270,12 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         with self.lock:
             try:
                 specialization, _ = self._find(self._with_state(tuple(args), {}))
+            except RoadRaises:
+                return None
             except (TraceError, DataDependentError):
                 if self.on_break == "error":
                     raise
                 return None  # the first step runs by itself, and decides
-            except RoadRaises:
-                return None
             feeds = source(specialization) if specialization.steady else None
             if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
                 return None
@@ -263,9 +288,13 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     # inspection ---------------------------------------------------------------------------------------------------------
 
     def specialization_of(self, *args: Any) -> Specialization:
-        """The trace for a call with these arguments, which does not run. Raises TraceError for one that needs values."""
+        """The trace for a call with these arguments, which does not run. Raises TraceError for one that needs values, and the
+        error that the code raises."""
         with self.lock:
-            return self._find(self._with_state(args, {}))[0]
+            try:
+                return self._find(self._with_state(args, {}))[0]
+            except RoadRaises as raised:
+                raise (raised if raised.__cause__ is None else raised.__cause__) from None
 
     @property
     def plan(self) -> Plan:

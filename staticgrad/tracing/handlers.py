@@ -18,16 +18,18 @@ from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
 from .frames import Operands, code_of
 
-ENTRY = os.path.join(PACKAGE_DIR, "tracing", "function.py")
-"""The file that calls the compiled function."""
+ENTRIES = tuple(os.path.join(PACKAGE_DIR, "tracing", *path) for path in (("specialization_cache.py",), ("segments", "runs.py")))
+"""The files that call a function that is traced, or runs in segments. Compiled functions within it are called elsewhere."""
 MATCHES = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT"})
 """What a handler does that may end an exception; one that cleans up raises it again before."""
 
 
 @cache
 def may_fail(op: OpDef) -> bool:
-    """Whether an operation on operands that it accepts may raise an error for their values."""
-    return not op.leaf and (op.emit is None or (isinstance(op.emit, Native) and op.emit.check is not None))
+    """Whether an operation on operands that it accepts may raise an error for their values, which the user sees."""
+    if isinstance(op.emit, Native):
+        return not op.leaf and op.emit.check is not None and op.emit.missed is None
+    return not op.leaf and op.emit is None
 
 
 def caught() -> bool:
@@ -39,7 +41,7 @@ def caught() -> bool:
         if not code.co_filename.startswith(PACKAGE_DIR):
             if _catches(frame):
                 return True
-        elif code.co_filename == ENTRY:
+        elif code.co_filename in ENTRIES:
             return False
         frame = frame.f_back
     return False

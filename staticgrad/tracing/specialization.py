@@ -468,13 +468,16 @@ class Specialization:
 
     # the run ------------------------------------------------------------------------------------------------------------
 
-    def run(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
-        """One run on arrays that came from `given`. Nothing is changed when it raises."""
+    def execute(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
+        """One run of the plan on arrays that came from `given`. Nothing is changed when it raises an error of the package."""
         if self.written_back:
             self._check_writeable(given)
         if self.reads != Structure.reads:
             self._renew_held()
-        results = self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
+        return self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
+
+    def complete(self, results: list[ndarray], given: Sequence[Any], arrays: list[ndarray]) -> Any:
+        """What follows the run of the plan, which has changed state: gradients, effects, and the results of the function."""
         self.finish()
         return self._built(results, given, arrays)
 

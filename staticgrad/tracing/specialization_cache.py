@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Mapping, Sequence, Set
+from types import NoneType
 from typing import Any
 
 from .. import logs
@@ -22,7 +22,7 @@ from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
 from .number_arguments import NumbersRefused, VaryingArguments
 from .observer.trace_observer import TraceObserver
-from .segments.runs import HeldOutput, printed_once
+from .segments.runs import HeldOutput, drop_held, printed_once
 from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
@@ -88,6 +88,9 @@ class SpecializationCache:
         """What stands for the names of keyword arguments."""
         self.varying = VaryingArguments()
         """Arguments that are run-time numbers."""
+        self.raising: dict[tuple[tuple[Any, ...], tuple[bool, ...]], int] = {}
+        """How many calls began with a road on which the trace of an earlier one raised RoadRaises, by key and road; -1: one of
+        them did not raise."""
         self.replaced = ""
         """The change of the state that made it an argument, in words."""
 
@@ -155,16 +158,20 @@ class SpecializationCache:
             specialization = self._with_saved_values(call, specialization)
         if specialization is None:
             self._check_roads(call, road)
-            places = [] if self.latest is None else self.state.new(self._moved(self.latest))
-            if places:
-                assert self.latest is not None
-                self.replaced = "same arguments, but " + specialization_difference(self.latest, call)
+            nearest = self._nearest(call, road)
+            places = [] if nearest is None else self.state.new(self._moved(nearest))
+            if nearest is not None and places:
+                self.replaced = "same arguments, but " + specialization_difference(nearest, call)
                 self.state.add(places)
                 return self._find(self._again(call), road)
             if call.varying == self.varying.positions and self.varying.varied(call):
                 return self._find(self._with_state(call.args[: call.own], call.kwargs), road)
+            self._check_raising(call, road)
             try:
                 specialization = self._trace(call, None, road)
+            except RoadRaises:
+                self.raising.setdefault((call.key, road), 1)
+                raise
             except ArgumentReached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
                 return self._find(call.again(), road)
@@ -177,10 +184,39 @@ class SpecializationCache:
                 return found
             except SharedMemory as shared:
                 specialization = self._trace(call, shared.places, road)
+            self.raising.pop((call.key, road), None)
             self.varying.traced(call.places, specialization.pinned)
         self.latest = specialization
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
+
+    def _nearest(self, call: Call, road: tuple[bool, ...]) -> Specialization | None:
+        """The latest specialization; of those that take a road, where it is known."""
+        if not road:
+            return self.latest
+        found = [other for other in self.specializations.get(call.key, ()) if other.road[: len(road)] == road]
+        return self.latest if self.latest in found else found[0] if found else None
+
+    def _check_raising(self, call: Call, road: tuple[bool, ...]) -> None:
+        """Raises RoadRaises where traces of such calls have raised it: calls by powers of two are traced again, and all once
+        one has not raised it, until there is a plan."""
+        count = self.raising.get((call.key, road), 0)
+        if count > 0:
+            count = self.raising[call.key, road] = count + 1
+        if count > 0 and count & (count - 1):
+            raised = RoadRaises("the code raises an error there")
+            raised.traced = False
+            raise raised
+
+    def _keep_recent(self) -> None:
+        """Drop the traces that the fast path does not reach."""
+        keys = {specialization.key for specialization in self.recent}
+        for key in self.specializations.keys() - keys:
+            self.specializations.pop(key).clear()
+        self.trace_templates = TraceTemplates()
+        self.raising.clear()
+        if not keys:
+            self.state.places.clear()
 
     def _again(self, call: Call) -> Call:
         """A call with the present state."""
@@ -197,18 +233,6 @@ class SpecializationCache:
             if len(known) >= ROADS:
                 self.latest, self.recent = None, ()
                 raise TraceError(f"it decides by the values of tensors, and has taken {len(known)} roads")
-
-    def _road(self, call: Call) -> tuple[bool, ...] | None:
-        """The road of a call for which the plan of another one raises an error, perhaps in code that the call does not run. It
-        is that of a trace; None where there is none."""
-        known = [*self.specializations[call.key]]
-        try:
-            found = self._trace(call)
-        except (RoadRaises, TraceError, DataDependentError):
-            return None
-        if any(found.road == other.road for other in known):
-            self.specializations[call.key].remove(found)
-        return found.road
 
     def _drop(self, specialization: Specialization) -> None:
         """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
@@ -233,7 +257,8 @@ class SpecializationCache:
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None, road: tuple[bool, ...] = ()) -> Specialization:
         """Make a specialization. places: of arguments that share memory which the function writes; road: see `_find`."""
         why = self._why(call) if not road else f"same arguments, but decision {len(road)} is {road[-1]}"
-        changed = self.latest is not None and self.latest.moves(self.latest.guards.changed())
+        nearest = self._nearest(call, road)
+        changed = nearest is not None and nearest.moves(nearest.guards.changed())
         specialization, told = None, ""
         if places is None and not road:
             specialization, told = self._traced_before(call)
@@ -263,7 +288,7 @@ class SpecializationCache:
         if self.traces == OFTEN and not repeated:
             logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
-        if len(self.recompiles) > MOST:
+        if sum(map(len, self.specializations.values())) > MOST:
             self._forget()
         return specialization
 
@@ -305,6 +330,8 @@ class SpecializationCache:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
             try:
                 specialization = tracer.active(work) if self.on_break == "error" else printed_once(tracer.active, work)
+            except RoadRaises:
+                raise
             except Exception as error:
                 if call.numbers:
                     raise NumbersRefused from None
@@ -357,7 +384,7 @@ class SpecializationCache:
             left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
             decided = tracer.decisions is not None and tracer.decisions.outcomes
             if (decided or observer.log.formers) and isinstance(error, Exception) and not isinstance(error, left):
-                raise RoadRaises(f"the code raises {type(error).__name__} there") from error
+                raise RoadRaises(f"the code raises {type(error).__name__}: {error}") from error
             raise
         finally:
             if unplant is not None:
@@ -376,10 +403,9 @@ class SpecializationCache:
 
     def _print_later(self, specialization: Specialization) -> None:
         """Drop what a trace with decisions has printed: its first run prints it, or another road that the call takes."""
-        if isinstance(sys.stdout, HeldOutput):
-            sys.stdout.text.clear()
+        if drop_held():
             for effect in specialization.effects:
-                if effect.kind == "print" and effect.kwargs.get("file") in (None, sys.stdout):
+                if effect.kind == "print" and isinstance(effect.kwargs.get("file"), (HeldOutput, NoneType)):
                     effect.done = False
 
     def _forget(self) -> None:

@@ -371,6 +371,18 @@ class Tracer:
         taken: bool = self.decisions.take(x)
         return taken
 
+    def truth_of(self, tensor: Tensor) -> bool:
+        """`truth` of a tensor from before the trace."""
+        if self.decisions is None:
+            self.no_value(tensor, "its truth value")
+        return self.truth(self.value(tensor))
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """`number` of a tensor from before the trace."""
+        if self.decisions is None:
+            self.no_value(tensor, "a number")
+        return self.number(self.value(tensor))
+
     def plain(self, node: Node) -> Traced:
         """The tensor of a node."""
         return Traced(self, node)

@@ -290,3 +290,16 @@ def test_explain_of_a_rebound_plan_names_its_own_numbers():
     assert step.recompiles[-1].endswith(REBOUND)
     assert "f32[17,5]" in step.source()
     assert "extent" not in str(step.explain(detail=True)) + step.source() + str(step.graph())
+
+
+def test_random_numbers_beside_an_operand_as_long_as_the_state_of_the_generator():
+    w = sg.ones(2, requires_grad=True)
+
+    @sg.compile(on_break="split")
+    def step(x):
+        y = (w * x).sum() + sg.rand(())
+        return y * 2 if y > 0 else y
+
+    for _ in range(2):
+        assert 4 <= float(step(sg.ones(2))) <= 6
+    assert all(segment.program.plans for segment in step.segmented.roads.segments)

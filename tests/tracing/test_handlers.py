@@ -183,3 +183,39 @@ def test_a_handler_does_not_hide_that_a_trace_needs_a_value(function):
         assert compiled(x).tolist() == function(x).tolist()
     with pytest.raises((TraceError, DataDependentError)):
         sg.compile(function, on_break="error")(x)
+
+
+@sg.compile
+def factor_of(x):
+    return sg.linalg.cholesky(x)
+
+
+def within_another(x):
+    try:
+        return factor_of(x)
+    except sg.StaticgradError:
+        return x * 0
+
+
+@pytest.mark.parametrize("on_break", [None, "split"])
+def test_a_compiled_function_within_a_try_block(on_break):
+    compiled = sg.compile(within_another, on_break=on_break)
+    for sign in (1, -1, 1, -1):
+        assert compiled(sg.tensor(np.eye(2) * sign)).tolist() == within_another(sg.tensor(np.eye(2) * sign)).tolist()
+
+
+def decides_within(i):
+    y = sg.arange(4) * 1.0
+    y = y[i] * 2
+    try:
+        return y + 1 if y > 3 else y - 1
+    except IndexError:
+        return y * 0
+
+
+def test_a_decision_within_a_try_block_is_no_operation_that_fails():
+    compiled = sg.compile(decides_within)
+    assert [float(compiled(sg.tensor(i))) for i in (1, 3, 1, 3)] == [1, 7, 1, 7]
+    with pytest.raises(IndexError):
+        compiled(sg.tensor(9))
+    assert compiled.segmented is None

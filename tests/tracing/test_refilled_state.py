@@ -4,6 +4,9 @@ values are those of eager mode."""
 from __future__ import annotations
 
 import collections
+import functools
+import heapq
+import types
 
 import numpy as np
 import pytest
@@ -291,3 +294,64 @@ def test_an_attribute_that_a_step_gives_an_optimizer_is_kept():
         x = sg.tensor([1.0, float(i)])
         f(x)
         assert_same(opt.seen, x * 2)
+
+
+def kept_after_a_change(state):
+    state.kept = []
+
+    def step(x):
+        former = state.items
+        former.append(x * 1)
+        state.items = []
+        state.kept.append(former)
+        return x.sum()
+
+    return step
+
+
+def pushed_by_a_function_in_c(state):
+    def step(x):
+        heapq.heappush(state.items, len(state.items) * 1.5)
+        total = sum(state.items)
+        state.former, state.items = state.items, [total]
+        return x * total
+
+    return step
+
+
+def reached_in_a_tuple(state):
+    state.pair = state.items, 1
+
+    def step(x):
+        state.pair[0].append(x)
+        y = state.items[-1].sum() if state.items else x.sum() * 0
+        state.items = [x * 2]
+        return y
+
+    return step
+
+
+def reached_by_a_method(state):
+    state.items = {"p": sg.zeros(2)}
+    state.put = functools.partial(state.items.__setitem__, "p")
+
+    def step(x):
+        state.items["a"] = x * 2
+        state.put(x + 1)
+        y = state.items["p"].sum()
+        state.items = {"p": x}
+        return y
+
+    return step
+
+
+@pytest.mark.parametrize("make", [kept_after_a_change, pushed_by_a_function_in_c, reached_in_a_tuple, reached_by_a_method])
+def test_containers_that_are_reached_or_kept_in_two_ways_are_those_of_eager_mode(make):
+    found = []
+    for wrap in (sg.compile(wait=True), lambda step: step):
+        state = types.SimpleNamespace(items=[])
+        step = wrap(make(state))
+        out = [(step(sg.ones(2) * k).tolist(), state.items) for k in (1, 0.5, 2, 1)]
+        state.put = None
+        found.append(repr((out, vars(state))))
+    assert found[0] == found[1]

@@ -19,6 +19,7 @@ from ... import garbage
 from ... import types as sg_types
 from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
+from ..decisions import RoadRaises
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, contents, static
@@ -37,6 +38,8 @@ Result = TypeVar("Result")
 METHOD_FILES = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
 REPLACEABLE = frozenset(["__call__", "forward", "step", "zero_grad", "rule", "updates"])
 """Methods of modules and optimizers that a user may replace in staticgrad's own classes."""
+NOTED = (TraceError, DataDependentError, RoadRaises)
+"""Errors that end the trace also where the user's code catches them."""
 GENERATED = ("namedtuple_", "staticgrad.")
 """Names of modules that hold the generated methods of named tuples and dataclasses."""
 
@@ -102,9 +105,11 @@ class TraceObserver:
             log.ages.stop()
             log.effects = [effect for effect in log.effects if effect.holder is None or self.existed(effect.holder)]
             return result
-        except BaseException:
+        except BaseException as error:
             sys.settrace(before)
             self.rewind()
+            if isinstance(error, Exception) and log.error is not None and error is not log.error:
+                raise log.error from None  # the user's code caught it, and raised another one
             raise
         finally:
             sys.settrace(before)
@@ -209,7 +214,7 @@ class TraceObserver:
             if event != "opcode":
                 if event == "return":
                     scope.frame = None  # the frame refers to this function, and would stay alive with its locals
-                elif event == "exception" and log.error is None and isinstance(arg[1], (TraceError, DataDependentError)):
+                elif event == "exception" and log.error is None and isinstance(arg[1], NOTED):
                     log.error = arg[1]  # which a handler of this frame may catch
                 return local
             step = steps.get(frame.f_lasti)

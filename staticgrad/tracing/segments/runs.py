@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import logs
@@ -32,8 +33,15 @@ AGAIN = 256
 
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
     """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
-    held = HeldOutput(sys.stdout)
-    sys.stdout = held
+    return _held("stdout", partial(_held, "stderr", run), work)
+
+
+def _held(name: str, run: Callable[[Any], Result], work: Any) -> Result:
+    """The same for one of the two streams."""
+    if getattr(sys, name) is None:
+        return run(work)
+    held = HeldOutput(getattr(sys, name))
+    setattr(sys, name, held)
     try:
         result = run(work)
     except StaticgradError:
@@ -41,12 +49,25 @@ def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
         raise
     finally:
         held.ended = True  # here, because a signal may interrupt the call of `end` before its first line
-        held.end()
+        held.end(name)
     return result
 
 
+def drop_held() -> bool:
+    """Drop what this thread's trace has printed; whether it is held."""
+    found = False
+    for out in (sys.stdout, sys.stderr):
+        while isinstance(out, HeldOutput):  # other threads that trace may have put theirs in front
+            if out.thread == threading.get_ident() and not out.ended:
+                out.text.clear()
+                found = True
+            out = out.out
+    return found
+
+
 class HeldOutput:
-    """Standard output that holds back what one thread writes; what others write goes on to `out`."""
+    """Standard output, or standard error, that holds back what one thread writes; what others write goes on to `out`, and so
+    do warnings, which Python does not repeat."""
 
     def __init__(self, out: Any):
         self.out, self.thread = out, threading.get_ident()
@@ -56,7 +77,7 @@ class HeldOutput:
     def write(self, text: str) -> int:
         if self.ended:
             self.release()
-        elif threading.get_ident() == self.thread:
+        elif threading.get_ident() == self.thread and sys._getframe(1).f_globals.get("__name__") != "warnings":
             self.text.append(text)
             return len(text)
         written: int = self.out.write(text)
@@ -69,14 +90,14 @@ class HeldOutput:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.out, name)
 
-    def end(self) -> None:
+    def end(self, name: str) -> None:
         """Write what was held. Another thread that traces may have put its own in front of this one, which then stays there
         and holds nothing."""
-        if sys.stdout is self:
+        if getattr(sys, name) is self:
             out = self.out
             while isinstance(out, HeldOutput) and out.ended:
                 out = out.out
-            sys.stdout = out
+            setattr(sys, name, out)
         self.release()
 
     def release(self) -> None:

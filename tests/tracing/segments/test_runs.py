@@ -39,7 +39,7 @@ def test_report():
 def test_an_interrupt_where_held_output_is_written(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdout", sys.stdout)  # and back afterwards
 
-    def interrupted(self):
+    def interrupted(self, name):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs.HeldOutput, "end", interrupted)
