@@ -179,7 +179,7 @@ def test_random_programs_that_are_not_traced_again(monkeypatch: pytest.MonkeyPat
         raise NotRun
 
     without_machine_code(monkeypatch)
-    monkeypatch.setattr(Specialization, "run", not_run)
+    monkeypatch.setattr(Specialization, "execute", not_run)
     again = 0
     for seed in range(start, start + 5):
         width, run = random.Random(seed).choice([1, 3, 8, 33]), traced_step(seed)

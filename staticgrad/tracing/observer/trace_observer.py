@@ -108,7 +108,7 @@ class TraceObserver:
         except BaseException as error:
             sys.settrace(before)
             self.rewind()
-            if isinstance(error, Exception) and log.error is not None and error is not log.error:
+            if log.error is not None and isinstance(error, Exception) and not isinstance(error, NOTED):
                 raise log.error from None  # the user's code caught it, and raised another one
             raise
         finally:
