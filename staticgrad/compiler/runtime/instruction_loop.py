@@ -6,8 +6,8 @@ chunks. An instruction without chunks is a control-flow instruction (`control_in
 
 After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
 used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
-of a run either way, FASTEST those of the fastest run of a trial. ALONE_TIME is UNTRIED where one thread is not to be tried
-before workers were late.
+of a run either way, FASTEST those of the fastest run of a trial. ALONE_TIME is UNTRIED where one thread is not to be tried before
+workers were late.
 """
 
 from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, FASTEST, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL, UNTRIED
