@@ -140,8 +140,6 @@ SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME, FASTEST = (8 * word for word in 
 STATUS_WORDS = 10
 TRIAL = 5
 """Runs after which the ways of running a plan are compared."""
-UNTRIED = 1 << 62
-"""The time of a way that is not to be tried yet."""
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
 """Operations of control-flow instructions; see `runtime/control_instructions.py`."""

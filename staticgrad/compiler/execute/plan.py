@@ -47,8 +47,8 @@ Result = TypeVar("Result")
 RELEASE_WORK = 1_000_000
 """Cost units (some 0.02 ns) from which a plan releases the GIL, which itself costs 0.1 us."""
 TRIED_WORK = 20_000_000
-"""Cost units up to which a plan measures at first whether threads are of use. In longer plans they synchronize seldom, and one
-thread is tried only where workers were late, as when other processes compete for the CPUs."""
+"""Cost units up to which a plan measures whether threads are of use. In longer plans they synchronize seldom, and each trial
+would cost more than a delay of one of them."""
 ATOMIC_COPY = 256
 """Elements up to which NumPy copies without releasing the GIL."""
 
@@ -131,8 +131,7 @@ class Plan:
         if self.parallel:
             thread_pool.ensure(b.stream.threads)
         brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.instructions) < TRIED_WORK
-        self.status[t.SHARES // 8] = self.parallel
-        self.status[t.ALONE_TIME // 8] = 0 if brief else t.UNTRIED
+        self.status[t.SHARES // 8] = self.parallel and brief
         self.blas = any(instruction.large_gemm for instruction in self.instructions)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data

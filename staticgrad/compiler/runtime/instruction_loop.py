@@ -6,11 +6,10 @@ chunks. An instruction without chunks is a control-flow instruction (`control_in
 
 After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
 used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
-of a run either way, FASTEST those of the fastest run of a trial. ALONE_TIME is UNTRIED where one thread is not to be tried before
-workers were late.
+of a run either way, FASTEST those of the fastest run of a trial.
 """
 
-from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, FASTEST, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL, UNTRIED
+from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, FASTEST, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL
 from ..backend.runtime_builtins import (
     call_2,
     call_get,
@@ -76,13 +75,11 @@ def goes_alone(status):
     return alone_now
 
 
-def learn(status, alone_now, took, waited):
+def learn(status, alone_now, took):
     """Update the time of a run. After a change the first run does not count, because threads wake up in it and data moves; of
     the others of the trial the second fastest counts, because one that was interrupted proves nothing, and a lucky one neither.
-    Then the time is a moving average, in which a run counts at most twice the average: it follows other processes that
-    compete for the CPUs, and not a single interruption. The time of the other way is lowered a little after each run, so that
-    it is tried again some time; this costs about 2 %. An untried way is tried once workers were waited for in a fourth of a
-    run."""
+    Then the time is a moving average, which adapts faster to improvement. The time of the other way is lowered a little after
+    each run, so that it is tried again some time; this costs about 2 %."""
     place, other = status + SHARED_TIME, status + ALONE_TIME
     if alone_now != 0:
         place, other = other, place
@@ -96,16 +93,11 @@ def learn(status, alone_now, took, waited):
         poke(status + FASTEST, min(took, fastest))
         took = min(before, max(took, fastest))
     elif streak > TRIAL:
-        took = before + (min(took, 2 * before) - before) // 4
+        took = before + (took - before) // (2 if took < before else 8)
     if streak >= 2:
         poke(place, took)
-    if peek(other) == UNTRIED:
-        if waited > took // 4:
-            poke(other, 0)
-    else:
-        if streak >= 2:
-            poke(other, min(peek(other), 4 * took))
-        poke(other, peek(other) - peek(other) // 256)
+        poke(other, min(peek(other), 4 * took))
+    poke(other, peek(other) - peek(other) // 256)
 
 
 @entry
@@ -123,7 +115,7 @@ def step(patches, count, objects, table, first, last, status, hold):
     tried = 1 if first == 0 and last > 0 and peek(status + SHARES) != 0 else 0
     alone_now = goes_alone(status) if tried != 0 else 0
     begun = nanoseconds() if tried != 0 else 0
-    failed, waited = -1, 0
+    failed = -1
     r = first
     while r < last:
         instruction = table + 8 * ROW * r
@@ -141,12 +133,12 @@ def step(patches, count, objects, table, first, last, status, hold):
         elif alone_now != 0:
             alone(kernel, buffers, sizes, start, stop, chunks)
         else:
-            waited += share(peek(instruction + 56), kernel, buffers, sizes, start, stop, chunks)
+            share(peek(instruction + 56), kernel, buffers, sizes, start, stop, chunks)
         if peek(instruction + 48) != 0 and peek(status) != 0:
             failed = r
             break
         r += 1
     release_blas(hold)
     if tried != 0 and failed < 0:
-        learn(status, alone_now, nanoseconds() - begun, waited)
+        learn(status, alone_now, nanoseconds() - begun)
     return failed

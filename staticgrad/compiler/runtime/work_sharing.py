@@ -70,11 +70,10 @@ def alone(kernel, buffers, sizes, start, stop, chunks):
 
 
 def join(pool, chunks, begun):
-    """Wait for the chunks that other threads have begun; returns the nanoseconds. Where that takes longer than all work of this
-    thread since `begun`, twice in a row, other processes compete for the CPUs: for many times as long, jobs are run without
-    workers."""
+    """Wait for the chunks that other threads have begun. Where that takes longer than all work of this thread since `begun`,
+    twice in a row, other processes compete for the CPUs: for many times as long, jobs are run without workers."""
     if peek_shared(pool + DONE) >= chunks:
-        return 0
+        return
     through = nanoseconds()
     waited = 0
     while peek_shared(pool + DONE) < chunks:
@@ -89,13 +88,11 @@ def join(pool, chunks, begun):
         poke(pool + SHUN + 8, 1)
     else:
         poke(pool + SHUN, now + min(SHUNNED * (now - through), LONGEST))
-    return now - through
 
 
 def share(pool, kernel, buffers, sizes, start, stop, chunks):
-    """Run a kernel over [start, stop) in chunks. Returns the nanoseconds for which it waited for workers."""
+    """Run a kernel over [start, stop) in chunks."""
     begun = nanoseconds()
-    waited = 0
     if begun < peek(pool + SHUN) or exchange(pool + OWNER, 1) != 0:
         alone(kernel, buffers, sizes, start, stop, chunks)
     else:
@@ -110,6 +107,5 @@ def share(pool, kernel, buffers, sizes, start, stop, chunks):
         more = 1
         while more != 0:
             more = take(pool)
-        waited = join(pool, chunks, begun)
+        join(pool, chunks, begun)
         poke_shared(pool + OWNER, 0)
-    return waited

@@ -28,7 +28,6 @@ from staticgrad.compiler.backend.abi import (
     SHUN,
     STARTED,
     STREAK,
-    UNTRIED,
 )
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime import loader, thread_pool
@@ -265,24 +264,11 @@ def test_both_ways_are_tried_at_first(threads: None):
     assert (plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] > 0).all()
 
 
-def test_a_long_plan_tries_one_thread_only_after_workers_were_late(threads: None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("staticgrad.compiler.execute.plan.TRIED_WORK", 0)
-    b = Bench()
-    plan = b.plan(F.sum(F.exp(b.feed(500, 40)), 0))
-    assert plan.status[[SHARES // 8, ALONE_TIME // 8]].tolist() == [1, UNTRIED]
-    for alone_time, alone in ((UNTRIED, 0), (0, 1)):  # late workers make it 0
-        plan.status[[ALONE // 8, STREAK // 8, SHARED_TIME // 8, ALONE_TIME // 8]] = 0, 5, 10**12, alone_time
-        plan.run(b.arrays, {})
-        assert plan.status[ALONE // 8] == alone
-    assert plan.status[ALONE_TIME // 8] < UNTRIED
-
-
 def test_one_thread_learns_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("staticgrad.compiler.lower.instruction_builder.get_num_threads", lambda: 1)
     b, plan, _ = example()
-    before = plan.status.copy()
     plan.run(b.arrays, {})
-    assert (plan.status == before).all()
+    assert not plan.status.any()
 
 
 def test_two_plans_at_once(threads: None):
