@@ -112,8 +112,8 @@ def signals(count: int, seed: int) -> None:
                 if rng.random() < 0.5:
                     os.unlink(os.path.join(place, name))
             trained, done = training("compiled", expected), 0
-            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 1.5 if i == 0 else 0.5))
             try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 1.5 if i == 0 else 0.5))
                 loss = trained.step()
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 done = trained.progress(loss) + 1
@@ -139,8 +139,8 @@ def hot(count: int, seed: int) -> None:
     for i in range(count):
         run = ways[i % len(ways)]
         held = None
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0005, 0.003))
         try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0005, 0.003))
             while True:
                 assert np.asarray(run()).tolist() == [1, 3, 5]
         except KeyboardInterrupt as error:
