@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import warnings
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend on the time that compilation takes
 
+import numpy as np
 import pytest
 
 os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler as it is, with what a test changes in it
@@ -67,6 +70,15 @@ def nothing_is_left() -> None:
     if frontends.tracing:  # random tensors that a cache keeps
         sg.reset_default_graph()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def seeds(request: pytest.FixtureRequest, nothing_is_left: None) -> None:
+    """Random weights and data of a test follow from its name: not from the tests that ran before it in its process."""
+    seed = zlib.crc32(request.node.nodeid.encode())
+    sg.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
 
 
 @pytest.fixture
