@@ -56,9 +56,14 @@ def masked(scores: Any, mask: Any) -> Tensor:
     return F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + F.astype(mask, scores.dtype)
 
 
+def default_scale(query: Any) -> float:
+    """1 / sqrt(number of features). Without features the scores are 0 with any scale."""
+    return 1 / math.sqrt(query.shape[-1] or 1)
+
+
 def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Tensor:
     """softmax(query key' * scale), masked; a query that may look nowhere has weights 0."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = default_scale(query) if scale is None else scale
     scores = F.matmul(query, key.mT)
     if attn_mask is None:
         return attention_softmax(scores, scale, is_causal)
@@ -97,7 +102,7 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
     if _is_plain(query, key, value, attn_mask, dropout_p):
-        scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+        scale = default_scale(query) if scale is None else scale
         if scale > 0:
             mask = None if attn_mask is None else _fitting(operand(attn_mask), query, key)
             return attention(query, key, value, scale, is_causal, mask, dropout_p, draw_seed(query) if dropout_p else None)

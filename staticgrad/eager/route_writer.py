@@ -174,13 +174,18 @@ class Writer:
         else:
             lines += bare
         source = node.inputs[0]
-        if source in self.tensors and not isinstance(op.eval, np.ufunc):  # as in `result`
+        if source in self.tensors and self.may_share(node):  # as in `result`
             i = self.numbers[source]
             lines += [
                 f"base = d{n}.base",
                 f"if d{n} is d{i} if base is None else base is d{i} or base is d{i}.base: link({t}, t{i}, grad)",
             ]
         return lines
+
+    def may_share(self, node: Node) -> bool:
+        """Whether a value can be in the memory of the first operand: a view, or the operand itself where nothing is to do."""
+        same = node.type == node.inputs[0].type
+        return node.op.aliases or (same and not isinstance(node.op.eval, np.ufunc))
 
     def name_of(self, node: Node) -> str:
         """What a record's `named` is: a call is one node, see `function_nodes.called`."""

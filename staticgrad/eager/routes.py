@@ -67,8 +67,14 @@ def routed(function: Function) -> Function:
                 key += (int, a)
             elif kind is list or kind is tuple:
                 key += (kind, len(a))
-                if not joined(a, key, tensors):
-                    return function(*args, **named)
+                for i, x in enumerate(a):
+                    if x.__class__ is not PublicTensor:
+                        if joined(a[i:], key, tensors):
+                            break
+                        return function(*args, **named)
+                    data = x._data
+                    key += (data.shape, data.dtype)
+                    tensors.append(x)
             elif not joined((a,), key, tensors):
                 return function(*args, **named)
         if named:

@@ -288,6 +288,15 @@ def test_a_state_that_no_train_step_needs_is_left_alone():
             sg.get_collection("losses")
 
 
+def test_attention_without_features():
+    """The scores are 0, so a query takes the mean of the values at which it looks, as in PyTorch."""
+    q, k = sg.ones(3, 0), sg.ones(4, 0)
+    v = sg.tensor([[0.0], [1.0], [2.0], [3.0]])
+    for attend in (F.scaled_dot_product_attention, sg.compile(F.scaled_dot_product_attention)):
+        assert attend(q, k, v).tolist() == [[1.5]] * 3
+        assert attend(q, k, v, is_causal=True).tolist() == [[0.0], [0.5], [1.0]]
+
+
 def test_attention_holds_its_weights_once():
     """The scores, and the weights made of them, are the only (t, t) arrays of a forward pass; the backward pass adds the
     two cotangents."""

@@ -282,6 +282,7 @@ SDPA: list[tuple[str, tuple[tuple[int, ...], ...], dict[str, Any]]] = [
     ("masked", ((2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)), {"attn_mask": ~CAUSAL}),
     ("masked entirely", ((2, 5, 4), (2, 5, 4), (2, 5, 4)), {"attn_mask": ~CAUSAL & (np.arange(5) > 1)}),
     ("added", ((2, 5, 4), (2, 5, 4), (2, 5, 4)), {"attn_mask": ADDED}),
+    ("no features", ((2, 3, 0), (2, 4, 0), (2, 4, 5)), {"is_causal": True}),
     ("grouped heads", ((2, 6, 5, 4), (2, 2, 5, 4), (2, 2, 5, 3)), {"enable_gqa": True}),
 ]
 
