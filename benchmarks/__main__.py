@@ -1,11 +1,11 @@
 """staticgrad beside its peers, on this machine.
 
     python -m benchmarks [--case digits 'elementwise-*'] [--backend compiled jax] [--json results.json]
-    python -m benchmarks report results.json [--output docs/performance.md]
+    python -m benchmarks report results.json [more.json ...] [--output docs/performance.md]
 
 Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
-same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such a
-file, as Markdown when it has an output. Peers run at their best settings: see `cases/`.
+same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such
+files of one machine, as Markdown when it has an output. Peers run at their best settings: see `cases/`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from . import cases, launch, limits, report  # noqa: F401  (cases: registers them)
+from . import results as figures
 from .registry import BACKENDS, CASES
 
 
@@ -61,7 +62,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def parse_report(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description="Render the results of a run.")
-    parser.add_argument("results", help="the JSON file")
+    parser.add_argument("results", nargs="+", help="JSON files of runs on one machine, with the same settings")
     parser.add_argument("--output", metavar="FILE", help="write Markdown to this file instead of text to the terminal")
     return parser.parse_args(arguments)
 
@@ -102,7 +103,10 @@ def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["report"]:
         rendering = parse_report(arguments[1:])
-        results = json.loads(Path(rendering.results).read_text())
+        try:
+            results = figures.together([json.loads(Path(file).read_text()) for file in rendering.results])
+        except ValueError as error:
+            sys.exit(str(error))
         if rendering.output:
             Path(rendering.output).write_text(report.markdown(results))
         else:

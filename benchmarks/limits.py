@@ -24,6 +24,8 @@ LONG = 1 << 27
 """Bytes of the arrays whose copies are timed: far out of every cache."""
 SIDE = 1536
 """Rows and columns of the products whose rate is measured."""
+BETTER = {"bandwidth": max, "blas": max, "products": min}
+"""Which of two figures of a kind other load affected less."""
 SECONDS = 0.3
 """How long the products of a step are repeated."""
 
@@ -67,8 +69,7 @@ def parsed(text: str) -> list[Product]:
 
 def undisturbed(runs: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
     """The best over processes: the highest rates, the shortest times."""
-    pick = {"bandwidth": max, "blas": max, "products": min}
-    return {kind: {name: pick[kind](run[kind][name] for run in runs) for name in runs[0][kind]} for kind in runs[0]}
+    return {kind: {name: BETTER[kind](run[kind][name] for run in runs) for name in runs[0][kind]} for kind in runs[0]}
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .limits import text_of
+from .limits import BETTER, text_of
 from .registry import BACKENDS, CASES, Case
 
 MEAN, LEAST = 2.0, 1.0
@@ -95,6 +96,40 @@ class Row(NamedTuple):
 
 def _step(figures: Figures) -> float:
     return figures.step
+
+
+def together(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The results of several runs as those of one. Raises ValueError for other machines, versions or settings."""
+    first, *others = runs
+    found = copy.deepcopy({**first})
+    held = {_name(entry): entry for entry in found["entries"]}
+    for run in others:
+        for what in ("machine", "settings"):
+            differ = [k for k, v in run[what].items() if k not in ("versions", "rounds") and found[what].get(k) != v]
+            if differ:
+                raise ValueError(f"these results are not comparable: {', '.join(differ)} of the {what} differ")
+        versions = found["machine"]["versions"]
+        for name, version in run["machine"]["versions"].items():
+            if versions.setdefault(name, version) != version:
+                raise ValueError(f"these results are not comparable: {name} {versions[name]} and {version}")
+        for kind, better in BETTER.items():
+            for name, value in run["limits"].get(kind, {}).items():
+                known = found["limits"].setdefault(kind, {})
+                known[name] = better(known.get(name, value), value)
+        found["skipped"] += [line for line in run["skipped"] if line not in found["skipped"]]
+        if "overhead" in run:
+            found["overhead"] = run["overhead"]
+        for entry in run["entries"]:
+            if _name(entry) in held:
+                held[_name(entry)]["runs"] += entry["runs"]
+            else:
+                held[_name(entry)] = entry
+                found["entries"].append(entry)
+    return found
+
+
+def _name(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple([entry[part] for part in ("case", "malloc", "backend", "variant")])
 
 
 def rows(results: Mapping[str, Any]) -> list[Row]:

@@ -131,6 +131,31 @@ def test_text_and_markdown() -> None:
         assert len({line.count("|") for line in lines}) == 1, table
 
 
+def test_runs_together() -> None:
+    """Entries that both have get the runs of both; others are added."""
+    more = {**RESULTS, "entries": [entry("digits", "eager", run(310)), entry("lenet", "eager", run(7))]}
+    found = results.together([RESULTS, more, more])
+    runs = {(e["case"], e["backend"]): e["runs"] for e in found["entries"]}
+    assert [r["blocks"][1] for r in runs["digits", "eager"]] == [300, 310, 310]
+    assert len(runs["lenet", "eager"]) == 2
+    assert len(RESULTS["entries"]) == len(found["entries"]) - 1
+    assert results.together([RESULTS]) == RESULTS
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "text"),
+    [
+        ("machine", {"cpus": 4}, "cpus of the machine differ"),
+        ("machine", {"versions": {"jax": "0.11"}}, "jax 0.10 and 0.11"),
+        ("settings", {"seconds": 1}, "seconds of the settings differ"),
+    ],
+)
+def test_runs_that_are_not_comparable(what: str, change: dict[str, Any], text: str) -> None:
+    other = {**RESULTS, what: {**RESULTS[what], **change}}
+    with pytest.raises(ValueError, match=text):
+        results.together([RESULTS, other])
+
+
 def test_report_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, page = tmp_path / "results.json", tmp_path / "performance.md"
     file.write_text(json.dumps(RESULTS))
