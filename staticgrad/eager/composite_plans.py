@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from ..autodiff.reverse import gradients
@@ -107,26 +108,40 @@ def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph,
 
 def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:
     """What the gradients read of a function's computation: its operands and results, and values to keep. Values that cost
-    little are computed again instead."""
+    little are computed again instead, unless they need more memory kept than they take: the mask of a dropout is kept, and not
+    the random numbers."""
     forward = set(graph.reaching(outs))
     forward |= {n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] in forward}
     backward = [node for node in graph.reaching(gradients) if node not in forward]
+    free = {n for n in forward if n in outs or n.op.leaf == "placeholder"}
+    needed = [i for node in backward for i in node.inputs if i in forward]
+    needed += [node for node in gradients if node in forward]
+    sources = {node: _sources(node, free) for node in needed}
+    readers = Counter(n for found in sources.values() for n in found if n not in free)
     read: set[Node] = set()
-    kept: dict[Node, None] = {}
-    stack = [i for node in backward for i in node.inputs if i in forward]
-    stack += [node for node in gradients if node in forward]
-    seen = set(stack)
+    kept: set[Node] = set()
+    for node, found in sources.items():
+        if sum(n.type.nbytes for n in found if readers[n] == 1) > node.type.nbytes:
+            kept.add(node)
+        else:
+            read.update(n for n in found if n in free)
+            kept.update(n for n in found if n not in free)
+    return read, [node for node in graph.nodes if node in kept]
+
+
+def _sources(node: Node, free: Set[Node]) -> list[Node]:
+    """The values from which a value is computed again at little cost: the value itself where it is free or costs more."""
+    found: list[Node] = []
+    stack, seen = [node], {node}
     while stack:
-        node = stack.pop()
-        if node in outs or node.op.leaf == "placeholder":
-            read.add(node)
-        elif _costs_little(node):
-            more = [i for i in node.inputs if i not in seen]
+        n = stack.pop()
+        if n in free or not _costs_little(n):
+            found.append(n)
+        else:
+            more = [i for i in n.inputs if i not in seen]
             seen.update(more)
             stack += more
-        else:
-            kept[node] = None
-    return read, [node for node in graph.nodes if node in kept]
+    return found
 
 
 def _costs_little(node: Node) -> bool:

@@ -163,6 +163,14 @@ def test_dropout_statistics_and_gradient():
     np.testing.assert_allclose(x.grad.numpy(), np.where(kept, 1 / 0.7, 0), rtol=1e-6)
 
 
+def test_dropout_keeps_its_mask_for_the_backward_pass():
+    """One byte an element, and not the random number."""
+    x = sg.ones(64, 64, requires_grad=True)
+    with sg.eager_kernels(wait=True):
+        kept = [sg.dropout(x, 0.5)._record.kept for _ in range(3)][-1]
+    assert [a.dtype for a in kept] == [np.bool_]
+
+
 def test_dropout_edges():
     x = sg.tensor([1.0, np.inf], requires_grad=True)
     assert sg.dropout(x, 0.0) is x
