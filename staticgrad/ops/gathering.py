@@ -28,7 +28,7 @@ from ..ir import (
     Scratch,
     define,
 )
-from ..operators import Array, F, Tensor, append, apply, public
+from ..operators import Array, F, Symbol, Tensor, append, apply, public
 from ..types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from . import attributes as at
 from .batched_moves import added, bags, checked, gathered, scattered
@@ -519,15 +519,31 @@ def _match(x: Any, index: Any, axis: int) -> Any:
 
 
 def _along_expand(node: Node, x: Any, index: Any) -> Any:
-    """A single position per row is a masked sum, which fuses with the producer of x. Of a leaf, which has none, only the named
-    elements are read."""
+    """A single position per row is a masked sum, which fuses with the producer of x. Of a value that is in memory anyway, only
+    the named elements are read."""
     axis = node.attrs["axis"]
-    if index.shape[axis] != 1 or (x.node.op.leaf and fits_along(index.shape, x.shape, axis)):
+    if index.shape[axis] != 1 or (_lies_in_memory(x.node) and fits_along(index.shape, x.shape, axis)):
         if fits_along(index.shape, x.shape, axis):
-            return apply(pick_along_op, x, F.astype(index, int64), axis=axis)
+            return _picked_along(x, F.astype(index, int64), axis)
         place = _places(x.shape, node.type.shape, F.astype(index, int64), axis)
         return apply(pick_op, F.reshape(x, (-1,)), place, axis=0)
     return F.astype(F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True), x.dtype)
+
+
+def _lies_in_memory(node: Node) -> bool:
+    """Whether a value is a leaf, the result of a routine, or a permutation of such a value."""
+    while node.op.name == "permute":
+        node = node.inputs[0]
+    return bool(node.op.leaf) or isinstance(node.op.emit, Native)
+
+
+def _picked_along(x: Any, index: Any, axis: int) -> Any:
+    """`pick_along` of x, or of what x is a permutation of, which is not copied."""
+    if x.node.op.name != "permute":
+        return apply(pick_along_op, x, index, axis=axis)
+    order = x.node.attrs["axes"]
+    source = Symbol(x.graph, x.node.inputs[0])
+    return F.permute(_picked_along(source, F.permute(index, tuple(np.argsort(order).tolist())), order[axis]), order)
 
 
 def _places(within: Sequence[int], shape: Sequence[int], index: Any, axis: int) -> Any:

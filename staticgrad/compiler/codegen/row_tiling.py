@@ -73,6 +73,9 @@ RESIDENT = 4096
 """Elements that a tile has of each operand: they stay in the first-level cache from stage to stage."""
 LEAST = 16
 """Rows of a tile, at the least, where it is multiplied with a vector: lanes of one in float32."""
+ACROSS, HELD, FEWEST = 256, 1 << 18, 32
+"""Of a tile whose inner loops run over its rows: the bytes of a column, since LLVM takes up to four vectors at a time and
+leaves fewer to slow loops; the bytes of a tile of an operand that stay in the second-level cache; the rows of a larger tile."""
 
 TILE = Name("c") * BLOCK
 AT = TILE + TILE_L
@@ -80,14 +83,19 @@ AT = TILE + TILE_L
 
 
 class Tiling(NamedTuple):
-    """How the loop over rows is tiled. `dots`: the sums that matrix-vector products compute."""
+    """How the loop over rows is tiled. `dots`: the sums that matrix-vector products compute; `itemsize`: bytes of the widest
+    value per row and column."""
 
     interchanged: bool
     dots: Mapping[Node, Dot]
+    itemsize: int
 
     def rows_of(self, columns: int) -> int:
         """Rows of a tile."""
-        return min(BLOCK, max(LEAST if self.dots or self.interchanged else 1, RESIDENT // max(columns, 1)))
+        width, least = max(columns, 1), LEAST if self.dots else 1
+        if self.interchanged:
+            least = ACROSS // self.itemsize if width * ACROSS <= HELD else FEWEST
+        return min(BLOCK, max(least, RESIDENT // width))
 
 
 def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
@@ -95,18 +103,19 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
     domain, columns = group.domain, group.domain.columns
     if SPREAD in domain.rank.values():
         return None
+    itemsize = max([n.type.dtype.itemsize for n in group.members if domain.rank[n] == FULL], default=1)
     if columns is not None and columns <= LONG and (dots := find_matrix_vector_forms(group, layouts)):
-        return Tiling(False, dots)
+        return Tiling(False, dots, itemsize)
     if columns is None or not any(isinstance(n.op.emit, Reduction) and domain.rank[n] != SCALAR for n in group.members):
         return None
     if memory_along_rows(group, layouts):
-        return Tiling(True, {})
+        return Tiling(True, {}, itemsize)
     if not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
         return None
     if columns <= NARROW and not any(fused_as(n, Lookup) for n in group.members):
-        return Tiling(True, {})
+        return Tiling(True, {}, itemsize)
     work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
-    return Tiling(False, {}) if columns <= WIDE and work >= ROW_WORK else None
+    return Tiling(False, {}, itemsize) if columns <= WIDE and work >= ROW_WORK else None
 
 
 def memory_along_rows(group: Group, layouts: Layouts) -> bool:

@@ -132,9 +132,10 @@ class Fuser:
                 natives.append(node)
         chosen = {n for choose in CHOICES for n in choose(natives, self.users, self.results, fusible)}
         in_place = set(filter(self._readable, chosen))
-        for node in self.graph.nodes:
-            if node in in_place or (fusible(node) and not inlined(node)):
-                self._place(node)
+        placed = [n for n in self.graph.nodes if n in in_place or (fusible(n) and not inlined(n))]
+        ends = self._ends(placed)
+        for node in (*(n for n in placed if n not in ends), *(n for n in placed if n in ends)):
+            self._place(node)
         self._join_readers()
         self._separate_scatters()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
@@ -148,6 +149,15 @@ class Fuser:
             for node in list(group.outputs):
                 self._recompute(node, group)
         return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
+
+    def _ends(self, placed: Sequence[Node]) -> set[Node]:
+        """Scalars that only results need, as the sum of two losses. They come last: one that joins a kernel makes that wait for
+        its other operands, and what reads both kernels could no longer join the one that then has to run first."""
+        found: set[Node] = set()
+        for node in reversed(placed):
+            if is_scalar_work(node) and found.issuperset(self.users[node]):
+                found.add(node)
+        return found
 
     def _recompute(self, node: Node, group: Group) -> None:
         """Let the kernels that read a cheap value compute it themselves, with the values that it is computed from."""

@@ -29,7 +29,7 @@ from staticgrad.compiler.codegen.loop_ir import (
     rewritten,
 )
 from staticgrad.compiler.codegen.printers import PYTHON
-from staticgrad.compiler.codegen.row_tiling import AT, BLOCK, tile_rows
+from staticgrad.compiler.codegen.row_tiling import AT, BLOCK, Tiling, tile_rows
 from staticgrad.compiler.execute.unjitted import run_unjitted
 from staticgrad.types import float64
 
@@ -120,6 +120,14 @@ def test_the_tiled_nest_computes_the_same(width: Expr | None):
         np.testing.assert_array_equal(found[name], array, err_msg=name)
     assert sorted(kept) == ["r0", "r2", "v1"]
     np.testing.assert_array_equal(expected["totals"], [(W + X.sum(1)).sum(), X.sum()])
+
+
+@pytest.mark.parametrize(
+    ("itemsize", "columns", "rows"), [(4, 10, 64), (4, 1024, 64), (4, 1025, 32), (8, 10, 64), (8, 1024, 32), (8, 1 << 20, 32)]
+)
+def test_tiles_have_whole_vectors_of_rows(itemsize: int, columns: int, rows: int):
+    """As many as LLVM computes at a time, or the rest runs in slow loops."""
+    assert Tiling(True, {}, itemsize).rows_of(columns) == rows
 
 
 def test_operands_are_loaded_again_and_values_are_kept():

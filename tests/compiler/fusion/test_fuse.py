@@ -286,3 +286,36 @@ def test_a_kernel_has_no_more_buffers_than_it_can(dtype):
     x = b.feed(6, 5, dtype=dtype)
     plan = b.check(*[F.sum(F.exp(x * (0.1 * i)), 0) for i in range(20)], rtol=1e-4)
     assert plan.kernels > 1
+
+
+def test_the_sum_of_two_losses_keeps_their_gradients_in_their_kernels():
+    """The gradients of both are added in one of the two kernels, though the kernel of one loss could add the other loss."""
+    b = Bench()
+    x = b.feed(40, 50, dtype=np.float64)
+    loss = F.mean(F.logsumexp(x, 1)) + F.mean(F.logsumexp(x.T, 1))
+    plan = b.check(loss, *gradients([loss], [x]), rtol=1e-12)
+    assert plan.kernels == 2, plan.explain()
+
+
+# values that are picked ---------------------------------------------------------------------------------------------
+
+PICKED: dict[str, Callable[[Bench], tuple[Symbol, int]]] = {
+    "a feed": lambda b: (b.feed(4, 5, 6), 1),
+    "a transposed feed": lambda b: (F.permute(b.feed(6, 4, 5), (1, 2, 0)), 1),
+    "twice transposed": lambda b: (F.permute(F.permute(b.feed(5, 6, 4), (1, 2, 0)), (1, 2, 0)), 2),
+    "a product": lambda b: (b.feed(4, 5, 3) @ b.feed(4, 3, 6), 2),
+    "a transposed product": lambda b: (F.swapaxes(b.feed(4, 6, 3) @ b.feed(4, 3, 5), 1, 2), 2),
+}
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_elements_of_what_is_in_memory_are_gathered(name: str):
+    """Only the named elements are read, where they lie."""
+    b = Bench()
+    x, axis = PICKED[name](b)
+    shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+    index = b.feed(value=np.arange(np.prod(shape)).reshape(shape) % x.shape[axis])
+    plan = b.check(F.take_along_axis(x, index, axis), rtol=1e-4)
+    names = [row.name for row in plan.instructions]
+    assert "gather" in names, plan.explain()
+    assert not any("eq" in name for name in names), plan.explain()
