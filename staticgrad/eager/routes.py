@@ -61,20 +61,23 @@ def routed(function: Function) -> Function:
             kind = a.__class__
             if kind is PublicTensor:
                 data = a._data
-                key += (data.shape, data.dtype)
+                key.append(data.shape)
+                key.append(data.dtype)
                 tensors.append(a)
             elif kind is int:
-                key += (int, a)
+                key.append(int)
+                key.append(a)
             elif kind is list or kind is tuple:
-                key += (kind, len(a))
-                for i, x in enumerate(a):
-                    if x.__class__ is not PublicTensor:
-                        if joined(a[i:], key, tensors):
-                            break
+                key.append(kind)
+                key.append(len(a))
+                for x in a:
+                    if x.__class__ is PublicTensor:
+                        data = x._data
+                        key.append(data.shape)
+                        key.append(data.dtype)
+                        tensors.append(x)
+                    elif not joined((x,), key, tensors):
                         return function(*args, **named)
-                    data = x._data
-                    key += (data.shape, data.dtype)
-                    tensors.append(x)
             elif not joined((a,), key, tensors):
                 return function(*args, **named)
         if named:
