@@ -163,7 +163,7 @@ def test_dropout_statistics_and_gradient():
     np.testing.assert_allclose(x.grad.numpy(), np.where(kept, 1 / 0.7, 0), rtol=1e-6)
 
 
-def test_dropout_keeps_its_mask_for_the_backward_pass():
+def test_dropout_keeps_its_mask_for_the_backward_pass(empty_default_graph: None):
     """One byte an element, and not the random number."""
     x = sg.ones(64, 64, requires_grad=True)
     with sg.eager_kernels(wait=True):
