@@ -10,11 +10,13 @@ import numpy as np
 from .devices import check_device
 from .eager import Tensor, tensor
 from .eager.creation import with_numbers
+from .eager.grad_mode import INFERRING
+from .eager.tensor import wrap
 from .errors import ArgumentError, DTypeError
 from .operators import Symbol, TensorLike, frontends, state
 from .operators import Tensor as AnyTensor
 from .ops.pointwise import astype
-from .types import DTypeLike, as_dtype, get_default_dtype
+from .types import SUPPORTED, DTypeLike, as_dtype, get_default_dtype
 
 __all__ = ["as_tensor", "from_dlpack", "from_file", "from_numpy", "frombuffer", "is_tensor", "to_dlpack"]
 
@@ -59,6 +61,8 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
         >>> tensor
         tensor([1., 0.], dtype=torch.float64)
     """
+    if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not INFERRING:
+        return wrap(array)
     if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
         return array  # an array that was passed to a compiled function
     if not isinstance(array, np.ndarray):
