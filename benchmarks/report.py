@@ -50,7 +50,8 @@ def figures_table(table: Iterable[Row], names: Iterable[str], what: str, form: s
     yield [what, *present]
     for row in table:
         values = [getattr(row.best[n], what) if n in row.best else None for n in present]
-        yield [row.name, *("" if value is None else format(value, form) for value in values)]
+        if any(value is not None for value in values):
+            yield [row.name, *("" if value is None else format(value, form) for value in values)]
 
 
 def limits_table(table: Iterable[Row], limits: Mapping[str, Any]) -> Iterator[list[str]]:

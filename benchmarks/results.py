@@ -29,8 +29,8 @@ class Figures(NamedTuple):
     step: microseconds, the median of the processes' medians; low, high: quartiles of all blocks; fastest: block; cpu:
     microseconds of all threads; cold, warm: seconds from process start to the first result; imports: seconds; memory:
     the most MB that were resident until the results were compared, above what modules took, loaded at any time and with all
-    that they did meanwhile (for us: Numba, LLVM and the driver); both with a full cache where that was measured; compiling:
-    the same with an empty cache, above what modules take with a full one; values: compared between backends.
+    that they did meanwhile (for us: Numba, LLVM and the driver), with a full cache, None where only an empty one was measured;
+    compiling: the same with an empty cache, above what modules take with a full one; values: compared between backends.
     """
 
     backend: str
@@ -43,7 +43,7 @@ class Figures(NamedTuple):
     cold: float | None
     warm: float | None
     imports: float
-    memory: float
+    memory: float | None
     compiling: float | None
     values: Mapping[str, float]
 
@@ -62,6 +62,8 @@ class Row(NamedTuple):
     best: dict[str, Figures]
     all: list[Figures]
     failures: list[Failure]
+    limits: Mapping[str, Any] | None = None
+    """What the machine could do in the run that measured it, where several runs are together."""
 
     @property
     def name(self) -> str:
@@ -100,6 +102,10 @@ def _step(figures: Figures) -> float:
 
 def together(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The results of several runs as those of one. Raises ValueError for other machines, versions or settings."""
+    if len(runs) > 1:
+        runs = [
+            {**run, "entries": [{**e, "runs": [*e["runs"]], "limits": run["limits"]} for e in run["entries"]]} for run in runs
+        ]
     first, *others = runs
     found = copy.deepcopy({**first})
     held = {_name(entry): entry for entry in found["entries"]}
@@ -142,7 +148,9 @@ def rows(results: Mapping[str, Any]) -> list[Row]:
 def _row(case: Case, malloc: str, entries: Iterable[Mapping[str, Any]]) -> Row:
     found: list[Figures] = []
     failures: list[Failure] = []
+    limits = None
     for entry in entries:
+        limits = limits or entry.get("limits")
         errors = [run["error"] for run in entry["runs"] if "error" in run]
         if errors:
             failures.append(Failure(entry["backend"], entry["variant"], errors[0]))
@@ -160,7 +168,7 @@ def _row(case: Case, malloc: str, entries: Iterable[Mapping[str, Any]]) -> Row:
     for f in agreed:
         if f.backend not in best or f.step < best[f.backend].step:
             best[f.backend] = f
-    return Row(case, malloc, best, agreed, failures)
+    return Row(case, malloc, best, agreed, failures, limits)
 
 
 def figures(entry: Mapping[str, Any]) -> Figures:
@@ -180,7 +188,7 @@ def figures(entry: Mapping[str, Any]) -> Figures:
         statistics.median(run["cpu"] for run in runs),
         *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
         statistics.median(run["phases"]["import"] for run in settled),
-        statistics.median(run["memory"] for run in settled),
+        statistics.median(run["memory"] for run in settled) if settled[0]["cold"] is False else None,
         compiling(runs),
         runs[0]["figures"],
     )
@@ -250,6 +258,7 @@ def targets(results: Mapping[str, Any]) -> list[Target]:
 
 def bandwidth_share(row: Row, limits: Mapping[str, Any]) -> float | None:
     """Of the highest bandwidth that was measured; None where arrays stay in a cache."""
+    limits = row.limits or limits
     if not (row.case.traffic >= OUT_OF_CACHE and limits and row.ours):
         return None
     return row.case.traffic / row.ours.step / 1e3 / max(limits["bandwidth"].values())
@@ -257,6 +266,7 @@ def bandwidth_share(row: Row, limits: Mapping[str, Any]) -> float | None:
 
 def blas_share(row: Row, limits: Mapping[str, Any]) -> float | None:
     """The time of the step's matrix products alone in that of the step."""
+    limits = row.limits or limits
     text = text_of(row.case.products)
     if not (text and limits and row.ours and text in limits["products"]):
         return None
@@ -273,9 +283,9 @@ def _limit_targets(row: Row, limits: Mapping[str, Any]) -> Iterator[Target]:
 
 
 def _memory_targets(row: Row) -> Iterator[Target]:
-    if "compiled" in row.best and "torch" in row.best:
-        what = f"{row.name}: peak MB above imports, compiled / PyTorch eager"
-        yield Target(what, row.best["compiled"].memory / row.best["torch"].memory, 1.0, True)
+    ours, theirs = (row.best[name].memory if name in row.best else None for name in ("compiled", "torch"))
+    if ours is not None and theirs is not None:
+        yield Target(f"{row.name}: peak MB above imports, compiled / PyTorch eager", ours / theirs, 1.0, True)
 
 
 def _digits_targets(row: Row) -> Iterator[Target]:

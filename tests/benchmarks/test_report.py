@@ -142,6 +142,19 @@ def test_runs_together() -> None:
     assert results.together([RESULTS]) == RESULTS
 
 
+def test_limits_and_memory_are_of_the_run_that_measured_them() -> None:
+    """Of runs together each case has the limits of its own; memory with an empty cache is nobody's memory with a full one."""
+    entries = [
+        entry("elementwise-1e7", "compiled", run(8000, cold=True)),
+        entry("elementwise-1e7", "torch", run(8000, cold=True)),
+    ]
+    more = {**RESULTS, "entries": entries, "limits": {"bandwidth": {"copy, 1 thread": 10.0}}}
+    row = results.rows(results.together([RESULTS, more]))[-1]
+    assert results.bandwidth_share(row, RESULTS["limits"]) == pytest.approx(160e6 / 8e-3 / 10e9)
+    assert row.best["compiled"].memory is None
+    assert "peak MB" not in str([target.what for target in results.targets(more)])
+
+
 @pytest.mark.parametrize(
     ("what", "change", "text"),
     [
