@@ -531,10 +531,12 @@ def _along_expand(node: Node, x: Any, index: Any) -> Any:
 
 
 def _lies_in_memory(node: Node) -> bool:
-    """Whether a value is a leaf, the result of a routine, or a permutation of such a value."""
-    while node.op.name == "permute":
-        node = node.inputs[0]
-    return bool(node.op.leaf) or isinstance(node.op.emit, Native)
+    """Whether no kernel that computes a value, or reads all of it, could pick on the way: a leaf, and a permutation of one or
+    of a routine's result. The result of a routine itself is mostly read by rows, as logits are."""
+    moved = node
+    while moved.op.name == "permute":
+        moved = moved.inputs[0]
+    return bool(moved.op.leaf) or (moved is not node and isinstance(moved.op.emit, Native))
 
 
 def _picked_along(x: Any, index: Any, axis: int) -> Any:
