@@ -139,7 +139,8 @@ def machine_lines(results: Mapping[str, Any]) -> Iterator[str]:
         text = f"load of the machine {min(loads):.1f} - {max(loads):.1f} (about 1 is the measured process)"
         counts = sorted({len(entry["runs"]) for entry in results["entries"]})
         processes = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-        yield f"{processes} processes for each figure, {settings['seconds']:g} s of timed steps in each; {text}."
+        processes += " process" if counts[-1] == 1 else " processes"
+        yield f"{processes} for each figure, {settings['seconds']:g} s of timed steps in each; {text}."
     limits = results["limits"]
     if limits:
         bandwidth = ", ".join(f"{name} {value:.1f} GB/s" for name, value in limits["bandwidth"].items())

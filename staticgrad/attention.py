@@ -56,14 +56,18 @@ def masked(scores: Any, mask: Any) -> Tensor:
     return F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + F.astype(mask, scores.dtype)
 
 
-def default_scale(query: Any) -> float:
-    """1 / sqrt(number of features). Without features the scores are 0 with any scale."""
-    return 1 / math.sqrt(query.shape[-1] or 1)
+def default_scale(name: str, query: Any) -> float:
+    """1 / sqrt(number of features). Without features the scores are 0 with any scale. Raises ShapeError where their number is
+    unknown."""
+    features = query.shape[-1]
+    if features is None:
+        raise ShapeError(f"{name}: the size of a head is unknown", "give scale=")
+    return 1 / math.sqrt(max(features, 1))
 
 
 def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Tensor:
     """softmax(query key' * scale), masked; a query that may look nowhere has weights 0."""
-    scale = default_scale(query) if scale is None else scale
+    scale = default_scale("scaled_dot_product_attention", query) if scale is None else scale
     scores = F.matmul(query, key.mT)
     if attn_mask is None:
         return attention_softmax(scores, scale, is_causal)
@@ -97,15 +101,13 @@ def scaled_dot_product_attention(
         raise ArgumentError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if scale is not None and not is_number(scale):
         raise ArgumentError(f"scaled_dot_product_attention: scale has to be a number, got {scale!r}")
-    if scale is None and query.shape[-1] is None:
-        raise ShapeError("scaled_dot_product_attention: the size of a head is unknown", "give scale=")
+    if scale is None:
+        scale = default_scale("scaled_dot_product_attention", query)
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
-    if _is_plain(query, key, value, attn_mask, dropout_p):
-        scale = default_scale(query) if scale is None else scale
-        if scale > 0:
-            mask = None if attn_mask is None else _fitting(operand(attn_mask), query, key)
-            return attention(query, key, value, scale, is_causal, mask, dropout_p, draw_seed(query) if dropout_p else None)
+    if scale > 0 and _is_plain(query, key, value, attn_mask, dropout_p):
+        mask = None if attn_mask is None else _fitting(operand(attn_mask), query, key)
+        return attention(query, key, value, scale, is_causal, mask, dropout_p, draw_seed(query) if dropout_p else None)
     weights = attention_weights(query, key, attn_mask, is_causal, scale)
     return F.matmul(F.dropout(weights, dropout_p), value)
 

@@ -121,7 +121,7 @@ def flex_attention(
                 f"got {q.shape[1]} and {k.shape[1]}",
             )
         k, v = (F.repeat_interleave(x, q.shape[1] // k.shape[1], 1) for x in (k, v))
-    scores = F.matmul(q, F.swapaxes(k, -1, -2)) * (default_scale(q) if scale is None else scale)
+    scores = F.matmul(q, F.swapaxes(k, -1, -2)) * (default_scale("flex_attention", q) if scale is None else scale)
     if score_mod is not None:
         scores = score_mod(scores, *_numbers(*scores.shape))
     if block_mask is not None:

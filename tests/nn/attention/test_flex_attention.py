@@ -82,3 +82,10 @@ def test_masks():
         pass
     with pytest.raises(TypeError, match="SDPBackend"), attention.sdpa_kernel("math"):
         pass
+
+
+def test_an_unknown_number_of_features_needs_a_scale():
+    with sg.Graph().as_default():
+        q, k, v = (sg.placeholder("float32", (1, 1, 3, None)) for _ in range(3))
+        with pytest.raises(sg.ShapeError, match=r"^flex_attention: the size of a head is unknown"):
+            flex.flex_attention(q, k, v)
