@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
+from ...ir.walks import reached
 from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import StackType, TensorType
@@ -30,79 +31,129 @@ def has_subgraphs(graph: Graph) -> bool:
 
 
 class EqualLoops:
-    """Equal loops that differ only in their results: a loop, and the loop that its gradient repeats with further stacks for
-    the values that it needs. `body`: the union of their results."""
+    """Loops that run the same iterations and differ only in the values that they stack: a loop, and the loop that its gradient
+    repeats with further stacks for the values that it needs. `results`: the carries and the union of their stacked values."""
 
-    def __init__(self, first: Node):
+    def __init__(self, first: Node, carries: Sequence[Node]):
         self.first = first
-        self.graph = Graph(intern=True)
-        self.params = [twin(self.graph, p) for p in first.attrs["body"].params]
-        self.carries = first.attrs["carries"]
-        self.results: list[Node] = []
+        self.results = list(carries)
         self.places: dict[Node, int] = {}
         """Per stacked value, the number of its result."""
+        self.members = 0
+        """How many loops these are."""
 
-    def join(self, loop: Node) -> list[int]:
+    def join(self, stacked: Sequence[Node]) -> list[int]:
         """The numbers of a member's results among those of the merged loop."""
-        body: Subgraph = loop.attrs["body"]
-        values = copied(self.graph, body.results, dict(zip(body.params, self.params, strict=True)))
-        if not self.results:
-            self.results = values[: self.carries]
-        places = list(range(self.carries))
-        for value in values[self.carries :]:
+        self.members += 1
+        carries = self.first.attrs["carries"]
+        for value in stacked:
             if value not in self.places:
                 self.places[value] = len(self.results)
                 self.results.append(value)
-            places.append(self.places[value])
-        return places
+        return [*range(carries), *(self.places[value] for value in stacked)]
 
-    def attrs(self) -> dict[str, Any]:
-        return {**self.first.attrs, "body": Subgraph(self.graph, self.params, self.results)}
+
+class LoopBodies:
+    """Bodies of loops over the same operands, with the same settings, in one numbering of values: there, equal loops have the
+    same next carries, and the same condition."""
+
+    def __init__(self, first: Node):
+        self.params: tuple[Node, ...] = first.attrs["body"].params
+        self.values = EqualValues()
+        self.loops: dict[tuple[Node, ...], EqualLoops] = {}
+
+    def add(self, loop: Node) -> tuple[EqualLoops, list[int]]:
+        """The loops that a loop is equal to, and the numbers of its results among theirs."""
+        results, carries = self._results(loop.attrs["body"]), loop.attrs["carries"]
+        cond: Subgraph | None = loop.attrs["cond"]
+        key = tuple(results[:carries]) if cond is None else (*results[:carries], *self._results(cond))
+        equal = self.loops.setdefault(key, EqualLoops(loop, results[:carries]))
+        return equal, equal.join(results[carries:])
+
+    def _results(self, body: Subgraph) -> list[Node]:
+        same = self.values.same
+        same.update(zip(body.params, self.params, strict=False))  # a condition has no parameters for items
+        for node in body.nodes:
+            self.values.add(node)
+        return [same[r] for r in body.results]
+
+    def body(self, equal: EqualLoops) -> Subgraph:
+        """The body of the merged loop."""
+        graph = Graph(intern=True)
+        moved = {p: twin(graph, p) for p in self.params}
+        params = list(moved.values())
+        self.values.build(graph, equal.results, moved)
+        return Subgraph(graph, params, [moved[r] for r in equal.results])
+
+
+class EqualValues:
+    """Finds the values that are equal. Bodies of loops are compared by what they compute."""
+
+    def __init__(self) -> None:
+        self.same: dict[Node, Node] = {}
+        """For each value, the first one that it is equal to."""
+        self._first: list[Node] = []
+        """Those that are equal to none before, in order."""
+        self._known: dict[Any, Node] = {}
+        self._bodies: dict[Any, LoopBodies] = {}
+        self._loops: dict[Node, tuple[LoopBodies, EqualLoops, list[int]]] = {}
+
+    def add(self, node: Node) -> None:
+        """Compare a value with those so far, among which its operands are."""
+        same = self.same
+        inputs = tuple([same[i] for i in node.inputs])
+        if isinstance(node.op.emit, Region) and "body" in node.attrs:
+            settings = tuple(sorted((k, v) for k, v in node.attrs.items() if k not in ("body", "cond")))
+            bodies = self._bodies.setdefault((node.op, inputs, settings), LoopBodies(node))
+            equal, places = bodies.add(node)
+            self._loops[node] = bodies, equal, places
+            self._put(node, equal.first)
+            return
+        key: Any = (node.op, inputs, tuple(sorted(node.attrs.items())), node.type)
+        if isinstance(node.op.emit, Result) and node.inputs[0] in self._loops:
+            _, equal, places = self._loops[node.inputs[0]]
+            index = node.attrs["index"]
+            key = equal, places[index] if index < len(places) else "steps"
+        self._put(node, self._known.setdefault(key, node) if node.op.pure else node)
+
+    def _put(self, node: Node, first: Node) -> None:
+        self.same[node] = first
+        if first is node:
+            self._first.append(node)
+
+    def build(self, graph: Graph, results: Sequence[Node], moved: dict[Node, Node]) -> None:
+        """Add first values that are equal to these results, and what they need, to a graph, in order. moved: receives the new
+        nodes; holds those of parameters."""
+        same, loops = self.same, self._loops
+        needed = reached([same[r] for r in results], lambda n: [same[i] for i in n.inputs])
+        for node in self._first:
+            if node not in needed or node in moved:
+                continue
+            if not node.inputs:
+                moved[node] = graph.append(node)
+                continue
+            inputs, attrs, kind = tuple([moved[same[i]] for i in node.inputs]), node.attrs, node.type
+            if node in loops and loops[node][1].members > 1:
+                bodies, equal, _ = loops[node]
+                attrs = {**attrs, "body": bodies.body(equal)}
+                kind = node.op.infer(*(i.type for i in inputs), **attrs)
+            elif isinstance(node.op.emit, Result) and node.inputs[0] in loops and loops[node.inputs[0]][1].members > 1:
+                _, equal, places = loops[node.inputs[0]]
+                index = attrs["index"]
+                attrs = {"index": places[index] if index < len(places) else len(equal.results)}
+            moved[node] = graph.add(node.op, inputs, attrs, kind, node.name, node.where)
 
 
 def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
     """Each group of equal loops becomes one loop: the loop of the results also computes the residuals of its gradients."""
-    order = graph.reaching(results)
     if not has_subgraphs(graph):
-        return graph, {node: node for node in order}
-    same: dict[Node, Node] = {}
-    groups: dict[Any, EqualLoops] = {}
-    member: dict[Node, tuple[EqualLoops, list[int]]] = {}
-    known: dict[Any, Node] = {}
-    for node in order:
-        inputs = tuple(same[i] for i in node.inputs)
-        if isinstance(node.op.emit, Region) and "body" in node.attrs:
-            rest = tuple(sorted((k, v) for k, v in node.attrs.items() if k != "body"))
-            group = groups.setdefault((inputs, rest), EqualLoops(node))
-            member[node] = group, group.join(node)
-            same[node] = group.first
-        else:
-            key: Any = (node.op, inputs, tuple(sorted(node.attrs.items())), node.type)
-            if isinstance(node.op.emit, Result) and node.inputs[0] in member:
-                group, places = member[node.inputs[0]]
-                index = node.attrs["index"]
-                key = group, places[index] if index < len(places) else "steps"
-            same[node] = known.setdefault(key, node) if node.op.pure else node
-    new = Graph(intern=True)
+        return graph, {node: node for node in results}
+    values, new = EqualValues(), Graph(intern=True)
+    for node in graph.reaching(results):
+        values.add(node)
     moved: dict[Node, Node] = {}
-    for node in order:
-        first = same[node]
-        if first is not node:
-            moved[node] = moved[first]
-            continue
-        if not node.inputs:
-            moved[node] = new.append(node)
-            continue
-        inputs, attrs = tuple(moved[i] for i in node.inputs), node.attrs
-        if node in member:
-            attrs = member[node][0].attrs()
-        elif isinstance(node.op.emit, Result) and node.inputs[0] in member:
-            group, places = member[node.inputs[0]]
-            index = attrs["index"]
-            attrs = {"index": places[index] if index < len(places) else len(group.results)}
-        kind = node.op.infer(*(i.type for i in inputs), **attrs) if node in member else node.type
-        moved[node] = new.add(node.op, inputs, attrs, kind, node.name, node.where)
-    return new, moved
+    values.build(new, results, moved)
+    return new, {node: moved[values.same[node]] for node in results}
 
 
 # bodies ------------------------------------------------------------------------------------------------------------------
