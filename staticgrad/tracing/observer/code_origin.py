@@ -1,4 +1,8 @@
-"""Whose code a file holds: the user's, a library's, or code whose frames are not observed."""
+"""Whose code a file holds: the user's, the standard library's, or code whose frames are not observed.
+
+Everything that is neither this package, nor the standard library, nor a package that is known to be pure, is the user's code,
+wherever it lies: in a file beside the program or in an installed package.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,14 @@ import sysconfig
 from ...errors import PACKAGE_DIR
 
 STDLIB = sysconfig.get_path("stdlib") + os.sep
-SITE = (sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep)
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of the standard library's that hold packages of others."""
 USER, LIBRARY, IGNORED = "user", "library", "ignored"
-IGNORED_PACKAGES = (
+PURE_PACKAGES = (
     "numpy",
     "scipy",
     "llvmlite",
+    "numba",
     "networkx",
     "opt_einsum",
     "einops",
@@ -23,6 +29,7 @@ IGNORED_PACKAGES = (
     "_pytest",
     "pluggy",
 )
+"""Packages whose results depend on their arguments, and pytest, whose frames surround the program's."""
 IGNORED_STDLIB = (
     "importlib", "threading.py", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
 )  # fmt: skip
@@ -30,18 +37,24 @@ IGNORED_STDLIB = (
 
 @functools.cache
 def origin_of(file: str) -> str:
-    """USER, LIBRARY or IGNORED."""
+    """USER, LIBRARY or IGNORED. LIBRARY is the standard library, whose frames are observed where observed frames call them."""
     if file.startswith((PACKAGE_DIR, "<frozen importlib", "<__array_function__", "<guards>")):
         return IGNORED
-    for site in SITE:
-        if file.startswith(site):
-            package = file[len(site) :].split(os.sep)[0].removesuffix(".py")
-            return IGNORED if package in IGNORED_PACKAGES else LIBRARY
     if file.startswith("<frozen "):
         return IGNORED if file == "<frozen abc>" else LIBRARY
-    if file.startswith(STDLIB):
+    if any(file.startswith(path) for name in PURE_PACKAGES if (path := _path_of(name))):
+        return IGNORED
+    if file.startswith(STDLIB) and not file[len(STDLIB) :].startswith(INSTALLED):
         return IGNORED if file[len(STDLIB) :].startswith(IGNORED_STDLIB) else LIBRARY
     return USER
+
+
+def _path_of(name: str) -> str:
+    """The folder of a package, or the file of a module, wherever it was imported from; empty for one that was not."""
+    file: str | None = getattr(sys.modules.get(name), "__file__", None)
+    if file is None:
+        return ""
+    return os.path.dirname(file) + os.sep if os.path.basename(file).startswith("__init__.") else file
 
 
 def origin_of_class(kind: type) -> str:

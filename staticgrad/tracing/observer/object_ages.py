@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 FEW = 1000
@@ -34,6 +35,15 @@ class ObjectAges:
 
     def stop(self) -> None:
         self._new = _youngest_generation() - self._at_start
+
+    def older(self) -> Callable[[], None]:
+        """What is made from now on until the call of the function returned counts as made before the trace."""
+        before = _youngest_generation()
+
+        def end() -> None:
+            self._at_start |= _youngest_generation() - before
+
+        return end
 
     def clear(self) -> None:
         for values in (self.made, self.untracked, self._owners, self._at_start):

@@ -1,7 +1,7 @@
 """The observer of one trace: it runs the traced function under `sys.settrace`, and reads the operands of each instruction.
 
-Observed are the user's frames, and frames of libraries that these call. Frames of staticgrad itself are not: its modules and
-optimizers report their own state (`structure`).
+Observed are the user's frames, those of installed packages among them, and frames of the standard library that these call.
+Frames of staticgrad itself are not: its modules and optimizers report their own state (`structure`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ REPLACEABLE = frozenset(["__call__", "forward", "step", "zero_grad", "rule", "up
 """Methods of modules and optimizers that a user may replace in staticgrad's own classes."""
 NOTED = (TraceError, DataDependentError, RoadRaises)
 """Errors that end the trace also where the user's code catches them."""
+IMPORTS = "<frozen importlib"
+"""How the names of the files begin that execute the code of imported modules."""
 GENERATED = ("namedtuple_", "staticgrad.")
 """Names of modules that hold the generated methods of named tuples and dataclasses."""
 
@@ -55,6 +57,7 @@ class TraceObserver:
         self._files: dict[str, str] = {}
         self._functions: set[int] = set()
         self._methods: dict[tuple[int, int], Any] = {}
+        self._importing = False
         self.log.read("item", vars(sg_types), "default_float", sg_types.get_default_dtype(), "the default dtype")
         for label, value in roots:
             self.log.see(value, label)
@@ -159,6 +162,8 @@ class TraceObserver:
 
     def _enter_frame(self, frame: FrameType, event: str, arg: Any) -> Any:
         """The trace function: a frame begins."""
+        if self._importing:
+            return None
         file = frame.f_code.co_filename
         origin = self._files.get(file)
         if origin is None:
@@ -172,11 +177,28 @@ class TraceObserver:
         if file == "<string>" and frame.f_globals.get("__name__", "").startswith(GENERATED):
             return None
         back = frame.f_back
+        if frame.f_code.co_name == "<module>" and back is not None and back.f_code.co_filename.startswith(IMPORTS):
+            return self._import(frame)
         if origin is USER and back is not None and self._files.get(back.f_code.co_filename) is IGNORED:
             self._read_method(frame)
         if origin is LIBRARY and (back is None or self._files.get(back.f_code.co_filename) is IGNORED or back.f_trace is None):
             return None
         return trace_instructions(frame, self._instruction_tracer(frame))
+
+    def _import(self, frame: FrameType) -> Callable[..., Any]:
+        """The trace function of a module that is imported. The state that its code makes stays, so it is as old as what existed
+        before the trace: nothing of it is observed but that it ends."""
+        self._importing = True
+        end = self.log.ages.older()
+        frame.f_trace_lines = False
+
+        def local(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "return":
+                self._importing = False
+                end()
+            return local
+
+        return local
 
     def _read_method(self, frame: FrameType, name: str = "") -> None:
         """Guard a method that staticgrad calls and that a user may replace in its class. name: its name there, where known."""
