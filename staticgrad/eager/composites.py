@@ -199,7 +199,7 @@ def keyed(a: Any) -> Any:
     if a.__class__ is np.float64:
         return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
-        return wrap(a)
+        return wrap(a.copy() if modes.now.grad else a)  # as `tensors_of` does
     if a.__class__ in NESTED:
         return a if part(a) is not None else REFUSED
     return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED

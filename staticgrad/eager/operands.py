@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, StaticgradError, user_line
-from ..ir import REGISTRY, OpDef, over_complex
+from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
 from .grad_mode import modes
@@ -26,15 +26,18 @@ tensor; () where nothing is to be done. `learn` fills it; other operands go thro
 
 
 def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Tensor, ...]:
-    """Tensors of the dtypes that the op takes; `run` records casts of tensors."""
+    """Tensors of the dtypes that the op takes; `run` records casts of tensors. What the tape may save and what has views is a
+    copy of the caller's array: nobody counts later writes to that."""
     operands = [arg._data if isinstance(arg, Tensor) else operand_of(op, i, arg) for i, arg in enumerate(args)]
     dtypes = targets(op, operands)
     if all(isinstance(arg, Tensor) or arg.__class__ in NUMBERS for arg in args):
         learn(op, operands, dtypes)
+    kept = modes.now.grad or isinstance(op.emit, View)
     result = []
     for arg, operand, dtype in zip(args, operands, dtypes, strict=True):
         if not isinstance(arg, Tensor):
-            result.append(wrap(cast(operand, dtype)))
+            array = cast(operand, dtype)
+            result.append(wrap(array.copy() if kept and array is operand and array.flags.writeable else array))
         elif dtype is None or operand.dtype == dtype:
             result.append(arg)
         else:

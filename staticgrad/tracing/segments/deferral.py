@@ -133,12 +133,10 @@ class Deferral:
                     node = self.input_of(arg, arg._data)
                     large = large or node is None
                 refs.append(node)
-            elif kind is ndarray and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
-                refs.append(self._taken(arg.copy()))
-                bare = False
-            elif isinstance(arg, np.generic) and arg.dtype.kind in "biuf":
-                refs.append(self._taken(np.array(arg)))
-                bare = False
+            elif isinstance(arg, (ndarray, np.generic)) and arg.dtype.kind in "biuf" and arg.nbytes < LARGE:
+                taken = wrap(np.array(arg))  # for the tape, too: a backward pass then reads the same input
+                args = (*args[: len(refs)], taken, *args[len(refs) + 1 :])
+                refs.append(self.input_of(taken, taken._data))
             else:
                 return None
             bit <<= 2
@@ -192,8 +190,7 @@ class Deferral:
         if flags and step.flows is not False:
             mode = modes.now
             inputs = args if bare else tuple([
-                a if isinstance(a, Tensor) else self._saved(a, step, i) if a.__class__ in NUMBERS else wrap(np.array(a))
-                for i, a in enumerate(args)
+                a if isinstance(a, Tensor) else self._saved(a, step, i) for i, a in enumerate(args)
             ])  # fmt: skip
             if step.flows is None:
                 step.flows = flows(op, inputs, value)  # type: ignore[arg-type]
@@ -221,10 +218,11 @@ class Deferral:
         tensor = tensor if owner is None else owner
         if not alone and array.nbytes >= LARGE:
             return None
+        former = self.copied.get(id(tensor), (None, None))[0]
         if alone:
-            node = self._taken(array, array, tensor)
+            node = self._taken(array, array, tensor, former)
         else:
-            node = self._taken(array.copy(), None, tensor, self.copied.get(id(tensor), (None, None))[0])
+            node = self._taken(array.copy(), None, tensor, former)
             self.copied.setdefault(id(tensor), (node, tensor))
             self.sources[node] = tensor
         if tensor._tracked and tensor._record is None:
@@ -247,8 +245,8 @@ class Deferral:
     def _taken(
         self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None, former: Node | None = None
     ) -> Node:
-        """The node of an array that nobody else writes. key: the array of the tensor `origin`; former: the node of the first
-        copy of that."""
+        """The node of an array that nobody else writes. key: the array of the tensor `origin`, where it is that; former: the
+        node of the first copy of that."""
         self.at = self.roads.input(self.at, array, origin is not None and origin._tracked)
         node = self.at.node
         assert node is not None
@@ -326,7 +324,8 @@ class Deferral:
             return
         start, count, key = self.at, self.count, backward_key(self, root)
         bare = all(leaf is None or leaf._grad is None for leaf in self.leaves.values())
-        region = self.region = Region(None, ())
+        records = [record for made in self.records if (record := made()) is not None]
+        region = self.region = Region(None, [x for record in records for x in record.inputs])
         region.numbers = [*self.numbers]
         self.fixed, region.whole = True, bare
         try:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 
 class Region:
-    """The operations of one call. sources: of the arrays that it adds to the inputs, each a kind and an object. results: the
-    tensors that get new values, with the nodes of these. end: the last step; steps: their number."""
+    """The operations of one call. owner: the optimizer, None for a backward pass; members: the tensors of its step, or those
+    that the tape has saved. sources: of the arrays that it adds to the inputs, each a kind and an object. results: the tensors
+    that get new values, with the nodes of these. end: the last step; steps: their number."""
 
     def __init__(self, owner: Any, members: Sequence[Any]):
         self.owner, self.members = owner, {id(x): x for x in members}
@@ -52,11 +53,11 @@ class Region:
         number = None if origin is None else origin.__dict__.get("_number")
         if number is not None:
             self.sources.append(("number", number))
-        elif origin is not None and id(origin) in self.members:
+        elif self.owner is not None and origin is not None and id(origin) in self.members:
             self.sources.append(("tensor", origin))
         elif former is not None:
             self.sources.append(("again", former))
-        elif fixed:
+        elif fixed and id(origin) not in self.members:  # made by the pass itself
             self.sources.append(("constant", array))
         else:
             self.whole = False
