@@ -13,6 +13,8 @@ from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import bounded, gather_op, scatter_op
 from ..ops.indexing import one_hot as one_hot_of_kind
 from ..ops.linear_algebra.norms import vector_norm
+from ..ops.ordering import along
+from ..ops.scatter_reductions import reduced
 from ..ops.settings import operand
 from ..types import int64, shape_text
 
@@ -124,7 +126,7 @@ def embedding_bag(
 
 def _rectangular(rows: Any, counted: Any, mode: str) -> Tensor:
     if counted is None:
-        bags: Tensor = getattr(F, "amax" if mode == "max" else mode)(rows, 1)
+        bags: Tensor = F.max(rows, 1).values if mode == "max" else getattr(F, mode)(rows, 1)
         return bags
     mask = F.expand_dims(counted, 2)
     if mode == "max":
@@ -147,18 +149,14 @@ def _ragged(rows: Any, counted: Any, weight: Any, offsets: Any, mode: str, inclu
         raise ShapeError(f"offsets has to be a 1D Tensor, but got {shape_text(offsets.shape)}")
     starts = offsets[:-1] if include_last else offsets
     ends = offsets[1:] if include_last else None
-    position = F.index_along(rows, 0)
-    inside = position >= F.expand_dims(starts, 0) if len(position.shape) == 2 else F.expand_dims(position, 1) >= starts
-    bag = F.sum(F.astype(inside, int64), 1) - 1
+    position = F.reshape(F.index_along(rows, 0), (-1,))
+    bag = F.searchsorted(starts, position, right=True) - 1
     present = counted
     if ends is not None:
-        before_end = F.reshape(position, (-1,)) < ends[-1:]
+        before_end = position < ends[-1:]
         present = before_end if present is None else F.logical_and(present, before_end)
     if mode == "max":
-        own = F.eq(F.expand_dims(bag, 1), F.reshape(F.index_along(F.expand_dims(starts, 0), 1), (1, -1)))
-        own = own if present is None else F.logical_and(own, F.expand_dims(present, 1))
-        mask = F.expand_dims(own, 2)
-        return _largest(F.where(mask, F.expand_dims(rows, 1), -np.inf), mask, 0)
+        return _largest_of_bags(rows, bag, F.take(weight, F.zeros_like(starts), 0), present)
     if present is not None:
         rows = F.where(F.expand_dims(present, 1), rows, 0)
     total = F.index_add(F.zeros_like(F.take(weight, F.zeros_like(starts), 0)), 0, bag, rows)
@@ -167,6 +165,21 @@ def _ragged(rows: Any, counted: Any, weight: Any, offsets: Any, mode: str, inclu
     ones = F.astype(F.ones_like(bag) if present is None else present, total.dtype)
     number = F.index_add(F.astype(F.zeros_like(starts), total.dtype), 0, bag, ones)
     return total / F.expand_dims(F.maximum(number, 1), 1)
+
+
+def _largest_of_bags(rows: Any, bag: Any, like: Any, present: Any) -> Tensor:
+    """The first of the largest elements of each bag's rows, in the shape of `like`; 0 where there is none."""
+    index, none = F.broadcast_like(F.expand_dims(bag, 1), rows), np.iinfo(int64).max
+    if present is not None:
+        rows = F.where(F.expand_dims(present, 1), rows, -np.inf)
+    best = reduced(F.full_like(like, -np.inf), rows, index, 0, "amax", include_self=True)
+    reached = F.logical_or(F.eq(rows, along(best, index, 0)), F.ne(rows, rows))  # a NaN is larger than all numbers
+    if present is not None:
+        reached = F.logical_and(reached, F.expand_dims(present, 1))
+    places = F.where(reached, F.index_along(rows, 0), none)
+    first = reduced(F.astype(F.zeros_like(like), int64) + none, places, index, 0, "amin", include_self=True)
+    found = F.lt(first, none)
+    return F.where(found, along(rows, F.where(found, first, 0), 0), 0)
 
 
 @spelled

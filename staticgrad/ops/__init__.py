@@ -38,6 +38,7 @@ from . import (
     reductions,
     repeated_indices,
     repeating,
+    scatter_reductions,
     selection,
     shaping,
     short_time,

@@ -47,7 +47,8 @@ argsort_op = define(
 
 
 FEW = 64
-"""The largest k whose positions are kept sorted while a row is read; for more of them the row is sorted."""
+"""The largest k whose positions are kept sorted while a row is read, and the largest number of values with which each element
+is compared; more of them are sorted."""
 
 
 def _top_infer(x: TensorType, axis: int, k: int, largest: bool) -> TensorType:
@@ -479,5 +480,10 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among `test_elements`."""
     x, tests = operand(elements), F.reshape(operand(test_elements), (-1,))
-    found = F.any(F.eq(F.expand_dims(x, ndim_of(x)), tests), -1)
+    if tests.shape[0] is not None and tests.shape[0] <= FEW:
+        found = F.any(F.eq(F.expand_dims(x, ndim_of(x)), tests), -1)
+    else:
+        tests = F.sort(tests)[0]
+        after, before = (F.searchsorted(tests, x, right=right) for right in (True, False))
+        found = F.logical_and(F.gt(after, before), F.eq(x, x))  # NaN is equal to nothing
     return F.logical_not(found) if invert else found

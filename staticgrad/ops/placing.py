@@ -1,7 +1,7 @@
 """PyTorch's functions that read or write elements at positions: gather, scatter and their kin.
 
-Values are added at positions by the native scatter; to replace elements, the places that are written are cleared first, and
-to combine them otherwise the host gathers what meets at a place.
+Values are added at positions by the native scatter, and combined otherwise by the records of `scatter_reductions.py`; of values
+that replace elements, the last one for each place is found first.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
-from .gathering import along_op, bounded, fits_along, scatter_along_op, scatter_op
+from .gathering import along_op, bounded, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, integer, ndim_of, number_in
 from .overwriting import last_writer, rows_written
 from .rearranging import movedim
+from .scatter_reductions import reduced, reducible
 from .slicing import cut
 
 
@@ -128,56 +129,19 @@ def added(x: Any, places: Any, values: Any) -> Any:
 REDUCTIONS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "mean": "mean", "amax": "amax", "amin": "amin"}
 
 
-def combined(name: str, x: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
-    """x (1-D) combined with the values at places by a reduction."""
-    size = extent(name, x, 0)
-    flat = bounded(F.reshape(places, (-1,)), x, 0, negative=False)
-    source = F.reshape(values, (-1,))
-    ones = F.ones_like(source)
-    hits = apply(scatter_op, ones, x, flat, axis=0)
-    if not include_self and reduce != "prod":
-        start = F.where(F.gt(hits, 0), NEUTRAL[reduce](dtype_of(x)), x)
-    elif not include_self:
-        start = F.where(F.gt(hits, 0), F.ones_like(x), x)
+def combined(x: Any, places: Any, values: Any, axis: int, reduce: str, include_self: bool) -> Any:
+    """x combined with the values at checked positions along an axis by a reduction."""
+    if reduce not in ("sum", "mean"):
+        return reduced(x, values, places, axis, reduce, include_self=include_self)
+    if include_self:
+        total = x + apply(scatter_along_op, values, x, places, axis=axis)
     else:
-        start = x
+        total = reduced(x, values, places, axis, "sum", include_self=False)
     if reduce == "sum":
-        return start + apply(scatter_op, source, x, flat, axis=0)
-    if reduce == "mean":
-        total = start + apply(scatter_op, source, x, flat, axis=0)
-        number = F.maximum(hits + 1 if include_self else hits, F.ones_like(hits))
-        return F.floor_divide(total, number) if dtype_of(x).kind != "f" else total / number
-    if reduce == "prod":
-        table = _table(flat, source, size, 1)
-        return F.astype(start * F.prod(table, 1), dtype_of(x))
-    return _extreme(start, flat, source, size, reduce)
-
-
-def _extreme(start: Any, places: Any, source: Any, size: int, reduce: str) -> Any:
-    lowest = NEUTRAL[reduce](dtype_of(source))
-    table = F.concatenate([F.expand_dims(start, 1), _table(places, source, size, lowest)], 1)
-    return getattr(F, reduce)(table, 1)
-
-
-def _table(places: Any, source: Any, size: int, fill: Any) -> Any:
-    """The values of each place in a row, filled up: (size, number of values)."""
-    number = extent("scatter", source, 0)
-    hit = F.eq(np.arange(size)[:, None], F.expand_dims(places, 0))
-    return F.where(hit, F.expand_dims(source, 0), np.broadcast_to(np.asarray(fill, dtype_of(source)), (size, number)))
-
-
-def _low(dtype: np.dtype) -> Any:
-    return False if dtype == bool_ else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _high(dtype: np.dtype) -> Any:
-    return True if dtype == bool_ else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
-
-
-NEUTRAL: dict[str, Any] = {
-    "sum": lambda dtype: np.zeros((), dtype), "mean": lambda dtype: np.zeros((), dtype),
-    "amax": lambda dtype: np.asarray(_low(dtype), dtype), "amin": lambda dtype: np.asarray(_high(dtype), dtype),
-}  # fmt: skip
+        return total
+    hits = apply(scatter_along_op, F.ones_like(values), x, places, axis=axis)
+    number = F.maximum(hits + 1 if include_self else hits, F.ones_like(hits))
+    return total / number if dtype_of(x).kind in "fc" else F.floor_divide(total, number)
 
 
 def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: str | None, include_self: bool = True) -> Any:
@@ -204,18 +168,13 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
             if source.shape[a] != want:
                 values = cut(values, a, 0, want)
     places = bounded(places, x, axis, negative=False)
-    if reduce == "sum" and include_self and None not in places.shape and fits_along(places.shape, x.shape, axis):
-        out = x + apply(scatter_along_op, values, x, places, axis=axis)
-        return F.reshape(out, ()) if scalar else out
-    flat = F.reshape(x, (-1,))
-    place = _flat_place(x, places, axis)
     if reduce is None:
-        out = written(flat, place, values)
-    elif reduce == "sum" and include_self:
-        out = added(flat, place, values)
+        out = F.reshape(written(F.reshape(x, (-1,)), _flat_place(x, places, axis), values), tuple(x.shape))
+    elif reducible(x, places, axis):
+        out = combined(x, places, values, axis, reduce, include_self)
     else:
-        out = combined(name, flat, place, values, reduce, include_self)
-    out = F.reshape(out, tuple(x.shape))
+        flat, place = F.reshape(x, (-1,)), F.reshape(_flat_place(x, places, axis), (-1,))
+        out = F.reshape(combined(flat, place, F.reshape(values, (-1,)), 0, reduce, include_self), tuple(x.shape))
     return F.reshape(out, ()) if scalar else out
 
 
@@ -274,10 +233,8 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     value = F.astype(value, x.dtype) if isinstance(value, Operators) else number_in("index_fill", value, dtype_of(x))
-    rail = F.index_along(x, axis)
-    chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
-    mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
-    out = F.where(F.logical_and(mask, F.ge(rail, 0)), value, x)
+    chosen = F.ge(last_writer(places, extent("index_fill", x, axis)), 0)
+    out = F.where(F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), value, x)
     return F.reshape(out, ()) if scalar else out
 
 
@@ -310,8 +267,10 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
         raise ArgumentError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, places, axis, scalar = _slices("index_reduce", input, dim, index)
     values = _rows(source)[0]
-    index_of = F.broadcast_to(F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape))
-    out = _scattered("index_reduce", x, axis, index_of, values, reduce, include_self)
+    if dtype_of(values) != dtype_of(x):
+        raise DTypeError(f"index_reduce(): self and source expected to have the same dtype, got {x.dtype} and {values.dtype}")
+    index_of = F.broadcast_like(F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), values)
+    out = combined(x, index_of, values, axis, reduce, include_self)
     return F.reshape(out, ()) if scalar else out
 
 

@@ -581,6 +581,24 @@ def indexing() -> list[Case]:
             lambda g, y, i: np.stack([np.sum(g * (i == row), 0) for row in range(len(y))]).astype(y.dtype) + y,
             ((real(4, 2), real(3, 2), integer(4, 2, low=0, high=3)), (real(4), real(3), integer(4, low=0, high=3))),
         ),
+        *[
+            Case(
+                "scatter_reduce",
+                lambda x, v, i, r=reduce: op("scatter_reduce", x, v, i, axis=0, reduce=r, include_self=False),
+                lambda x, v, i, f=ufunc: _combined(x, v, i, f),
+                ((real(4, 2), real(3, 2), integer(3, 2, low=0, high=3)), (real(4), real(0), integer(0, low=0, high=4))),
+            )
+            for reduce, ufunc in (("sum", np.add), ("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum))
+        ],
+        Case(
+            "recurrence_at",
+            lambda a, b, y, i: op("recurrence_at", a, b, y, i, axis=0, start=1, reverse=True) + 0 * y[0],
+            _states_before,
+            (
+                (real(5), real(5), real(3), integer(5, low=0, high=3)),
+                (real(4, 2), real(4, 2), real(3, 2), integer(4, 2, low=0, high=3)),
+            ),
+        ),
         Case(
             "unslice",
             lambda g, y: op("unslice", g, y, slices=((1, 3, 1), 0)) + y,
@@ -605,6 +623,24 @@ def _copied(x, values, index):
     for j, place in enumerate(index):
         out[:, place] = values[:, j]
     return out
+
+
+def _combined(x, values, index, ufunc):
+    out = x.copy()
+    for row in range(len(x)):
+        for column in np.ndindex(x.shape[1:]):
+            hits = values[(slice(None), *column)][index[(slice(None), *column)] == row]
+            out[(row, *column)] = ufunc.reduce(hits) if len(hits) else x[(row, *column)]
+    return out
+
+
+def _states_before(factors, terms, y, index):
+    out, state = np.empty_like(factors), np.ones_like(y)
+    for place in reversed(list(np.ndindex(factors.shape))):
+        own = (index[place], *place[1:])
+        out[place] = state[own]
+        state[own] = factors[place] * state[own] + terms[place]
+    return out + 0 * y[0]
 
 
 def _scatter(g: np.ndarray, y: np.ndarray, i: np.ndarray) -> np.ndarray:
