@@ -10,19 +10,15 @@ and printed as text that runs by itself.
 from __future__ import annotations
 
 import argparse
-import itertools
 import linecache
 import os
 import random
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -31,6 +27,7 @@ os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # strict mode has the bi
 import staticgrad as sg
 from staticgrad.errors import StaticgradError, TraceError
 from staticgrad.ir.interpret import interpret
+from tests import fuzzing
 
 STRICT_LOOPS = True
 """Whether strict mode is held to eager mode's bits in gradients of loops and branches, and to any in those of loops of
@@ -649,21 +646,6 @@ def _moved(program: Program, h: float) -> float:
 # shrinking ----------------------------------------------------------------------------------------------------------------
 
 
-def shrunk(program: Program, fails: Callable[[Program], bool]) -> Program:
-    """The program with fewer statements, results and leaves, as long as it fails."""
-    while True:
-        for smaller in _smaller(program):
-            try:
-                worse = fails(smaller)
-            except Exception:  # a dropped statement made a name that another one reads
-                worse = False
-            if worse:
-                program = smaller
-                break
-        else:
-            return program
-
-
 def _smaller(program: Program) -> Iterator[Program]:
     for i in reversed(range(len(program.statements))):
         kept = program.statements[:i] + program.statements[i + 1 :]
@@ -693,53 +675,19 @@ def examine(seed: int, number: int, fast: int, counts: Counter[str] | None = Non
     if found is None and measured is None:
         return None
     if measured is not None:
-        small = shrunk(program, lambda p: slopes(p) is not None)
+        small = fuzzing.shrunk(program, lambda p: slopes(p) is not None, _smaller)
         return f"{small.text()}\n# {slopes(small)}\n"
     kind = _kind(found)
-    small = shrunk(program, lambda p: _kind(check(p, compiles)) == kind)
+    small = fuzzing.shrunk(program, lambda p: _kind(check(p, compiles)) == kind, _smaller)
     return small.text() + "".join(f"\n# {line}" for line in (check(small, compiles) or "").splitlines()) + "\n"
 
 
-def _range(task: tuple[int, int, int, int]) -> tuple[list[str], Counter[str]]:
-    seed, first, last, fast = task
-    counts: Counter[str] = Counter()
-    found = []
-    for number in range(first, last):
-        try:
-            text = examine(seed, number, fast, counts)
-        except Exception as error:  # the generator's own fault, or the package's: the number says which program
-            text = f"# seed {seed}, program {number}: {type(error).__name__}: {error}\n"
-        if text is not None:
-            found.append(text)
-    return found, counts
+def _examined(seed: int, number: int, options: argparse.Namespace, counts: Counter[str]) -> str | None:
+    return examine(seed, number, options.fast, counts)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--fast", type=int, default=20, help="compile kernels for every so many programs; 0: for none")
-    parser.add_argument("--show", action="store_true", help="print the programs too")
-    options = parser.parse_args(argv)
-    started = time.time()
-    ends = [*range(options.first, options.first + options.count, 50), options.first + options.count]
-    tasks = [(options.seed, a, b, options.fast) for a, b in itertools.pairwise(ends)]
-    if options.show:
-        for number in range(options.first, options.first + options.count):
-            print(draw(options.seed, number).text())
-    counts: Counter[str] = Counter()
-    failures = 0
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        results = pool.map(_range, tasks) if options.jobs > 1 else map(_range, tasks)
-        for found, part in results:
-            counts += part
-            failures += len(found)
-            for text in found:
-                print(text, flush=True)
-    print(f"{options.count} programs, {failures} differ, {time.time() - started:.0f} s; runs: {dict(counts)}")
-    return 1 if failures else 0
+    return fuzzing.run(fuzzing.parser(__doc__).parse_args(argv), _examined, lambda seed, number: draw(seed, number).text())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,663 @@
+"""Random steps with state: NumPy arrays, containers, views, modules, optimizers, a package's code, branches on what they hold.
+
+    python -m tests.fuzz_state --count 20000 --seed 0 --jobs 2 [--torch]
+
+A program is Python text: a world of objects, a step that reads and changes them, and changes between its calls. It runs eagerly
+and compiled: with strict numerics, in segments, and, for every `--fast`-th program, with kernels. After each call results,
+errors and the whole world have to be equal, with `--torch` also to those of PyTorch, for which the same text is a program.
+Program number n of seed s is always the same one: `--first n --count 1 --seed s --show` prints it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import linecache
+import os
+import random
+import sysconfig
+import traceback
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # strict mode has the bits of eager mode's NumPy
+import staticgrad as sg
+from staticgrad.errors import DataDependentError, TraceError
+from tests import fuzzing
+
+HEADER = """\
+import collections, itertools
+import numpy as np
+
+nn, optim = sg.nn, sg.optim
+"""
+
+PACKAGE = """\
+import collections
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(3, 3).to(sg.float64)
+        with sg.no_grad():
+            self.lin.weight.copy_(sg.tensor([[.5, -.25, .125], [.25, .5, -.5], [0., 1., .25]], dtype=sg.float64))
+            self.lin.bias.copy_(sg.tensor([.125, .25, -.5], dtype=sg.float64))
+        self.n = 0
+        self.seen = []
+        self.register_buffer("total", sg.zeros(3, dtype=sg.float64))
+
+    def forward(self, x):
+        self.n += 1
+        self.seen.append(self.n)
+        del self.seen[:-3]
+        self.total += x.detach()
+        return self.lin(x) * self.n
+
+
+class Meter:
+    def __init__(self):
+        self.sum, self.count, self.history = 0.0, 0, collections.deque(maxlen=3)
+
+    def update(self, value):
+        self.count += 1
+        self.sum = self.sum + value
+        self.history.append(self.count)
+
+    @property
+    def scale(self):
+        return self.count * 0.5
+
+
+def scaled(x, table, key="k"):
+    table[key] = table.get(key, 0) + 1
+    return x * table[key]
+
+
+class Lion(optim.Optimizer):
+    def __init__(self, params, lr=0.125):
+        super().__init__(params, dict(lr=lr, beta=0.5))
+
+    def step(self, closure=None):
+        with sg.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    state = self.state[p]
+                    if len(state) == 0:
+                        state["m"] = sg.zeros_like(p)
+                    m = state["m"]
+                    p.add_(sg.sign(m * group["beta"] + p.grad * (1 - group["beta"])), alpha=-group["lr"])
+                    m.mul_(group["beta"]).add_(p.grad, alpha=1 - group["beta"])
+"""
+
+WORLD = {
+    "w": "sg.tensor([.5, -1., .25], dtype=sg.float64, requires_grad=True)",
+    "b": "sg.tensor([.125, .75, -.5], dtype=sg.float64, requires_grad=True)",
+    "buf": "sg.tensor([1., 2., -1.], dtype=sg.float64)",
+    "arr": "np.array([.5, 1.5, -2.])",
+    "iarr": "np.array([2, 0, 1])",
+    "nums": "[1, 3, 2]",
+    "items": "[sg.tensor([1., .5, 2.], dtype=sg.float64)]",
+    "d": "{'k': 2, 'z': 1}",
+    "od": "collections.OrderedDict(a=1, b=2, c=3)",
+    "dd": "collections.defaultdict(int, a=1)",
+    "dq": "collections.deque([1., 2.], maxlen=4)",
+    "st": "{1, 2}",
+    "ctr": "collections.Counter(a=2)",
+    "obj": "types.SimpleNamespace(n=1, t=sg.tensor([.25, .5, 1.], dtype=sg.float64), a=np.array([1., 2., 4.]), l=[1])",
+    "m": "pkg.Counting()",
+    "meter": "pkg.Meter()",
+    "it": "itertools.cycle([np.array([1., 2., 3.]), np.array([.5, .25, -1.])])",
+    "rng": "np.random.default_rng(0)",
+    "opt": "None",
+}
+OPTIMIZERS = ("optim.SGD([w, b], lr=.125)", "optim.SGD([w], lr=.125, momentum=.5)", "optim.Adam([w, b], lr=.125)",
+              "pkg.Lion([w, b])", "optim.SGD([w], lr=.25, weight_decay=.125)")  # fmt: skip
+
+
+def forms(text: str) -> list[str]:
+    """One form a line, in which a line break is written as in a string."""
+    return [line.replace(r"\n", "\n") for line in text.strip().splitlines()]
+
+
+T = "<T>"  # a tensor of shape (3,)
+N = "<N>"  # a number of Python
+TENSORS = forms(r"""
+w
+b
+buf
+items[-1]
+obj.t
+m.total
+m.lin.bias
+sg.from_numpy(arr)
+sg.tensor(arr)
+sg.as_tensor(arr)
+sg.from_numpy(obj.a)
+sg.tensor(nums[:3] + [1.] * (3 - len(nums[:3])), dtype=sg.float64)
+buf[iarr]
+w[[2, 0, 1]]
+sg.from_numpy(next(it))
+w.detach()
+buf.flip(0)
+w.data
+""")
+NUMBERS = forms(r"""
+len(nums)
+nums[0]
+nums[-1]
+obj.n
+m.n
+d['k']
+d.get('q', 3)
+sum(od.values())
+dd['b']
+len(dq)
+dq[-1]
+len(st)
+max(st)
+ctr['a']
+float(arr[0])
+int(iarr[1])
+arr.sum()
+len(items)
+meter.scale
+meter.count
+next(iter(od))  == 'b'
+sum(m.seen)
+obj.l[-1]
+1.5
+2
+rng.integers(3)
+len(opt.param_groups[0]['params'])
+opt.param_groups[0]['lr']
+""")
+COMPUTE = forms(r"""
+NEW = <T> + <T>
+NEW = <T> * <T>
+NEW = <T> * <N>
+NEW = sg.tanh(<T>)
+NEW = <T> - <N>
+NEW = (<T> + <T>) * 0.5
+NEW = sg.where(<T> > 0, <T>, <T>)
+NEW = <T>.clone()
+NEW = m(<T>)
+NEW = pkg.scaled(<T>, d)
+NEW = pkg.scaled(<T>, dd, 'p')
+NEW = <T> * next(it)
+NEW = arr * <T>.detach()
+NEW = <T>.sum() * <T>
+NEW = <T>[1:].sum() + <T>
+a = np.zeros(3); a[1] = <N>\nNEW = <T> + sg.from_numpy(a)
+a = arr.copy(); a[[0, 2]] += 1\nNEW = <T> * sg.tensor(a)
+a = sg.zeros(3, dtype=sg.float64); a[0] = <N>\nNEW = <T> + a
+NEW = <T>.view(3, 1)[:, 0]
+""")
+CHANGES = forms(r"""
+arr[1] = <N>
+arr[:2] += 1
+arr *= 0.5
+np.add.at(arr, [0, 0], 1.0)
+np.copyto(arr, obj.a)
+arr.sort()
+arr.fill(<N>)
+np.multiply(arr, 2, out=arr)
+arr[arr > 1] = 0.5
+arr[iarr] = obj.a
+obj.a[0] += 1
+obj.a = arr.copy()
+np.negative(obj.a, out=obj.a)
+iarr[:] = iarr[::-1].copy()
+arr.put([0], [<N>])
+arr.flat[2] = <N>
+nums.append(<N>)
+nums.insert(0, 4)
+nums[0] = <N>
+nums[:] = nums[-2:]
+nums.reverse()
+nums.sort()
+nums.extend([5, 6])
+if len(nums) > 2: nums.pop(0)
+del nums[2:]
+nums += [1]
+nums.clear(); nums.append(2)
+d['k'] = <N>
+d.update(k=d['k'] + 1)
+d.pop('z', None)
+d.setdefault('q', 7)
+d['z'] = d.pop('z', 0) + 1
+d |= {'q': 2}
+od.move_to_end('a')
+od['b'] = od.pop('b')
+od.move_to_end('c', last=False)
+dd['x'] += 1
+dd['b']
+dq.append(<N>)
+dq.rotate(1)
+dq.appendleft(3.0)
+if len(dq) > 1: dq.popleft()
+dq.extend([1.0, 4.0])
+st.add(int(<N>) % 7)
+st.discard(1); st.add(3)
+st |= {4}
+ctr.update(['a', 'b'])
+ctr['a'] += 2
+ctr.subtract(a=1)
+obj.n += 1
+obj.n = <N>
+obj.l.append(len(obj.l))
+obj.l = [<N>]
+setattr(obj, 'n', obj.n * 2)
+m.n = 0
+m.seen.append(2)
+meter.update(<N>)
+next(it)
+obj.t = <T>.detach()
+items.append(<T>.detach())\ndel items[:-3]
+items[-1] = <T>.detach() * 2
+buf.add_(<T>.detach())
+buf[0] = <N>
+buf[:2].mul_(0.5)
+buf.copy_(<T>.detach())
+buf[[0, 2]] = <T>.detach()[:2]
+w.data.mul_(0.5)
+w.data[0] = <N>
+obj.t.mul_(0.5)
+with sg.no_grad():\n    w.sub_(0.125 * <T>)
+m.total.zero_()
+opt.param_groups[0]['lr'] *= 0.5
+opt.param_groups[0]['lr'] = 0.25
+buf.numpy()[1] = 2
+sg.from_numpy(arr).mul_(2)
+w.requires_grad_(not w.requires_grad)\nw.requires_grad_(True)
+opt.zero_grad()
+m.eval()
+m.train()
+items.append(items.pop(0))
+obj.t, buf2 = buf.clone(), obj.t
+""")
+GLOBALS = ("d", "st", "nums", "arr")  # names that a statement above rebinds by an augmented assignment
+INSIDE = forms(r"""
+lst.append(<T>)
+dct['r'] = <T>
+dct.update(s=<N>)
+dct.pop('u', None)
+lst.pop(0) if lst else None
+lst.append(<N>)
+x.add_(1)
+x[1:].mul_(0.5)
+x[0] = <N>
+ax[1] = <N>
+ax += 1
+dct['t'].add_(1)
+lst.reverse()
+dct['n'] = dct.get('n', 0) + 1
+""")
+LEARN = forms(r"""
+loss = (<T> * w).sum()\nloss.backward()
+loss = (m(<T>) * b).sum() + (w * <T>).sum()\nopt.zero_grad()\nloss.backward()\nopt.step()
+g, = sg.autograd.grad((w * w * <T>).sum(), [w])\nNEW = g
+w.grad = None
+loss = (w * <T> + b).sum() ** 2\nloss.backward()\nopt.step()\nopt.zero_grad()
+loss = (sg.from_numpy(next(it)) * w).sum()\nloss.backward()
+if w.grad is not None: NEW_ = w.grad.sum(); buf.add_(NEW_)
+""")
+TESTS = forms(r"""
+<N> > 2
+<N> % 2 == 0
+len(nums) > 3
+'q' in d
+2 in st
+arr[0] > 1
+obj.n < 3
+<T>.sum() > 0.5
+m.n % 2
+not lst
+'t' in dct
+dq
+next(iter(od)) == 'a'
+""")
+RETURNS = forms(r"""
+[<V>]
+(<V>, <N>)
+{'a': <V>, 'n': <N>}
+(<V>, <V>)
+<V>
+<V>[1:]
+(x, <V>)
+x[:2]
+[<V>, nums, obj]
+dct
+None
+(<V>.sum(), arr)
+""")
+
+
+@dataclass(frozen=True)
+class Program:
+    """world: the text of each object that is there; step: statements; between: changes before each call but the first."""
+
+    world: tuple[tuple[str, str], ...]
+    step: tuple[str, ...]
+    result: str
+    between: tuple[tuple[str, ...], ...]
+    packaged: bool = False
+    label: str = ""
+
+    def text(self) -> str:
+        step = function("step(x, ax, lst, dct)", [*self.step, f"return {self.result}"])
+        return step + "".join(function(f"before_{i}()", changes) for i, changes in enumerate(self.between))
+
+
+def function(head: str, statements: Sequence[str]) -> str:
+    body = "\n".join(statements) or "pass"
+    rebound = [f"global {name}\n" for name in GLOBALS if any(f"{name} {op}=" in body for op in "+|*")]
+    return f"def {head}:\n{indent(''.join(rebound) + body)}\n\n\n"
+
+
+def draw(seed: int, number: int) -> Program:
+    """Program `number` of a seed."""
+    rng = random.Random(f"{seed}/{number}")
+    made: list[str] = []
+
+    def fill(form: str, inside: bool) -> str:
+        while T in form or N in form or "<V>" in form:
+            local = (
+                [*made[-4:] * 3, "x", "x", "sg.from_numpy(ax)", "dct['t']", "lst[0]" if rng.random() < 0.1 else "x"]
+                if inside
+                else []
+            )
+            form = form.replace(T, rng.choice([*local, *TENSORS]), 1)
+            form = form.replace("<V>", rng.choice(made or ["x"]), 1)
+            form = form.replace(N, rng.choice(NUMBERS), 1)
+        return form
+
+    def statement(depth: int = 0) -> str:
+        kind = rng.choices(["compute", "change", "inside", "learn", "branch", "loop", "try"], [6, 6, 2, 2, 1.5, 0.7, 0.4])[0]
+        if depth and kind in ("branch", "loop", "try"):
+            kind = "change"
+        if kind == "compute" or (kind == "learn" and depth):
+            name = f"v{len(made)}"
+            text = fill(rng.choice(COMPUTE), True).replace("NEW", name)
+            if depth:
+                return text.replace(name, "t")
+            made.append(name)
+            return text
+        if kind == "learn":
+            text = fill(rng.choice(LEARN), True)
+            if "NEW =" in text:
+                text = text.replace("NEW", f"v{len(made)}")
+                made.append(f"v{len(made)}")
+            return text.replace("NEW_", "s")
+        if kind == "branch":
+            test = fill(rng.choice(TESTS), True)
+            yes, no = indent(statement(1)), indent(statement(1))
+            return f"if {test}:\n{yes}" + (f"\nelse:\n{no}" if rng.random() < 0.5 else "")
+        if kind == "loop":
+            return f"for i in range({rng.choice(['2', 'len(nums) % 3', 'obj.n % 3', 'len(st)'])}):\n{indent(statement(1))}"
+        if kind == "try":
+            error = rng.choice(["raise ValueError('no')", "d['missing']", "nums[99]"])
+            attempt = indent(f"{statement(1)}\nif {fill(rng.choice(TESTS), True)}:\n    {error}")
+            return f"try:\n{attempt}\nexcept (ValueError, LookupError):\n    obj.n += 1"
+        return fill(rng.choice(INSIDE if kind == "inside" else CHANGES), True)
+
+    steps = [statement() for _ in range(rng.randint(2, 7))]
+    if rng.random() < 0.1:
+        steps.insert(rng.randint(0, len(steps)), fill("if <N> % 3 == 2: raise RuntimeError('stop')", True))
+    between = tuple(
+        tuple(fill(rng.choice(CHANGES), False) for _ in range(rng.choice([0, 0, 1, 1, 2])))
+        for _ in range(rng.choice([3, 4, 6]))
+    )
+    if rng.random() < 0.3:
+        between = tuple((*c, "if isinstance(last, sg.Tensor) and not last.requires_grad: last.add_(1)") for c in between)
+    world = tuple((name, text if name != "opt" else rng.choice(OPTIMIZERS)) for name, text in WORLD.items())
+    return Program(
+        world, tuple(steps), fill(rng.choice(RETURNS), True), between, rng.random() < 0.3, f"seed {seed}, program {number}"
+    )
+
+
+def indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+# running --------------------------------------------------------------------------------------------------------------------
+
+
+SITE = os.path.join(sysconfig.get_path("purelib"), "fuzzed_package")
+
+
+def enter(text: str, file: str, names: dict[str, Any]) -> None:
+    """Run a file's text in a namespace."""
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    exec(compile(text, file, "exec"), names)
+
+
+class Scene:
+    """A program's own objects. library: staticgrad, or PyTorch."""
+
+    def __init__(self, program: Program, library: Any, wrap: Callable[[Any], Any] = lambda fn: fn):
+        package = types.ModuleType("fuzzed_package")
+        vars(package).update(sg=library, nn=library.nn, optim=library.optim)
+        enter(PACKAGE, os.path.join(SITE, "__init__.py"), vars(package))
+        self.names: dict[str, Any] = {"sg": library, "types": types, "pkg": package, "last": None}
+        exec(HEADER, self.names)
+        for name, text in program.world:
+            self.names[name] = eval(text, self.names)
+        self.program = program
+        file = os.path.join(SITE, "step.py") if program.packaged else f"<{program.label}>"
+        enter(program.text(), file, self.names)
+        self.step = wrap(self.names["step"])
+        self.calls = 0
+
+    def call(self) -> Any:
+        """What a call gave or raised, and the world after it, as plain data."""
+        sg_ = self.names["sg"]
+        i, self.calls = self.calls, self.calls + 1
+        change: Any = None
+        if i:
+            try:
+                self.names[f"before_{i - 1}"]()
+            except Exception as error:
+                change = f"raises {builtin_base(error)}"
+        k = i % 3
+        x = sg_.tensor([1.0 + k, -0.5, 0.25 * k], dtype=sg_.float64)
+        ax, lst = np.array([0.5, 1.0 + k, -1.0]), [sg_.tensor([2.0, 0.5, k], dtype=sg_.float64)]
+        dct = {"t": sg_.tensor([0.5, 1.0, -k], dtype=sg_.float64), "u": k}
+        with np.errstate(all="ignore"):
+            try:
+                result = self.step(x, ax, lst, dct)
+            except (TraceError, DataDependentError):
+                raise
+            except Exception as error:
+                result = f"raises {builtin_base(error)}"
+                if os.environ.get("FUZZ_TRACEBACKS"):
+                    traceback.print_exc()
+        self.names["last"] = result
+        seen: dict[int, int] = {}
+        state = {name: plain(self.names[name], seen) for name, _ in self.program.world if name not in ("it", "rng", "opt")}
+        state["opt"] = plain([dict(sorted(g.items())) for g in self.names["opt"].param_groups], seen)
+        slots = [self.names["opt"].state.get(self.names[p]) or {} for p in ("w", "b")]  # a step count is of one or of all
+        state["slots"] = [{k: float(v) if k == "step" else plain(v, seen) for k, v in sorted(x.items())} for x in slots]
+        return {"change": change, "result": plain(result, seen), "arguments": plain([x, ax, lst, dct], seen), **state}
+
+
+def builtin_base(error: Exception) -> str:
+    """What both libraries' errors are: a class of Python's own."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
+def is_tensor(x: Any) -> bool:
+    return hasattr(x, "requires_grad") and hasattr(x, "detach")
+
+
+def plain(x: Any, seen: dict[int, int]) -> Any:
+    """Plain data: values, types, order and which objects are one."""
+    if x is None or isinstance(x, (bool, int, float, str, bytes)):
+        return x
+    if isinstance(x, np.generic):
+        return x.item()
+    if id(x) in seen:
+        return ("again", seen[id(x)])
+    seen[id(x)] = len(seen)
+    KEEP.append(x)
+    if is_tensor(x):
+        flags = (x.requires_grad, x.is_leaf) if x.requires_grad else ()
+        grad = x.grad if x.is_leaf else None
+        return ("tensor", np.array(x.detach().numpy()), *flags, None if grad is None else np.array(grad.detach().numpy()))
+    if isinstance(x, np.ndarray):
+        return ("array", x.copy())
+    if isinstance(x, dict):
+        return (kind_of(x), [(k if isinstance(k, str) else plain(k, seen), plain(v, seen)) for k, v in x.items()])
+    if isinstance(x, (set, frozenset)):
+        return ("set", sorted(x))
+    if isinstance(x, (list, tuple, collections.deque)):
+        return (type(x).__name__, [plain(v, seen) for v in x])
+    if hasattr(x, "named_modules"):
+        return (
+            "module",
+            {k: plain(getattr(x, k), seen) for k in ("n", "seen", "total", "training")},
+            plain(x.lin.weight, seen),
+            plain(x.lin.bias, seen),
+        )
+    return (type(x).__name__, plain(vars(x), seen))
+
+
+KEEP: list[Any] = []
+
+
+def kind_of(x: Any) -> str:
+    return next(k.__name__ for k in type(x).__mro__ if k.__module__ in ("builtins", "collections"))
+
+
+def same(a: Any, b: Any, exact: bool) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if exact:
+            return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        return bool(np.allclose(a, b, rtol=1e-9, atol=1e-11, equal_nan=True))
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(same(x, y, exact) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(same(a[k], b[k], exact) for k in a)
+    if isinstance(a, float) and isinstance(b, (int, float)) and not exact:
+        return bool(np.isclose(a, b, rtol=1e-9, atol=1e-11, equal_nan=True))
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def differences(a: dict[str, Any], b: dict[str, Any], exact: bool) -> list[str]:
+    return [f"{k}: {a[k]!r}\n    but: {b[k]!r}" for k in a if not same(a[k], b[k], exact)]
+
+
+MODES: dict[str, tuple[dict[str, Any], bool]] = {
+    "strict": ({"numerics": "strict"}, True),
+    "segments": ({"numerics": "strict", "on_break": "split"}, True),
+    "fast": ({}, False),
+    "fast segments": ({"on_break": "split"}, False),
+}
+
+
+def check(program: Program, fast: bool, torch: Any = None, counts: Counter[str] | None = None) -> str | None:
+    """How a program differs between the modes, in words; None for not at all."""
+    counts = Counter() if counts is None else counts
+    calls = len(program.between) + 1
+    scene = Scene(program, sg)
+    expected = [scene.call() for _ in range(calls)]
+    if torch is not None:
+        scene = Scene(program, torch)
+        for call in range(calls):
+            theirs = scene.call()
+            if any(str(theirs[k]).startswith("raises") and theirs[k] != expected[call][k] for k in ("result", "change")):
+                counts["torch refuses"] += 1  # as arithmetic with NumPy's arrays
+                break
+            found = differences(expected[call], theirs, False)
+            if found:
+                return f"torch, call {call}: eager " + "\n  ".join(found)
+        else:
+            counts["torch"] += 1
+    for mode, (options, exact) in MODES.items():
+        if not (exact or fast):
+            continue
+        scene = Scene(program, sg, lambda fn, options=options: sg.compile(fn, **options))
+        for call in range(calls):
+            try:
+                found = differences(expected[call], scene.call(), exact)
+            except (TraceError, DataDependentError) as error:
+                counts[f"{mode} refuses"] += 1
+                if "--refusals" in os.environ.get("FUZZ_STATE", ""):
+                    return f"{mode} refuses, call {call}: {error}"
+                break
+            if found:
+                return f"{mode}, call {call}: eager " + "\n  ".join(found)
+        else:
+            counts[mode] += 1
+        KEEP.clear()
+    return None
+
+
+# shrinking --------------------------------------------------------------------------------------------------------------------
+
+
+def smaller(program: Program) -> Iterator[Program]:
+    for i in reversed(range(len(program.step))):
+        yield replace(program, step=program.step[:i] + program.step[i + 1 :])
+    if len(program.between) > 1:
+        yield replace(program, between=program.between[:-1])
+        yield replace(program, between=program.between[1:])
+    for i, changes in enumerate(program.between):
+        for j in range(len(changes)):
+            yield replace(program, between=(*program.between[:i], changes[:j] + changes[j + 1 :], *program.between[i + 1 :]))
+    if program.result != "None":
+        yield replace(program, result="None")
+    if program.packaged:
+        yield replace(program, packaged=False)
+
+
+def kind(found: str | None) -> str:
+    """The mode, and what differs first."""
+    return "" if found is None else found.split(",")[0] + found.split(": eager ")[-1].split(":")[0].split(" ")[0]
+
+
+def examine(seed: int, number: int, fast: int, torch: Any = None, counts: Counter[str] | None = None) -> str | None:
+    program = draw(seed, number)
+    kernels = fast > 0 and number % fast == 0
+
+    def found(p: Program) -> str | None:
+        try:
+            return check(p, kernels, torch)
+        except Exception as error:
+            return f"raises, {type(error).__name__}: {error}"
+
+    first = check(program, kernels, torch, counts)
+    if first is None:
+        return None
+    small = fuzzing.shrunk(program, lambda p: kind(found(p)) == kind(first), smaller)
+    where = " (packaged)" if small.packaged else ""
+    return f"# {small.label}{where}, opt = {dict(small.world)['opt']}\n{small.text()}# {found(small)}\n"
+
+
+def _examined(seed: int, number: int, options: argparse.Namespace, counts: Counter[str]) -> str | None:
+    torch = None
+    if options.torch:
+        import torch
+
+        torch.set_num_threads(1)
+    return examine(seed, number, options.fast, torch, counts)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = fuzzing.parser(__doc__)
+    parser.add_argument("--torch", action="store_true", help="compare with PyTorch, too")
+    return fuzzing.run(parser.parse_args(argv), _examined, lambda seed, number: draw(seed, number).text())
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("STATICGRAD_TIERS", "0")  # what runs is native
+    raise SystemExit(main())
