@@ -45,10 +45,11 @@ else:
             return isinstance(instance, (Tensor, Symbol)) and instance._parameter
 
     class Parameter(metaclass=_ParameterType):
-        """`Parameter(data)` is a Tensor with memory of its own that requires grad; a Module registers it when assigned.
+        """`Parameter(data)` is a Tensor that requires grad; a Module registers it when assigned.
 
         It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it.
-        data: numbers, an array or a tensor, floating; nothing is an empty tensor. Raises DTypeError for any other dtype.
+        data: a tensor, whose memory it shares; numbers or an array, which it copies; nothing is an empty tensor. Raises
+        DTypeError for a dtype that is not floating.
 
         Examples:
             >>> nn.Parameter(sg.zeros(2)).requires_grad
@@ -56,9 +57,9 @@ else:
         """
 
         def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
-            data = np.empty(0, get_default_dtype()) if data is None else data
-            array = data._data if isinstance(data, Tensor) else as_array(data)
-            return mark(Tensor(np.array(array), requires_grad))
+            if isinstance(data, Tensor):
+                return mark(data.detach().requires_grad_(requires_grad))
+            return mark(Tensor(np.array(np.empty(0, get_default_dtype()) if data is None else as_array(data)), requires_grad))
 
 
 def tensor_of(data: Any) -> Tensor:

@@ -61,7 +61,11 @@ class SequentialLR(_Several):
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         self._undo(self)
-        self._schedulers[bisect_right(milestones, 0)]._begin()
+        self._begin()
+
+    def _begin(self) -> None:
+        """The first step, of the schedule whose turn it is."""
+        self._schedulers[bisect_right(self._milestones, 0)]._begin()
         self._last_lr = self._present()
 
     def _undo(self, schedule: Any) -> None:
@@ -89,6 +93,12 @@ class ChainedScheduler(_Several):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         own = getattr(schedulers[0], "optimizer", None) if schedulers and optimizer is None else optimizer
         self._check_schedulers(own, schedulers)
+        self._last_lr = self._present()
+
+    def _begin(self) -> None:
+        """The first step of each."""
+        for one in self._schedulers:
+            one._begin()
         self._last_lr = self._present()
 
     @at_end_of_run
