@@ -15,7 +15,7 @@ from ..eager.saved import replaced
 from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, touch
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientError
-from ..operators import listed
+from ..operators import check_change, listed
 
 Node = Record
 """A node of the tape, `grad_fn`."""
@@ -99,6 +99,7 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if _disabled.text is not None:
             raise GradientError(_disabled.text)
+        check_change(None, "hooks of saved tensors are set")
         self.around.append(modes.now.saver)
         modes.now.saver = self.saver
 

@@ -41,13 +41,7 @@ def manual_seed(seed: int) -> Generator:
         >>> (a == sg.rand(3)).all().item()
         True
     """
-    _refuse_tracing("manual_seed")
     return generator.manual_seed(seed)
-
-
-def _refuse_tracing(name: str) -> None:
-    if frontends.tracing and state.tracer is not None:
-        state.tracer.refuse(f"sg.{name} can't be traced", "call it outside the compiled function")
 
 
 def _place(x: Any = None, source: Generator | None = None) -> Place:

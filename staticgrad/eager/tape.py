@@ -20,7 +20,7 @@ import numpy as np
 from ..autodiff import messages
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
-from ..operators import FormerNode, frontends
+from ..operators import FormerNode, check_change, frontends
 from .grad_mode import modes
 
 if TYPE_CHECKING:
@@ -301,7 +301,9 @@ class Handle:
         hooks[self.key] = hook
 
     def remove(self) -> None:
-        self.hooks.pop(self.key, None)
+        if self.key in self.hooks:
+            check_change(self.hooks, "a hook is removed")
+            del self.hooks[self.key]
 
     def __enter__(self) -> Handle:
         return self

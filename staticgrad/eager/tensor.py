@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..errors import GradientError, ShapeError
-from ..operators import WRITERS, Count, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, retained, state
+from ..operators import (
+    WRITERS,
+    Count,
+    F,
+    Operators,
+    Size,
+    Symbol,
+    TensorLike,
+    as_array,
+    check_change,
+    frontends,
+    misuse,
+    retained,
+    state,
+)
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
 from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
@@ -472,6 +486,7 @@ class Tensor(Operators):
         misuse.check_hooked(self._tracked)
         if self._record is not None:
             return self._record.add_hook(hook)
+        check_change(self, "a hook of a tensor is registered")
         if self._hooks is None:
             self._hooks = {}
         Structure.changes += 1
@@ -483,6 +498,7 @@ class Tensor(Operators):
         misuse.check_hooked(self._tracked)
         if self._record is not None:
             raise misuse.post_hook_of_result()
+        check_change(self, "a hook of a tensor is registered")
         if self._accumulated is None:
             self._accumulated = {}
         Structure.changes += 1

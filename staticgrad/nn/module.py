@@ -9,9 +9,10 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar
 from .. import signals
 from ..devices import check_device, is_device
 from ..eager import Tensor
+from ..eager.inplace import tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
-from ..operators import Symbol, state
+from ..operators import Symbol, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.guards import TensorFact
 from ..types import INEXACT, DTypeLike, as_dtype
@@ -163,6 +164,8 @@ class Module:
         own = self.__dict__
         if own.get(name, own) is value and own["_roles"].get(name) == role:
             return
+        if own["_roles"].get(name) != BUFFER or role != BUFFER:
+            check_change(self, f"{role} {name!r} of a {type(self).__name__} is set")
         if isinstance(value, Tensor):
             if role == PARAMETER:
                 mark(value)
@@ -175,7 +178,11 @@ class Module:
         Structure.changes += 1
 
     def __delattr__(self, name: str) -> None:
-        if self._roles.pop(name, None) is not None or hasattr(type(self), name) or isinstance(vars(self).get(name), PLAIN):
+        role = self._roles.get(name)
+        if role is not None:
+            check_change(self, f"{role} {name!r} of a {type(self).__name__} is deleted")
+            del self._roles[name]
+        if role is not None or hasattr(type(self), name) or isinstance(vars(self).get(name), PLAIN):
             Structure.changes += 1
         object.__delattr__(self, name)
 
@@ -357,7 +364,10 @@ class Module:
         """Set `training` here and below (Dropout reads it). Raises ArgumentError for a mode that is not a bool."""
         if not isinstance(mode, bool):
             raise ArgumentError("training mode is expected to be boolean")
+        trace = tracer()
         for module in self.modules():
+            if trace is not None:
+                trace.set_attribute(module, "training", mode)
             module.training = mode
         return self
 

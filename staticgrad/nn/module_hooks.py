@@ -15,13 +15,14 @@ from ..eager import is_grad_enabled
 from ..eager.tape import Handle
 from ..eager.tensor import Structure
 from ..errors import GradientError
-from ..operators import is_tensor
+from ..operators import check_change, is_tensor
 
 
 class HookHandle(Handle):
     """Removes a hook of a module."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False):
+        check_change(hooks, "a hook of a module is registered")
         others = list(hooks.items())
         super().__init__(hooks, hook)
         if prepend:
@@ -31,9 +32,9 @@ class HookHandle(Handle):
         Structure.changes += 1
 
     def remove(self) -> None:
-        if self.key in self.hooks:
-            Structure.changes += 1
+        known = self.key in self.hooks
         super().remove()
+        Structure.changes += known
 
 
 class Entry:

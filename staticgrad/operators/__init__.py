@@ -2,7 +2,20 @@
 
 from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
-from .dispatch import NUMPY, SPECIAL, F, apply, composite, default_graph, frontends, lines_of, numpy_twin, public, state
+from .dispatch import (
+    NUMPY,
+    SPECIAL,
+    F,
+    apply,
+    check_change,
+    composite,
+    default_graph,
+    frontends,
+    lines_of,
+    numpy_twin,
+    public,
+    state,
+)
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
@@ -44,6 +57,7 @@ __all__ = [
     "as_array",
     "as_node",
     "bind_methods",
+    "check_change",
     "composite",
     "concrete",
     "control_of",

@@ -133,6 +133,13 @@ class Frontends:
 frontends = Frontends()
 
 
+def check_change(holder: Any, what: str) -> None:
+    """Raises TraceError inside of a trace, unless that has made `holder`: what this package's own code changes there is not
+    observed, so runs would not repeat it. holder: None for state of the process."""
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.check_change(holder, what)
+
+
 def apply(op: OpDef, *args: Any, **attrs: Any) -> Tensor:
     """Apply an op in the mode of its arguments: tensors, symbols, arrays and numbers."""
     return frontends.eager(op, args, attrs)

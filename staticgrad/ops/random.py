@@ -20,7 +20,7 @@ from ..devices import CPU, check_device, is_device
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define
 from ..locks import lock
-from ..operators import F, Symbol, append, apply, frontends, state
+from ..operators import F, Symbol, append, apply, check_change, frontends, state
 from ..types import TensorType, int64
 from . import attributes as at
 from .rules import keep
@@ -258,27 +258,32 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
             raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
+        check_change(self, "a random generator is seeded")
         with self.lock:
             self.seed_value, self.draws = int(seed), 0
         return self
 
     def initial_seed(self) -> int:
         """The seed that it was started with."""
+        check_change(self, "the seed of a random generator is read")
         result: int = self.seed_value
         return result
 
     def seed(self) -> int:
         """Restart it with a random seed, and return that."""
+        check_change(self, "a random generator is seeded")
         seed = int.from_bytes(os.urandom(7), "little")
         self.manual_seed(seed)
         return seed
 
     @property
     def state(self) -> tuple[int, int]:
+        check_change(self, "the state of a random generator is read")
         return self.seed_value, self.draws
 
     @state.setter
     def state(self, value: tuple[int, int]) -> None:
+        check_change(self, "the state of a random generator is set")
         with self.lock:
             self.seed_value, self.draws = value
 

@@ -23,7 +23,7 @@ from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, Output, Symbol, frontends, state
+from ..operators import F, Output, Symbol, check_change, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
 from ..types import PART_OF, get_default_dtype, part_dtype, shape_text
@@ -46,24 +46,37 @@ class Slots(dict[Any, Any]):
     counted = True
     """Whether an optimizer's rule reads the members. Those of a user's own `step` are guarded where it reads them."""
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def put(self, key: Any, value: Any) -> None:
+        """Set an item, for the optimizer itself, which does so in traces too."""
         if self.counted and self.get(key, self) is not value:
             Structure.changes += self.counted
         super().__setitem__(key, value)
 
+    def _check(self) -> None:
+        if self.counted:
+            check_change(None, "the state of an optimizer is changed")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._check()
+        self.put(key, value)
+
     def __delitem__(self, key: Any) -> None:
+        self._check()
         Structure.changes += self.counted
         super().__delitem__(key)
 
     def clear(self) -> None:
+        self._check()
         Structure.changes += self.counted
         super().clear()
 
     def pop(self, *args: Any) -> Any:
+        self._check()
         Structure.changes += self.counted
         return super().pop(*args)
 
     def popitem(self) -> Any:
+        self._check()
         Structure.changes += self.counted
         return super().popitem()
 
@@ -91,11 +104,11 @@ class State(Slots):
         dict.__setitem__(self, key, made)
         return made
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def put(self, key: Any, value: Any) -> None:
         slots = value if type(value) is Slots else Slots(value)
         slots.counted = self.counted
         if slots or self.get(key):
-            super().__setitem__(key, slots)
+            super().put(key, slots)
         else:
             dict.__setitem__(self, key, slots)
 
@@ -396,9 +409,10 @@ class Optimizer(Hooked):
             mode.grad = recording
 
     def _restore(self, before: dict[Any, dict[str, Tensor]]) -> None:
-        self.state.clear()
+        Structure.changes += 1
+        dict.clear(self.state)
         for p, slots in before.items():
-            self.state[p] = Slots(slots)
+            _put(self.state, p, Slots(slots))
 
     def _tensors(self, what: str) -> list[Tensor]:
         """The parameters, which have to be eager tensors. Raises GraphError."""
@@ -417,16 +431,18 @@ class Optimizer(Hooked):
         cohorts: dict[int, tuple[Any, list[Member]]] = {}
         fresh: Tensor | None = None
         for p, g in pairs:
-            slots = self.state.setdefault(p, Slots())
+            if p not in self.state:
+                _put(self.state, p, Slots())
+            slots = self.state[p]
             for name in self.kept(group, p):
                 if name not in slots:
-                    slots[name] = Tensor(self.first(name, p, group))
+                    _put(slots, name, Tensor(self.first(name, p, group)))
                     slots[name].name = f"{p.name}.{name}" if p.name else ""
             if counts and "step" not in slots:
                 if fresh is None:
                     fresh = Tensor(np.zeros((), get_default_dtype()))
                     fresh.name = "step"
-                slots["step"] = fresh
+                _put(slots, "step", fresh)
             step = slots["step"] if counts else None
             cohorts.setdefault(id(step), (step, []))[1].append(Member(p, g, slots))
         if counts and len(pairs) < len(group["params"]):
@@ -441,7 +457,7 @@ class Optimizer(Hooked):
             return step, members
         own = Tensor(step._data.copy())
         for member in members:
-            member.slots["step"] = own
+            _put(member.slots, "step", own)
         Structure.changes += 1
         return own, members
 
@@ -567,6 +583,10 @@ def _rounds(gradients: dict[int, list[tuple[Tensor, Any]]]) -> Iterator[dict[int
                 seen.append(p._data)
         yield found
         left = later
+
+
+def _put(slots: Any, key: Any, value: Any) -> None:
+    slots.put(key, value)
 
 
 def _write(updates: list[tuple[Any, Any]]) -> None:

@@ -101,6 +101,7 @@ class Traced(Symbol):
     def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:
         """Call `hook` with the symbolic gradient while `backward` is traced; a returned tensor replaces the gradient."""
         misuse.check_hooked(self.requires_grad)
+        self.tracer.check_hook(self)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[AnyTensor], None]) -> Handle:
@@ -108,6 +109,7 @@ class Traced(Symbol):
         misuse.check_hooked(self.requires_grad)
         if not self.is_leaf:
             raise misuse.post_hook_of_result()
+        self.tracer.check_hook(self)
         return Handle(self.tracer.accumulated.setdefault(id(self), {}), hook)
 
     def detach(self) -> AnyTensor:

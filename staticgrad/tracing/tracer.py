@@ -168,6 +168,22 @@ class Tracer:
     def refuse(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(what, *advice)
 
+    def check_change(self, holder: Any, what: str) -> None:
+        """Raises TraceError for a change by this package's own code, which is not observed, of an object that existed before
+        the trace: runs would not repeat it. holder: the object; None for state of the process."""
+        if self.observer is not None and (holder is None or not self.observer.log.ages.is_new(holder)):
+            self.refuse(f"{what} inside a compiled function, which would happen only while tracing", "do it outside")
+
+    def check_hook(self, x: Traced) -> None:
+        """Raises TraceError for a hook of an argument, which the caller's tensor would have after the call."""
+        if any(leaf is x and isinstance(given, Tensor) for given, leaf in self.arguments):
+            self.check_change(None, "a hook of an argument is registered")
+
+    def set_attribute(self, holder: Any, name: str, value: Any) -> None:
+        """This package's own code is about to set an attribute: runs repeat it, as if it were the user's statement."""
+        if self.observer is not None:
+            self.observer.set_attribute(holder, name, value)
+
     def keeps_flag(self) -> NoReturn:
         self.refuse("requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()")
 

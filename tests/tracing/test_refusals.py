@@ -318,7 +318,7 @@ REFUSED = {
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
-    seed: ("sg.manual_seed can't be traced", "call it outside the compiled function"),
+    seed: ("a random generator is seeded inside a compiled function", "do it outside"),
     **dict.fromkeys(
         (use_old_stopped, use_view_of_detached),
         ("is a view of a tensor that was changed in place after it was taken", "take the view again"),

@@ -72,7 +72,10 @@ class ObjectAges:
             return True
         if not gc.is_tracked(x) or id(x) in self.untracked:
             return False
-        return id(x) not in self._at_start and id(x) in _youngest_generation()
+        if id(x) in self._at_start or id(x) not in _youngest_generation():
+            return False
+        self.add_made(x)
+        return True
 
 
 def _youngest_generation() -> set[int]:

@@ -32,6 +32,7 @@ from .container_reads import read_array, read_contents
 from .counter_updates import FrameScope
 from .instructions import HANDLERS, SEPARATE_PRECALL
 from .python_types import defining_class, is_heap_type
+from .state_writes import set_attribute
 
 Result = TypeVar("Result")
 
@@ -83,6 +84,10 @@ class TraceObserver:
         """The trace depends on the values of a tensor."""
         label = self.log.label(tensor, tensor.name if tensor.name else "a tensor")
         self.log.read("values", tensor, None, contents(tensor._data), label)
+
+    def set_attribute(self, holder: Any, name: str, value: Any) -> None:
+        """An attribute of an object is about to be set by code that is not observed."""
+        set_attribute(self.log, holder, name, value)
 
     def call(self, fn: Callable[..., Any]) -> None:
         """The traced function is about to be called."""
