@@ -7,7 +7,7 @@ takes the plan of the other road, traced when it is first needed. So a step that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..operators import F, Symbol, append, apply, state
 from ..ops.decisions import DecisionMissed, decision_op
 from ..ops.random import generator
 from ..types import TensorType, int64
-from .traced import Traced, memory_node
+from .traced import Traced
 
 if TYPE_CHECKING:
     from ..compiler.passes.functionalize import FunctionalGraph
@@ -136,15 +136,6 @@ class Decisions:
             arrays = numbers.finish().arrays(numbers.values)
             given.update(zip(numbers.nodes.values(), arrays, strict=True))
         return given
-
-    def check_results(self, results: Iterable[Traced]) -> None:
-        """Raises TraceError for results that share memory in eager mode, which those of segments do, too."""
-        seen: set[Node] = set()
-        for x in results if self.outcomes else ():
-            memory = memory_node(x.node)
-            if memory in seen or (x.is_view and memory.op.leaf in ("placeholder", "variable")):
-                raise TraceError(f"{x.describe()} shares memory with another result, or with what the step is given")
-            seen.add(memory)
 
     def close(self) -> Node | None:
         """The assignment that keeps the checks in the plan; None where there were no decisions."""

@@ -59,8 +59,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if specs is None or not FASTCALL:
         return fallback
     tape = specialization.tape
-    single = specialization.results.single and (tape is None or not tape.returned)
-    plain = single or (specialization.results.flat and (tape is None or not tape.returned))
+    single = specialization.results.single and not specialization.returns_more
+    settles = specialization.settles
+    plain = single or (specialization.results.flat and not (specialization.returns_more or settles or tape is not None))
     call = fast_path(
         plan, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(),
         container=None if single else tuple,
@@ -104,13 +105,14 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("finish()")
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
-    if specialization.effects or specialization.formers:
-        lines.append(f"specialization.replay({'[result]' if specialization.results.single else 'result'})")
     if tape is not None:
         if any(spec.dtype is None for spec in specs):
             lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
-        plain = single
+    if settles:
+        lines.append(f"{'(result,)' if single else 'result'} = specialization.settle([{'' if single else '*'}result])")
+    if specialization.effects or specialization.formers:
+        lines.append(f"specialization.replay({'[result]' if single else 'result'})")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,

@@ -244,12 +244,14 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         return self._run(call.args[: call.own], call.kwargs)
 
     def _not_raised(self, call: Call, road: tuple[bool, ...], raised: RoadRaises) -> None:
-        """A call whose trace raised an error raised none in eager mode."""
+        """A call whose trace raised an error raised none in eager mode. Raises TraceError where it may not run in segments."""
         if not raised.traced:
             self.raising[call.key, road] = -1
         elif call.numbers:
             self.varying.fixed(call.places)  # it may be the numbers that the code does not take
         elif not self.state.without_numbers():
+            if self.on_break == "error":
+                raise TraceError(f"{raised.summary} while {self.name} is traced, and not in eager mode") from raised.__cause__
             self._use_segments(raised)
 
     def _use_segments(self, error: StaticgradError) -> None:

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import gc
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .effects import Former
 from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
 from .observer.access_log import AccessLog
 from .traced import Traced
+from .views import Step, in_order, memory_of, overlap
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 """(tensors of the run, objects that were passed as arguments) -> the result."""
@@ -32,6 +33,8 @@ class Results:
     specialization is made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
 
     arguments: their numbers by id of the placeholder. An argument that is returned comes back itself, as it does eagerly.
+    views: fetches that share memory with an argument, with a tensor of the state or with another fetch, by position: each run
+    takes them of these as eager mode does.
     """
 
     def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False, log: AccessLog | None = None):
@@ -40,11 +43,13 @@ class Results:
         self.fetches: list[Traced] = []
         self.formers: Mapping[int, Former] = {} if log is None else log.formers
         self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
+        self._log = log
         self.found: list[Former] = []
         """Those that runs return or store."""
         self.decided = decided
         self.arguments = arguments
         self.uses_given = False
+        self.views: dict[int, tuple[Build, list[Step]]] = {}
         self._known: dict[int, Build] = {}
         self.build = self._walk(result)
         self._form = isinstance(result, Traced), [id(part) for part in result] if type(result) is tuple else None
@@ -53,16 +58,64 @@ class Results:
     def seal(self) -> None:
         """All fetches are known now."""
         one, parts = self._form
-        self.single = one and len(self.fetches) == 1
+        self.single = one and len(self.fetches) == 1 and not self.views
         """The result is one tensor of the run."""
-        self.flat = parts is not None and parts == [id(fetch) for fetch in self.fetches]
+        self.flat = parts is not None and parts == [id(fetch) for fetch in self.fetches] and not self.views
         """It is a tuple of the tensors of the run, in their order."""
+
+    def share(self, owners: Mapping[int, Build], kept: Collection[int]) -> None:
+        """Find the fetches that share memory. owners: what gives the tensor whose memory a traced tensor stands for, by id;
+        kept: ids of values that a run leaves in a gradient. A value of the run of which fetches are overlapping parts, or
+        that is kept, is fetched as well."""
+        roots: dict[int, tuple[Any, dict[int, list[Step]]]] = {}
+        for position, x in enumerate(self.fetches):
+            root, steps = memory_of(x, owners)
+            if id(root) in owners:
+                self.views[position] = owners[id(root)], steps
+            else:
+                roots.setdefault(id(root), (root, {}))[1][position] = steps
+        for root, parts in roots.values():
+            whole = next((position for position, steps in parts.items() if not steps), None)
+            if whole is None and (id(root) in kept or (len(parts) > 1 and overlap(root, [*parts.values()]))):
+                whole = len(self.fetches)
+                self.fetches.append(root)
+            if whole is None:
+                continue
+            moved = in_order(root, [*parts.values()])
+            if moved is not None:
+                ordered, back = moved
+                whole, parts = len(self.fetches), {position: [back, *steps] for position, steps in parts.items()}
+                self.fetches.append(ordered)
+            for position, steps in parts.items():
+                if steps:
+                    self.views[position] = _at(whole), steps
+
+    def position(self, value: Any) -> int | None:
+        """The position of a traced tensor among the fetches; None for one that is none of them."""
+        return next((i for i, fetch in enumerate(self.fetches) if fetch is value and i not in self.views), None)
+
+    def join(self, tensors: list[Tensor], given: Sequence[Any]) -> list[Tensor]:
+        """Put the views of a run in their places among its tensors."""
+        for position, (base, steps) in self.views.items():
+            x: Any = base(tensors, given)
+            for step in steps:
+                x = step.take(x)
+            tensors[position] = x
+        return tensors
+
+    def again(self, attribute: Callable[[Any], Any]) -> Results:
+        """The same for other extents; attribute: of an operation."""
+        if not self.views:
+            return self
+        new = copy.copy(self)
+        new.views = {at: (base, [step.again(attribute) for step in steps]) for at, (base, steps) in self.views.items()}
+        return new
 
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
         if all(self._lasts(x, old) for x in args):
-            if any(type(x) in (tuple, Size) and _holds_extent(x) for x in args):
+            if any(type(x) in (tuple, Size) and _holds(x, (SymbolicExtent,)) for x in args):
                 raise Unfollowed("an extent outlives the trace")
             return None
         self._old = old
@@ -135,16 +188,26 @@ class Results:
             fields = {name: self._walk(value) for name, value in vars(part).items()}
             blank = _record(part, fields, [None] * len(fields))
             return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
-        held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
-        if _holds_extent(part):
+        if _holds(part, (SymbolicExtent,)):
             raise Unfollowed("an extent outlives the trace")
-        if any(isinstance(value, Traced) for value in held):
-            does = "keeps" if self._old is not None else "returns"
+        does = "keeps" if self._old is not None else "returns"
+        if _holds(part, (Symbol, TracedNumber)):
             raise TraceError(
                 f"a compiled function {does} a {type(part).__name__} that holds what it computed, and has no value",
                 "return tensors, and tuples, lists, dicts or dataclasses of them",
             )
+        if hasattr(type(part), "__next__") and self._is_new(part):
+            raise TraceError(
+                f"a compiled function {does} a {type(part).__name__}, which its first reader uses up",
+                "return a tuple or a list",
+            )
+        if isinstance(part, set) and self._old is None and self._is_new(part):
+            return lambda tensors, given: copy.copy(part)
         return lambda tensors, given: part
+
+    def _is_new(self, part: Any) -> bool:
+        """Whether the function made an object."""
+        return self._log is not None and not self._log.ages.is_old(part)
 
     def _tensor(self, x: Any) -> Build:
         at = self.arguments.get(id(x))
@@ -158,17 +221,29 @@ class Results:
         return lambda tensors, given: tensors[position]
 
 
-def _holds_extent(part: Any, depth: int = 2) -> bool:
-    """Whether an object is a symbolic extent, or refers to one: a slice, a partial, a function that closes over it."""
-    if type(part) is SymbolicExtent:
-        return True
-    if depth < 0 or isinstance(part, (type, types.ModuleType)) or _plain(part):
-        return False
-    if isinstance(part, types.FunctionType):
-        held = [*(part.__closure__ or ()), part.__defaults__, part.__kwdefaults__]
-    else:
-        held = gc.get_referents(part)
-    return any(_holds_extent(x, depth - 1) for x in held)
+def _at(position: int) -> Build:
+    return lambda tensors, given: tensors[position]
+
+
+def _holds(part: Any, kinds: tuple[type, ...], depth: int = 2) -> bool:
+    """Whether an object is of one of these classes, or refers to one: a slice, a partial, a function that closes over it, an
+    iterator over a list of them."""
+    waiting, seen = [(part, depth)], {id(part)}
+    while waiting:
+        part, depth = waiting.pop()
+        if type(part) in kinds or (kinds[0] is Symbol and isinstance(part, kinds)):
+            return True
+        if depth < 0 or isinstance(part, (type, types.ModuleType)) or _plain(part):
+            continue
+        if isinstance(part, types.FunctionType):
+            held: list[Any] = [*(part.__closure__ or ()), part.__defaults__, part.__kwdefaults__]
+        else:
+            held = gc.get_referents(part)
+        if not isinstance(part, (types.FunctionType, types.CellType, tuple)) and not hasattr(type(part), "__next__"):
+            depth -= 1
+        waiting += [(x, depth) for x in held if id(x) not in seen]
+        seen.update(map(id, held))
+    return False
 
 
 def _plain(value: Any) -> bool:

@@ -98,11 +98,6 @@ class ResultTape:
             self._first, self._filled = self._filled(), None
         return self._first
 
-    @property
-    def returned(self) -> bool:
-        """Whether the plan returns values that are no results of the function."""
-        return any(kind == "fetch" and key not in self.roots for kind, key in self.saved)
-
     def recorded(self, tensors: list[Tensor], args: Sequence[Any]) -> list[Tensor]:
         """`record` of a call whose arguments are tensors and arrays that need no conversion."""
         self.record(tensors, [x._data if isinstance(x, Tensor) else x for x in args], args)
@@ -224,14 +219,14 @@ class ResultFlags:
 def result_tape(
     specialization: Specialization, tracer: Tracer, fetches: Sequence[Any], feeds: Sequence[Node], saves: bool
 ) -> tuple[ResultTape | None, ResultFlags | None]:
-    """The tape of the results among `fetches`, and the flags of those that require grad and are not on it; None for none.
-    Called while the trace is active.
+    """The tape of the results among `fetches`, and the flags of those that require grad and are not on it; None for none. A
+    fetch that is None has a tape already. Called while the trace is active.
 
     saves: whether the plan returns the values that the backward pass reads; they are entered in `specialization.fetches`.
     """
     if not modes.now.grad:
         return None, None
-    tracked = [i for i, x in enumerate(fetches) if x.requires_grad and id(x) not in specialization.numbers]
+    tracked = [i for i, x in enumerate(fetches) if x is not None and x.requires_grad]
     made = [i for i in tracked if isinstance(tracer.leaves.get(fetches[i].node), Traced)]
     roots = [i for i in tracked if fetches[i].node not in tracer.leaves]
     request = _request(specialization, tracer, [fetches[i].node for i in roots])

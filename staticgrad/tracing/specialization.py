@@ -31,7 +31,7 @@ from .gradient_binding import GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
-from .outputs import Results
+from .outputs import Build, Results
 from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding
@@ -88,14 +88,16 @@ class Specialization:
         """(number of an argument, whether it has a gradient that is fed)"""
         self.given_after: list[tuple[int, int | None]] = []
         """(number of an argument, the fetch that becomes its gradient)"""
+        self.returned_grads: list[tuple[Tensor | int, int]] = []
+        """(tensor, or the position of a result, the fetch that becomes its gradient), of gradients that are results as well
+        and of results that have a gradient"""
         self.written_back: list[tuple[int, int, bool]] = []
         """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.numerics = numerics
         decided = tracer.decisions is not None and bool(tracer.decisions.outcomes)
         self.results = Results(result, self.numbers, decided, observer.log)
-        returned = [*self.results.fetches]
-        self.own_results = len(returned)
+        self.own_results = len(self.results.fetches)
         """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
         for effect in self.effects:
@@ -103,6 +105,7 @@ class Specialization:
         changed = [effect.holder for effect in self.effects if type(effect.holder) is Former]
         self.formers = list(dict.fromkeys([*changed, *self.results.found]))
         """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
+        self.results.share(self._owners(tracer), {id(value) for _, value in tracer.grads.values()})
         self.results.seal()
         self.results.found, self.results.formers, self.results.stand_ins = [], {}, {}
         self.results._known.clear()
@@ -110,8 +113,6 @@ class Specialization:
         for fetch in self.fetches:
             tracer.check_active(fetch)
             tracer.check_view(fetch)
-        if tracer.decisions is not None:
-            tracer.decisions.check_results(self.fetches)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._bind_initial_gradients(tracer)
@@ -123,7 +124,16 @@ class Specialization:
         self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()
         self.pinned: set[int] = set() if numbers is None else numbers.pinned()
         """Numbers of the call whose values the trace needed."""
-        self.tape, self.flags = result_tape(self, tracer, returned, feeds, saves)
+        own = [None if i in self.results.views else x for i, x in enumerate(self.results.fetches)]
+        own += [None] * (len(self.fetches) - len(own))
+        for number, at, into_grad in self.written_back:
+            value = self.fetches[at]
+            if not into_grad and not tracer.is_leaf(value.node) and isinstance(call.given[number], Tensor):
+                own[at] = value
+        self.retained = [i for i, x in enumerate(own) if x is not None and x.requires_grad and x.retains_grad]
+        """Results whose gradients are kept."""
+        self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
+        self.settles = bool(self.results.views or self.returned_grads or self.retained)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
@@ -132,6 +142,8 @@ class Specialization:
         effects += [] if checks is None else [checks]
         self.road: tuple[bool, ...] = () if tracer.decisions is None else tuple(tracer.decisions.outcomes)
         """The outcomes of its decisions."""
+        self.returns_more = len(self.fetches) > len(self.results.fetches)
+        """Whether the plan returns values that are no results of the function."""
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
@@ -162,6 +174,17 @@ class Specialization:
             traced.clear()  # they keep the trace alive, with its graph and the arrays of the first call
 
     # the results of the trace -----------------------------------------------------------------------------------------
+
+    def _owners(self, tracer: Tracer) -> dict[int, Build]:
+        """What gives the eager tensor that a traced one stands for after a run, by id."""
+        found: dict[int, Build] = {id(leaf): _argument(number) for number, (_, leaf) in enumerate(tracer.arguments)}
+        wrappers = {id(tensor) for _, tensor in tracer.wrappers.values()}
+        for tensor, leaf in tracer.captured.values():
+            found[id(leaf)] = _captured(tensor, id(tensor) in wrappers)
+        for key, grad in tracer.initial_grads.values():
+            if grad is not None:
+                found[id(grad)] = _gradient(_captured(key, False) if isinstance(key, Tensor) else found[id(key)])
+        return found
 
     def _has_grad(self, owner: Tensor, grad: Tensor | None) -> None:
         self.owners.append(owner)
@@ -202,11 +225,17 @@ class Specialization:
         for key, value in tracer.grads.values():
             if value is not None and value is tracer.initial_grads.get(id(key), (None, None))[1]:
                 continue
+            at = self.results.position(value)
             if not isinstance(key, Tensor):
                 if id(key) in self.numbers and not self._is_bare(tracer, key):
-                    self.given_after.append((self.numbers[id(key)], None if value is None else self.fetch(value)))
+                    at = self.fetch(value) if at is None and value is not None else at
+                    self.given_after.append((self.numbers[id(key)], at))
+                elif value is not None and (place := self.results.position(key)) is not None:
+                    self.returned_grads.append((place, self.fetch(value) if at is None else at))
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
+            elif at is not None:
+                self.returned_grads.append((key, at))
             else:
                 self._bind_gradient(tracer, key, value)
 
@@ -237,12 +266,20 @@ class Specialization:
 
     def _changes(self, tracer: Tracer) -> None:
         """In-place changes of captured tensors, and of arguments."""
-        self.assigns += [(leaf.origin, leaf) for _, leaf in tracer.captured.values() if leaf.changed]
-        for number, (given, leaf) in enumerate(tracer.arguments):
+        for tensor, leaf in tracer.captured.values():
             if leaf.changed:
+                if leaf.requires_grad and not leaf.is_leaf and not tensor._tracked:
+                    tracer.refuse(
+                        f"{leaf.describe()}, a tensor that the function reaches, is changed in place by a value that requires "
+                        "grad: it would have a tape after the call",
+                        "change it under sg.no_grad(), or by a detach()",
+                    )
+                self.assigns.append((leaf.origin, leaf))
+        for number, (given, argument) in enumerate(tracer.arguments):
+            if argument.changed:
                 if not isinstance(given, (Tensor, ndarray)):
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
-                self.written_back.append((number, self.fetch(leaf), False))
+                self.written_back.append((number, self.fetch(argument), False))
 
     def _specs(self, call: Call) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
@@ -316,6 +353,7 @@ class Specialization:
         new.initial_grads = [(tensor, None if cell is None else cells[cell]) for tensor, cell in self.initial_grads]
         new.written = [cells[cell] for cell in self.written]
         new.effects = [effect.again(filler.number, first) for effect in self.effects]
+        new.results = self.results.again(filler.attribute)
         new.specs = new._specs(call)
         new.tape = None if self.tape is None else self.tape.again(filler, cells)
         if first:
@@ -511,6 +549,7 @@ class Specialization:
             for tensor, cell in self.initial_grads
         )
         alike = same and self.specs is not None and self.number_feeds is None and not self.effects and not self.road
+        alike = alike and not self.returned_grads and not self.retained
         return alike and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
@@ -541,6 +580,16 @@ class Specialization:
             Structure.gradients += 1
             self.gradients = Structure.gradients
 
+    def settle(self, tensors: list[Tensor], given: Sequence[Any] = ()) -> list[Tensor]:
+        """Make results share memory, and set gradients that are results, and those of results."""
+        self.results.join(tensors, given)
+        for owner, position in self.returned_grads:
+            (tensors[owner] if isinstance(owner, int) else owner)._grad = tensors[position]
+            Structure.gradients += 1
+        for position in self.retained:
+            tensors[position].retain_grad()
+        return tensors
+
     def _built(self, arrays: list[ndarray], given: Sequence[Any], fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
         tensors = [wrap(array) for array in arrays]
@@ -550,6 +599,8 @@ class Specialization:
             self.tape.record(tensors, fed, given)
         if self.uses_given:
             self._write_back(tensors, given)
+        if self.settles:
+            self.settle(tensors, given)
         if self.effects or self.formers:
             self.replay(tensors, given)
         if self.results.single:
@@ -577,7 +628,9 @@ class Specialization:
     def _write_back(self, tensors: list[Tensor], given: Sequence[Any]) -> None:
         for number, fetch, into_grad in self.written_back:
             x = given[number]._grad if into_grad else given[number]
-            if isinstance(x, Tensor):
+            if isinstance(x, Tensor) and tensors[fetch]._tracked:
+                x.copy_(tensors[fetch])
+            elif isinstance(x, Tensor):
                 x._data[...] = tensors[fetch]._data
                 if into_grad or number not in self.uncounted_arguments:
                     touch(x)
@@ -586,6 +639,20 @@ class Specialization:
         for number, position in self.given_after:
             if isinstance(given[number], Tensor):
                 given[number].grad = None if position is None else tensors[position]
+
+
+def _argument(number: int) -> Build:
+    """An argument as a tensor."""
+    return lambda tensors, given: x if isinstance(x := given[number], Tensor) else wrap(x)
+
+
+def _captured(tensor: Tensor, wrapper: bool) -> Build:
+    """A tensor of the state. wrapper: it was made for the memory of an array, so each result is another one."""
+    return lambda tensors, given: tensor.detach() if wrapper else tensor
+
+
+def _gradient(owner: Build) -> Build:
+    return lambda tensors, given: owner(tensors, given)._grad
 
 
 def _fact(tensor: Tensor) -> tuple[Any, ...]:

@@ -329,7 +329,7 @@ class SpecializationCache:
         try:
             work = functools.partial(self._specialize, call, tracer, observer, symbols)
             try:
-                specialization = tracer.active(work) if self.on_break == "error" else printed_once(tracer.active, work)
+                specialization: Specialization = printed_once(tracer.active, work)
             except RoadRaises:
                 raise
             except Exception as error:
@@ -383,7 +383,8 @@ class SpecializationCache:
             observer.rewind()
             left = (TraceError, DataDependentError, RoadRaises)  # to segments, or told already
             decided = tracer.decisions is not None and tracer.decisions.outcomes
-            if (decided or observer.log.formers) and isinstance(error, Exception) and not isinstance(error, left):
+            acts = decided or observer.log.formers or observer.effects or tracer.acts
+            if acts and isinstance(error, Exception) and not isinstance(error, left):
                 raise RoadRaises(f"the code raises {type(error).__name__}: {error}") from error
             raise
         finally:

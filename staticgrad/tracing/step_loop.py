@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
 from ..types import shape_text
 from .fast_call import tensors
-from .outputs import Results, stacked
+from .outputs import Results, container, stacked
 from .traced import Traced
 
 if TYPE_CHECKING:
@@ -141,14 +141,23 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
 
 
 def _one(function: AnyCompiled, args: Sequence[Any], step: int) -> Any:
-    """One step by itself. In a trace its results are copies of views: later steps may change the viewed memory."""
+    """One step by itself. Its results are copies of views: later steps may change the viewed memory."""
     try:
         result = function(*args)
     except StaticgradError as error:
         raise numbered(error, step) from None
     tracer = state.tracer if frontends.tracing else None
     if tracer is None:
-        return result
+        latest = function.latest
+        return result if latest is None or not latest.results.views else _copied(result, {*map(id, args), *latest.captured_ids})
     results = Results(result, {})
     values: list[Any] = [tracer.own(x) if x.is_view else x for x in results.fetches]
     return results.build(values, ())
+
+
+def _copied(part: Any, own: Set[int]) -> Any:
+    """A result with copies of its tensors, but for those of the caller, by id."""
+    if isinstance(part, Tensor):
+        return part if id(part) in own else part.clone()
+    found = container(part)
+    return part if found is None else found.make(found.like, found.keys, [_copied(item, own) for item in found.items])

@@ -62,11 +62,13 @@ class Traced(Symbol):
 
     @property
     def is_leaf(self) -> bool:
-        return not self.requires_grad or self.node in self.tracer.leaves
+        return not self.requires_grad or self.tracer.is_leaf(self.node)
 
     @property
     def grad_fn(self) -> GradFn | None:
-        """The operation that it is the result of, for a result that requires grad."""
+        """The operation that it is the result of, for a result that requires grad. Raises TraceError for an argument that has
+        a tape of its own."""
+        self.tracer.check_own_tape(self, "the operation that made it")
         return None if self.is_leaf else GradFn(self.node, self.tracer.tracked.__contains__)
 
     @property
@@ -95,6 +97,7 @@ class Traced(Symbol):
 
     def retain_grad(self) -> None:
         misuse.check_retained(self.requires_grad)
+        self.tracer.check_own_tape(self, "a gradient that it keeps")
         if not self.is_leaf:
             self.tracer.retained[self.node] = self
 
@@ -119,6 +122,7 @@ class Traced(Symbol):
     def detach_(self) -> Traced:
         misuse.check_detached(self.is_view)
         if self.requires_grad:
+            self.tracer.check_own_tape(self, "another tape")
             if self.is_leaf:
                 self.tracer.keeps_flag()
             self.node = F.stop_gradient(self).node

@@ -71,6 +71,8 @@ class Tracer:
         """Nodes that require grad."""
         self.leaves: dict[Node, Any] = {}
         """Leaves that require grad, eager or traced tensors, by the nodes of all their versions."""
+        self.taped: set[Node] = set()
+        """Of these, arguments that are results on a tape outside: gradients end there, but they are no leaves."""
         self.arguments: list[tuple[Any, Leaf | SharedView]] = []
         """(argument, its placeholder)"""
         self.bases: dict[int, Leaf] = {}
@@ -155,6 +157,7 @@ class Tracer:
         self.counted_apart.clear()
         for nodes in (
             self.leaves,
+            self.taped,
             self.tracked,
             self.cut,
             self.writers,
@@ -211,6 +214,8 @@ class Tracer:
                     self.arguments.append((None, leaf))
                     return first
             self._track(leaf.node, leaf)
+            if given._record is not None:
+                self.taped.add(leaf.node)
         self.arguments.append((given, leaf))
         return leaf
 
@@ -333,6 +338,18 @@ class Tracer:
     def _track(self, node: Node, key: Any) -> None:
         self.tracked.add(node)
         self.leaves[node] = key
+
+    def is_leaf(self, node: Node) -> bool:
+        """Whether a value that requires grad is that of a leaf."""
+        return node in self.leaves and node not in self.taped
+
+    def check_own_tape(self, x: Traced, what: str) -> None:
+        """Raises TraceError for an argument with a tape of its own, to which a trace can't give something."""
+        if x.node in self.taped:
+            self.refuse(
+                f"{x.describe()} is an argument with a tape of its own, which a trace doesn't have: Python can't have {what}",
+                "compute it inside the function, or pass its detach()",
+            )
 
     def make_leaf(self, x: Traced) -> None:
         """x requires grad from here on."""
@@ -483,6 +500,12 @@ class Tracer:
 
     # subgraphs of loops and branches -----------------------------------------------------------------------------------
 
+    @property
+    def acts(self) -> bool:
+        """Whether the step has changed a tensor, or drawn random numbers, so far."""
+        leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
+        return bool(self.grads or self.graph.draws or any(leaf.changed for leaf in leaves))
+
     def marks(self) -> Any:
         """State that a subgraph must not change: values from before, and gradients. Compared before and after."""
         for alias in (*self.shared_views, *(known for reference in self.aliases if (known := reference()) is not None)):
@@ -524,9 +547,9 @@ class Tracer:
             link = link.base
         if isinstance(x, TracedView):
             x.check_recorded(False)
-        if x.node in self.leaves:
+        if self.is_leaf(x.node):
             raise misuse.leaf_changed(view=False)
-        if x.is_view and memory_node(x.node) in self.leaves:
+        if x.is_view and self.is_leaf(memory_node(x.node)):
             raise misuse.leaf_changed(view=True)
 
     def assign(self, target: Any, value: Any, name: str = "set") -> None:
@@ -563,7 +586,7 @@ class Tracer:
                 "write g = f(g), or change a clone()",
             )
         recorded = same_memory and modes.now.grad and not detached
-        if not recorded and x.node in self.tracked and x.node not in self.leaves:
+        if not recorded and x.node in self.tracked and not self.is_leaf(x.node):
             self.refuse(
                 f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
                 "gradient would go to what it was made of, past the change",
@@ -589,7 +612,7 @@ class Tracer:
             self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
-        key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
+        key, layout = None if x.node in self.taped else self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
         if same_memory and self.counted_apart:

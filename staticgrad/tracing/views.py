@@ -7,7 +7,8 @@ its gradient rule, puts values back in their places.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from ..eager.grad_mode import modes
 from ..eager.item_assignment import fitting, index_error
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import ArgumentError, ShapeError
-from ..ir import Node, View
-from ..operators import F, Symbol
+from ..ir import Layout, Node, OpDef, View
+from ..operators import F, Symbol, apply
 from ..operators.memory import reshaped
 from ..ops.indexing import check_order
 from ..ops.placing import written
 from ..types import bool_, check_unmasked, shape_text
 from .selection import Selection, is_unknown_mask, widened
-from .traced import Alias, Traced
+from .sharing import share
+from .traced import Alias, DataAlias, Traced
 
 
 class TracedView(Alias):
@@ -72,7 +74,7 @@ class TracedView(Alias):
         if not isinstance(self.maker.op.emit, View) or not self.maker.op.emit.keeps_order:
             return True
         layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
-        return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.shape) is not None
+        return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.maker.type.shape) is not None
 
     @property
     def root(self) -> Any:
@@ -127,6 +129,101 @@ class TracedView(Alias):
         if self.maker.op is not other.maker.op or dict(self.maker.attrs) != dict(other.maker.attrs):
             return False
         return self.base is other.base or (isinstance(self.base, TracedView) and self.base.same_place(other.base))
+
+
+# results that share memory ---------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """One operation of eager mode that gives the same memory. op: of a view, None for `x.detach()` or `x.data`; recorded:
+    whether it was taken while gradients were recorded."""
+
+    op: OpDef | None
+    attrs: Mapping[str, Any]
+    recorded: bool = True
+    data: bool = False
+
+    def take(self, x: Tensor) -> Tensor:
+        """The result for an eager tensor."""
+        if self.op is None:
+            found: Any = x.data if self.data else x.detach()
+            return found  # type: ignore[no-any-return]
+        before, modes.now.grad = modes.now.grad, self.recorded and modes.now.grad
+        try:
+            taken: Any = apply(self.op, x, **self.attrs)
+            return taken  # type: ignore[no-any-return]
+        finally:
+            modes.now.grad = before
+
+    def again(self, attribute: Callable[[Any], Any]) -> Step:
+        """The same for other extents; attribute: of one."""
+        return self._replace(attrs={name: attribute(value) for name, value in self.attrs.items()})
+
+
+def memory_of(x: Any, owners: Mapping[int, Any]) -> tuple[Any, list[Step]]:
+    """The value, or one of `owners` (by id), in whose memory eager mode has x, and the operations that lead from it to x."""
+    steps: list[Step] = []
+    while isinstance(x, Alias) and id(x) not in owners:
+        if isinstance(x, TracedView):
+            x.node  # noqa: B018 - a reshape that had to copy has memory of its own from here on
+            if x.maker is None or not x.shares:
+                break
+            steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
+        else:
+            steps.append(Step(None, {}, data=isinstance(x, DataAlias)))
+        x = x.base
+    return x, steps[::-1]
+
+
+def overlap(root: Traced, parts: Sequence[Sequence[Step]]) -> bool:
+    """Whether two parts of a value have an element in common in eager mode. Where extents vary they count as if they had."""
+    layout = _known_layout(root)
+    if layout is None:
+        return True
+    whole = _room(layout, root.dtype)
+    arrays = [_part(whole, steps) for steps in parts]
+    return any(share(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+
+
+def in_order(root: Traced, parts: Sequence[Sequence[Step]]) -> tuple[Traced, Step] | None:
+    """For a value of which eager mode has the parts in the same memory, only because that is not in row-major order: the
+    value with its axes in the order of memory, and the operation that gives their own order back. Else None."""
+    parts = [steps for steps in parts if any(step.op is not None for step in steps)]
+    layout = _known_layout(root) if parts else None
+    if layout is None or layout == Layout.contiguous(layout.shape):
+        return None
+    whole = _room(Layout.contiguous(layout.shape), root.dtype)
+    if all(np.may_share_memory(_part(whole, steps), whole) for steps in parts):
+        return None
+    order = sorted(range(len(layout.shape)), key=lambda axis: -layout.strides[axis])
+    ordered: Any = F.permute(root, order)
+    back: Any = F.permute(ordered, [order.index(axis) for axis in range(len(order))])
+    return Traced(root.tracer, ordered.node), Step(back.maker.op, back.maker.attrs)
+
+
+def _known_layout(root: Traced) -> Layout | None:
+    """The layout in eager mode; None where an extent varies."""
+    if not root.node.type.static or any(type(d) is not int for d in root.node.type.shape):
+        return None
+    found: Layout | None = root.tracer.layout(root)
+    return found
+
+
+def _room(layout: Layout, dtype: np.dtype) -> np.ndarray:
+    """An array whose memory is never touched."""
+    extent = 1 + sum((d - 1) * step for d, step in zip(layout.shape, layout.strides, strict=True) if d)
+    room = np.empty(extent, dtype)
+    return np.lib.stride_tricks.as_strided(room, layout.shape, [step * room.itemsize for step in layout.strides])
+
+
+def _part(array: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
+    for step in steps:
+        if step.op is not None:
+            array = step.op.eval(array, **step.attrs)
+    return array
+
+
+# item assignment -------------------------------------------------------------------------------------------------------
 
 
 def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
