@@ -666,23 +666,25 @@ class Tracer:
                 "data inside",
                 "pass a clone() of one of them",
             )
-        if isinstance(target, TracedView):
-            target.settle(self.own(F.stop_gradient(self.operand(value))).node)
-            return
-        if isinstance(target, Alias):
-            target.base = self.own(F.stop_gradient(self.operand(value)))
-            return
-        self.rebound[target.node] = user_line()
-        former = cast("Traced", F.stop_gradient(target))
-        self.cut.add(former.node)
-        for reference in self.aliases:
+        leaf = not isinstance(target, Alias)
+        former: Any = None
+        for reference in self.aliases:  # they keep the former memory
             alias = reference()
             if alias is not None and alias.base is target:
+                if former is None:
+                    former = cast("Traced", F.stop_gradient(target)) if leaf else self.plain(target.node)
+                    self.cut.add(former.node)
                 if isinstance(alias, TracedView):
                     alias.settle(alias.node)
                 else:
                     alias.base = former
-        self.overwrite(target, value, same_memory=False)
+        if isinstance(target, TracedView):
+            target.settle(self.own(F.stop_gradient(self.operand(value))).node)
+        elif isinstance(target, Alias):
+            target.base = self.own(F.stop_gradient(self.operand(value)))
+        else:
+            self.rebound[target.node] = user_line()
+            self.overwrite(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 

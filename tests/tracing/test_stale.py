@@ -1044,9 +1044,9 @@ def test_what_a_failing_trace_wrote_is_undone():
         items.append(3.0)
         items.sort(reverse=True)
         table["b"] = table.pop("a")
-        return np.sum(x)
+        return np.median(x)
 
-    with pytest.raises(TraceError, match="can't have an array"):
+    with pytest.raises(TraceError, match=r"an array for numpy\.median"):
         step(X)
     assert (n, vars(p), items, table) == (0, {"a": 2.0}, [1.0, 2.0], {"a": 1.0})
 
