@@ -15,7 +15,7 @@ import random
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,16 +56,20 @@ class MemoryProgram(Program):
 # drawing ------------------------------------------------------------------------------------------------------------------
 
 
+VIEWS = [
+    "{0}[KEY]", "{0}[KEY]", "{0}[KEY]", "{0}.reshape(SHAPE)", "{0}.reshape(SHAPE)", "{0}.view(SHAPE)", "{0}.T", "{0}.T",
+    "{0}.detach()", "{0}.data", "{0}[None]", "{0}.squeeze()", "{0}.expand((2,) + {0}.shape)", "{0}.contiguous()",
+    "{0}.flatten()", "{0}.ravel()", "{0}.clone()", "{0}.chunk(2)[0]", "{0}.unbind(0)[-1]", "{0}.unfold(0, 2, 1)",
+    "{0}.diagonal()", "{0}.movedim(0, -1)", "{0}.to({0}.dtype)", "{0}.narrow(0, 0, 1)", "{0}.expand_as({0})",
+    "{0}.view_as({0})", "sg.flip({0}, (0,))", "sg.roll({0}, 0)",
+]  # fmt: skip
+
+
 def view(d: LoopBuilder) -> bool:
     x = d.pick(fuzz.anything)
     if x is None:
         return False
-    forms = ["{0}[KEY]", "{0}[KEY]", "{0}[KEY]", "{0}.reshape(SHAPE)", "{0}.reshape(SHAPE)", "{0}.view(SHAPE)", "{0}.T",
-             "{0}.T", "{0}.detach()", "{0}.data", "{0}[None]", "{0}.squeeze()", "{0}.expand((2,) + {0}.shape)",
-             "{0}.contiguous()", "{0}.flatten()", "{0}.ravel()", "{0}.clone()", "{0}.chunk(2)[0]", "{0}.unbind(0)[-1]", "{0}.unfold(0, 2, 1)",
-             "{0}.diagonal()", "{0}.movedim(0, -1)", "{0}.to({0}.dtype)", "{0}.narrow(0, 0, 1)", "{0}.expand_as({0})",
-             "{0}.view_as({0})", "sg.flip({0}, (0,))", "sg.roll({0}, 0)"]  # fmt: skip
-    form = d.choose(forms).replace("KEY", fuzz._key(d, x)).replace("SHAPE", fuzz._shape(d, x)).format(x)
+    form = d.choose(VIEWS).replace("KEY", fuzz._key(d, x)).replace("SHAPE", fuzz._shape(d, x)).format(x)
     text = f"NEW = {form}"
     if d.rng.random() < 0.1:
         text = f"with sg.no_grad():\n    {text}"
@@ -217,11 +221,13 @@ def check(program: Any, fast: bool, counts: Counter[str] | None = None) -> str |
                 return f"{mode}, call {number}: {error}"
             except Exception as error:
                 return f"{mode}, call {number}: {type(error).__name__}: {error}"
-            if expected[number] is None:
-                break  # a plan may have the value still
+            if expected[number] is None or found is None:
+                counts["a value is lost"] += 1  # a plan saves others than eager mode
+                break
             if not same(found, expected[number]):
                 return f"{mode}, call {number}:\n{found}\neagerly:\n{expected[number]}"
-        counts[mode] += 1
+        else:
+            counts[mode] += 1
         counts[f"{mode}, one plan"] += getattr(step, "segmented", None) is None
     return None
 
@@ -234,12 +240,14 @@ def examine(seed: int, number: int, fast: int, counts: Counter[str] | None = Non
     if found is None:
         return None
     kind = fuzz._kind(found)
-    small: Any = fuzz.shrunk(program, lambda p: fuzz._kind(check(p, compiles)) == kind)
-    for i in reversed(range(len(small.after))):
-        less = replace(small, after=small.after[:i] + small.after[i + 1 :])
-        with suppress(Exception):
-            small = less if fuzz._kind(check(less, compiles)) == kind else small
+    small = fuzzing.shrunk(program, lambda p: fuzz._kind(check(p, compiles)) == kind, _smaller)
     return small.text() + "".join(f"\n# {line}" for line in (check(small, compiles) or "").splitlines()) + "\n"
+
+
+def _smaller(program: MemoryProgram) -> Iterator[Any]:
+    yield from fuzz._smaller(program)
+    for i in reversed(range(len(program.after))):
+        yield replace(program, after=program.after[:i] + program.after[i + 1 :])
 
 
 def _examined(seed: int, number: int, options: argparse.Namespace, counts: Counter[str]) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from tests import fuzz_memory
 from tests import fuzz_programs as fuzz
 
 PART = 25
@@ -94,3 +95,12 @@ def test_the_command(capsys: Any):
     assert "3 programs, 0 differ" in printed
     assert "def step(" in printed
     assert sg.is_grad_enabled()
+
+
+@pytest.mark.parametrize("first", range(0, 100, PART))
+def test_memory_is_shared_as_eagerly(first: int):
+    counts: Counter[str] = Counter()
+    found = [fuzz_memory.examine(0, number, 50, counts) for number in range(first, first + PART)]
+    assert not any(found), "\n".join(text for text in found if text is not None)
+    assert counts["strict, one plan"] > PART / 2, counts
+    assert counts["segments"] > PART / 2, counts
