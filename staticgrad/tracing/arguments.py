@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import collections
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from types import CodeType, FunctionType
@@ -15,12 +15,17 @@ from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
+from .containers import blank, native_class, refill, same_members, snapshot
+from .effects import Former
 from .number_arguments import ArgumentNumbers, NumberKey
 from .numbers import NUMBERS, StateNumbers
+from .observer.access_log import AccessLog
 from .plain import key as plain_key
 from .tracer import Tracer
 
 ndarray = np.ndarray
+CONTAINERS = (tuple, list, dict, collections.deque)
+"""Containers whose members are arguments themselves."""
 
 
 class ArrayKey(NamedTuple):
@@ -77,22 +82,37 @@ def spread(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
 
 
 class _Symbols(NamedTuple):
-    """What stands for the arguments of a call in its trace, in their order."""
+    """What stands for the arguments of a call in its trace, in their order. containers: by id of the argument."""
 
     tracer: Tracer
     arrays: Iterator[np.ndarray]
     others: Iterator[tuple[int, Any]]
     numbers: Iterator[int]
+    containers: dict[int, Any]
+
+
+class ContainerPlace:
+    """The place of a list, dict or deque among the containers of a call."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def now(self, containers: Sequence[Any]) -> Any:
+        return containers[self.number]
+
+    original = now
 
 
 class Call:
     """The arguments of one call.
 
     key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
-    made; given: the objects that they came from; others: (number of the part, argument) for arguments that are neither arrays
-    nor containers. bound: tensors that are compared by identity, by id. own: number of positional arguments that the user's
-    function takes; state follows them. varying: positions of parts whose numbers are run-time values: `numbers`, at `places`
-    among the parts.
+    made; given: the objects that they came from; containers: lists, dicts and deques, each once; others: (number of the part,
+    argument) for arguments that are neither arrays nor containers. bound: tensors and containers that are compared by identity,
+    by id. own: number of positional arguments that the user's function takes; state follows them. varying: positions of parts
+    whose numbers are run-time values: `numbers`, at `places` among the parts.
     """
 
     def __init__(
@@ -115,6 +135,7 @@ class Call:
         self.arrays: list[np.ndarray] = []
         self.sources: list[np.ndarray] = []
         self.given: list[Any] = []
+        self.containers: dict[int, Any] = {}
         self.others: list[tuple[int, Any]] = []
         for arg in args:
             self._add(arg)
@@ -139,13 +160,15 @@ class Call:
             )
         elif hasattr(arg, "__array__") and not isinstance(arg, np.generic):
             self._array(arg, as_array(arg))
-        elif isinstance(arg, (list, tuple)):
-            self.parts.append((type(arg), len(arg)))
-            for part in arg:
-                self._add(part)
-        elif isinstance(arg, dict):
-            self.parts.append((type(arg), tuple(map(Value, arg))))
-            for part in arg.values():
+        elif isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
+            if id(arg) in self.containers:
+                self.parts.append(("the same as container", [*self.containers].index(id(arg))))
+                return
+            if not isinstance(arg, tuple):
+                self.containers[id(arg)] = arg
+            form, members = taken_apart(arg)
+            self.parts.append(form)
+            for part in members:
                 self._add(part)
         else:
             place = len(self.parts)
@@ -154,6 +177,8 @@ class Call:
                 self.numbers.append(arg)
                 self.places.append(place)
                 self.parts.append(NumberKey(type(arg)))
+            elif id(arg) in self.bound:
+                self.parts.append(("container", id(arg)))
             else:
                 self.parts.append(Value(arg))
 
@@ -179,11 +204,12 @@ class Call:
         """The label of each part of the key: `x`, `batch[0]`, `options['lr']`."""
         names = self.names()
         result: list[str] = []
+        known = set(self.bound)
         for i, arg in enumerate(self.args):
-            _label(arg, names[i] if i < len(names) else f"argument {i}", result)
+            _label(arg, names[i] if i < len(names) else f"argument {i}", result, known)
         for name in sorted(self.kwargs):
             result.append(name)
-            _label(self.kwargs[name], name, result)
+            _label(self.kwargs[name], name, result, known)
         return result
 
     def array_labels(self) -> list[str]:
@@ -195,48 +221,95 @@ class Call:
         labels = self.labels()
         return [(labels[i], x) for i, x in self.others]
 
-    def symbols(self, tracer: Tracer, kept: StateNumbers) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. kept: the
-        numbers of the function's state."""
+    def symbols(self, tracer: Tracer, kept: StateNumbers, log: AccessLog) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. Containers have
+        stand-ins, which the log learns of. kept: the numbers of the function's state."""
         if self.numbers:
             texts = self.labels()
             tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept)
-        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))))
+        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {})
         labels = self.names()
         args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]
-        return args, {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
+        named = {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
+        for number, key in enumerate(self.containers):
+            stand_in = symbols.containers[key]
+            log.stand_ins[id(stand_in)] = stand_in
+            log.formers[id(stand_in)] = Former(ContainerPlace(number))
+        return args, named
 
     def _symbol(self, arg: Any, symbols: _Symbols, name: str) -> Any:
         if isinstance(arg, Tensor):
             return arg if id(arg) in self.bound else symbols.tracer.argument(arg, next(symbols.arrays), name)
         if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
             return symbols.tracer.argument(arg, next(symbols.arrays), name)
-        if isinstance(arg, (list, tuple)):
-            parts = [self._symbol(part, symbols, f"{name}_{i}") for i, part in enumerate(arg)]
-            return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
-        if isinstance(arg, dict):
-            fields = {k: self._symbol(part, symbols, f"{name}_{k}") for k, part in arg.items()}
-            if type(arg) is dict:
-                return fields
-            same_kind = copy.copy(arg)
-            same_kind.update(fields)
-            return same_kind
+        if isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
+            if id(arg) in symbols.containers:
+                return symbols.containers[id(arg)]
+            changeable = not isinstance(arg, tuple)
+            if changeable:  # it may contain itself
+                symbols.containers[id(arg)] = blank(arg)
+            suffixes = arg if isinstance(arg, dict) else range(len(arg))
+            members = [
+                self._symbol(part, symbols, f"{name}_{k}")
+                for k, part in zip((*suffixes, *attributes(arg)), taken_apart(arg)[1], strict=True)
+            ]
+            return put_together(arg, members, symbols.containers[id(arg)] if changeable else None)
         place, _ = next(symbols.others)
         if isinstance(self.parts[place], NumberKey):
             return symbols.tracer.given_numbers.number(next(symbols.numbers))
         return arg
 
 
-def _label(arg: Any, name: str, result: list[str]) -> None:
+def attributes(arg: Any) -> dict[str, Any]:
+    """The attributes of a container of a class that the user derived from that of a list, dict or deque."""
+    return {} if type(arg) in CONTAINERS or isinstance(arg, tuple) else getattr(arg, "__dict__", {})
+
+
+def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
+    """The form of a container, as a part of a key, and its members: those of a dict in the order of its keys, then its
+    attributes."""
+    form: tuple[Any, ...]
+    members: Sequence[Any]
+    kind = type(arg)
+    if isinstance(arg, dict):
+        native = native_class(arg)
+        form, members = (kind, tuple(map(Value, native.keys(arg)))), [*native.values(arg)]
+    else:
+        form, members = (kind, len(arg)), arg
+    if kind in CONTAINERS[:3]:
+        return form, members
+    more = attributes(arg)
+    if more:
+        form, members = (*form, tuple(more)), [*members, *more.values()]
+    for name in ("default_factory", "maxlen"):
+        if hasattr(kind, name):
+            form = (*form, Value(getattr(arg, name)))
+    return form, members
+
+
+def put_together(arg: Any, members: Sequence[Any], stand_in: Any) -> Any:
+    """A container like another one, with other members; of a tuple a new one, of others the stand-in filled with them."""
+    if isinstance(arg, tuple):
+        return type(arg)(*members) if hasattr(arg, "_fields") else type(arg)(members)
+    more = attributes(arg)
+    own = members[: len(members) - len(more)]
+    refill(stand_in, dict(zip(snapshot(arg), own, strict=True)) if isinstance(arg, dict) else own)
+    if more:
+        vars(stand_in).update(zip(more, members[len(own) :], strict=True))
+    return stand_in
+
+
+def _label(arg: Any, name: str, result: list[str], known: set[int]) -> None:
+    """known: ids of containers that are one part of the key."""
     result.append(name)
-    if isinstance(arg, Tensor) or hasattr(arg, "__array__"):
+    if isinstance(arg, Tensor) or hasattr(arg, "__array__") or not isinstance(arg, CONTAINERS) or id(arg) in known:
         return
-    if isinstance(arg, (list, tuple)):
-        for i, part in enumerate(arg):
-            _label(part, f"{name}[{i}]", result)
-    elif isinstance(arg, dict):
-        for key, part in arg.items():
-            _label(part, f"{name}[{key!r}]", result)
+    if not isinstance(arg, tuple):
+        known.add(id(arg))
+    keys = map(repr, arg) if isinstance(arg, dict) else map(str, range(len(arg)))
+    texts = (*(f"{name}[{key}]" for key in keys), *(f"{name}.{key}" for key in attributes(arg)))
+    for text, part in zip(texts, taken_apart(arg)[1], strict=True):
+        _label(part, text, result, known)
 
 
 def unhashable(call: Call, function: str) -> TraceError:
@@ -291,23 +364,72 @@ def _value(part: Any) -> str:
         return f"an array {shape_text(part.shape)} {_dtype(part.dtype)}"
     if isinstance(part, NumberKey):
         return repr(part)
-    if isinstance(part, tuple) and part[0] == "tensor":
-        return "a tensor that the function reaches itself"
+    if isinstance(part, tuple) and part[0] in ("tensor", "container"):
+        return f"a {part[0]} that the function reaches itself"
     if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):
         return f"a {part[0].__name__} of {part[1]}"
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
 
 
-def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
-    """An argument whose arrays `make` turned into tensors: a run without a plan then returns tensors, too."""
-    if isinstance(arg, (Tensor, Symbol)) or not hasattr(arg, "__array__") or isinstance(arg, np.generic):
-        if isinstance(arg, (list, tuple)):
-            parts = [as_tensors(part, make) for part in arg]
-            if all(new is old for new, old in zip(parts, arg, strict=True)):
-                return arg
-            return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
-        return {key: as_tensors(part, make) for key, part in arg.items()} if type(arg) is dict else arg
-    return make(as_array(arg))
+class TensorArguments:
+    """Arguments whose arrays `make` turned into tensors: a run without a plan then returns tensors, too. A list, dict or deque
+    that holds arrays has a stand-in, whose changes `write_back` makes to the argument."""
+
+    def __init__(self, make: Callable[[np.ndarray], Any] = Tensor):
+        self.make = make
+        self.stand_ins: dict[int, tuple[Any, Any, Any]] = {}
+        """(argument, stand-in, the stand-in's contents at first) by id of the argument."""
+        self.originals: dict[int, tuple[Any, Any]] = {}
+        """(tensor or stand-in, the array or container that it stands for) by id of the former."""
+
+    def of(self, arg: Any) -> Any:
+        if isinstance(arg, CONTAINERS):
+            return self._container(arg) if _holds_array(arg, set()) else arg
+        if not _is_array(arg):
+            return arg
+        tensor = self.make(as_array(arg))
+        self.originals[id(tensor)] = tensor, arg
+        return tensor
+
+    def _container(self, arg: Any) -> Any:
+        if isinstance(arg, tuple):
+            return put_together(arg, [*map(self.of, arg)], None)
+        if id(arg) in self.stand_ins:
+            return self.stand_ins[id(arg)][1]
+        stand_in = blank(arg)
+        self.originals[id(stand_in)] = stand_in, arg
+        self.stand_ins[id(arg)] = arg, stand_in, None
+        refill(stand_in, self._each(snapshot(arg), self.of))
+        if attributes(arg):
+            stand_in.__dict__ = arg.__dict__
+        self.stand_ins[id(arg)] = arg, stand_in, snapshot(stand_in)
+        return stand_in
+
+    @staticmethod
+    def _each(contents: Any, change: Callable[[Any], Any]) -> Any:
+        if isinstance(contents, dict):
+            return {key: change(value) for key, value in contents.items()}
+        return [*map(change, contents)]
+
+    def write_back(self) -> None:
+        """Make the changes of the stand-ins to the arguments."""
+        for arg, stand_in, before in self.stand_ins.values():
+            now = snapshot(stand_in)
+            if not same_members(now, before):
+                refill(arg, self._each(now, lambda x: self.originals.get(id(x), (x, x))[1]))
+
+
+def _is_array(arg: Any) -> bool:
+    return not isinstance(arg, (Tensor, Symbol, np.generic)) and hasattr(arg, "__array__")
+
+
+def _holds_array(arg: Any, seen: set[int]) -> bool:
+    if not isinstance(arg, CONTAINERS):
+        return _is_array(arg)
+    if id(arg) in seen:
+        return False
+    seen.add(id(arg))
+    return any(_holds_array(part, seen) for part in taken_apart(arg)[1])
 
 
 def own_code(fn: Callable[..., Any]) -> CodeType | None:

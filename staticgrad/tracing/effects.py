@@ -8,8 +8,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from .containers import refill
 from .guards import MISSING
 from .observer.code_origin import IGNORED, origin_of
 
@@ -56,7 +55,8 @@ MOVING = frozenset(
 
 
 class Former:
-    """The list or dict that is in a place when a run begins: a run changes it, and then puts another one there."""
+    """The container that is in a place when a run begins: an argument, or state which a run changes before it puts another
+    container there."""
 
     __slots__ = ("place", "value")
 
@@ -64,8 +64,9 @@ class Former:
         self.place = place
         self.value: Any = None
 
-    def find(self) -> None:
-        self.value = self.place.now()
+    def find(self, containers: Sequence[Any]) -> None:
+        """containers: among the arguments of the call."""
+        self.value = self.place.now(containers)
 
 
 class Effect:
@@ -177,21 +178,10 @@ def reads_own_attributes(kind: type) -> bool:
     return any(base.__module__.startswith("staticgrad.") and base.__name__ != "Module" for base in kind.__mro__)
 
 
-def snapshot(holder: Any) -> Any:
-    """A copy of the contents of a container."""
-    if isinstance(holder, np.ndarray):
-        return holder.copy()
-    if isinstance(holder, dict):
-        return dict(dict.items(holder))
-    if isinstance(holder, (list, set, bytearray)):
-        return [*holder] if isinstance(holder, list) else set(holder) if isinstance(holder, set) else bytes(holder)
-    return list(holder)
-
-
 def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
     """Restore the value that a place had before the first write."""
     if kind == "copy":
-        _refill(holder, value)
+        refill(holder, value)
     elif kind == "item":
         if isinstance(holder, types.MappingProxyType):
             return
@@ -214,20 +204,3 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
         holder.cache_clear()
     elif kind == "context" and value is not MISSING:
         holder.set(value)
-
-
-def _refill(holder: Any, value: Any) -> None:
-    if isinstance(holder, np.ndarray):
-        holder[...] = value
-    elif isinstance(holder, collections.OrderedDict):
-        collections.OrderedDict.clear(holder)
-        for k, v in value.items():
-            collections.OrderedDict.__setitem__(holder, k, v)
-    elif isinstance(holder, dict):
-        dict.clear(holder)
-        dict.update(holder, value)
-    elif isinstance(holder, (list, bytearray)):
-        native(holder, "__setitem__")(slice(None), value)
-    else:
-        native(holder, "clear")()
-        native(holder, "update" if isinstance(holder, set) else "extend")(value)

@@ -19,7 +19,7 @@ from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
-from .arguments import Call, Keywords, as_tensors, own_code, spread
+from .arguments import Call, Keywords, TensorArguments, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .fast_call import FALLBACK
 from .segments.runs import SegmentedRuns
@@ -191,10 +191,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         """Run operation by operation, on tensors that `make` makes of arrays."""
         if self.marks and not kwargs:
             args, kwargs = spread(args)  # type: ignore[assignment]
+        tensors = TensorArguments(make)
         try:
-            result: Output = self.fn(
-                *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
-            )
+            result: Output = self.fn(*map(tensors.of, args), **{name: tensors.of(arg) for name, arg in kwargs.items()})
             return result
         except RecursionError:
             if not self._within():
@@ -203,6 +202,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 f"{self.name} calls itself without end",
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
+        finally:
+            if tensors.stand_ins:
+                tensors.write_back()
 
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
@@ -238,7 +240,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                     break
                 road = found
             else:
-                completed: Output = specialization.complete(results, call.given, arrays)
+                completed: Output = specialization.complete(results, call, arrays)
                 return completed
             del specialization, arrays
         return self._run(call.args[: call.own], call.kwargs)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .containers import each, pairs, size
 from .plain import key as plain_key
 from .plain import same
 
@@ -58,10 +59,6 @@ def _cell(cell: Any, _: Any) -> Any:
         return MISSING
 
 
-def _pairs(holder: Any, _: Any) -> Any:
-    return (*dict.keys(holder), *dict.values(holder))
-
-
 def contents(array: np.ndarray) -> Any:
     """The properties by which arrays are compared: shape, dtype and bytes."""
     return array.shape, array.dtype.str, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
@@ -83,10 +80,11 @@ KINDS = {
     "method": Kind("{h}.{n}.__func__ is {v}", _method, 3),
     "cell": Kind("{h}.cell_contents is {v}", _cell, 1),
     "type": Kind("type({h}) is {v}", lambda holder, _: type(holder), 1),
-    "length": Kind("len({h}) == {v}", lambda holder, _: len(holder), 1),
-    "members": Kind("len({h}) == {v}.__len__() and all(map(is_, {h}, {v}))", lambda holder, _: tuple(holder), 5),
+    "length": Kind("len({h}) == {v}", lambda holder, _: size(holder), 1),
+    "members": Kind("len({h}) == {v}.__len__() and all(map(is_, {h}, {v}))", lambda holder, _: tuple(each(holder)), 5),
     "pairs": Kind(
-        "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))", _pairs, 6,
+        "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))",
+        lambda holder, _: pairs(holder), 6,
     ),
     "contents": Kind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
     "values": Kind("contents({h}._data) == {v}", lambda holder, _: contents(holder._data), 9),
@@ -104,6 +102,11 @@ GONE = {
     "cell": "cell({h}, None) is {v}",
 }  # fmt: skip
 """The expressions for places that had no value."""
+DERIVED = {
+    "length": "size({h}) == {v}", "members": "size({h}) == {v}.__len__() and all(map(is_, each({h}), {v}))",
+    "pairs": "size({h}) * 2 == {v}.__len__() and all(map(is_, pairs({h}), {v}))",
+}  # fmt: skip
+"""The expressions for containers of classes that may define these methods anew."""
 
 
 class Read:
@@ -212,7 +215,7 @@ class Guards:
         self.snapshot = dict(self._facts())
         self.space: dict[str, Any] = {
             "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
-            "attribute": _attribute, "cell": _cell, "look_up": dict.get,
+            "attribute": _attribute, "cell": _cell, "look_up": dict.get, "size": size, "each": each, "pairs": pairs,
         }  # fmt: skip
         self._codes: dict[str, types.CodeType] = {}
         self.cells: dict[str, types.CellType] = {}
@@ -259,6 +262,8 @@ class Guards:
                 continue
             if read.value is MISSING or ("{n}" in text and (not read.key.isidentifier() or iskeyword(read.key))):
                 text = GONE.get(read.kind, text)
+            elif type(read.holder).__module__ not in ("builtins", "collections"):
+                text = DERIVED.get(read.kind, text)
             holder = named(read.holder, "h")
             self.space[f"v{i}"] = read.value
             term = text.format(

@@ -39,7 +39,8 @@ class Results:
 
     def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False, log: AccessLog | None = None):
         """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor.
-        log: knows what stands for lists and dicts of the state."""
+        log: knows what stands for lists and dicts of the state and the arguments, and what existed before the trace."""
+        self._ages = None if log is None else log.ages
         self.fetches: list[Traced] = []
         self.formers: Mapping[int, Former] = {} if log is None else log.formers
         self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
@@ -111,6 +112,11 @@ class Results:
         new.views = {at: (base, [step.again(attribute) for step in steps]) for at, (base, steps) in self.views.items()}
         return new
 
+    def forget(self) -> None:
+        """Drop what only the trace needs."""
+        self.found, self.formers, self.stand_ins, self._ages = [], {}, {}, None
+        self._known.clear()
+
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
@@ -167,6 +173,8 @@ class Results:
             if id(part) not in self._known:
                 self._known[id(part)] = self._tensor(part)
             return self._known[id(part)]
+        if self._old is None and self._comes_back(part):
+            return lambda tensors, given: part
         if self._old is not None:
             if id(part) in self._known:
                 return self._known[id(part)]
@@ -174,6 +182,13 @@ class Results:
                 self._known[id(part)] = _once(self._parts(part))
                 return self._known[id(part)]
         return self._parts(part)
+
+    def _comes_back(self, part: Any) -> bool:
+        """Whether a result is an object of the state that can change: every run returns it itself."""
+        if self._ages is None or id(part) in self.stand_ins or isinstance(part, tuple):
+            return False
+        changeable = isinstance(part, (list, dict, set, collections.deque)) or hasattr(part, "__dict__")
+        return changeable and (gc.is_tracked(part) or id(part) in self._ages.untracked) and self._ages.is_old(part)
 
     def _parts(self, part: Any) -> Build:
         changeable = self._old is not None and isinstance(part, (set, collections.deque))

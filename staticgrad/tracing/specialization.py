@@ -107,8 +107,7 @@ class Specialization:
         """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
         self.results.share(self._owners(tracer), {id(value) for _, value in tracer.grads.values()})
         self.results.seal()
-        self.results.found, self.results.formers, self.results.stand_ins = [], {}, {}
-        self.results._known.clear()
+        self.results.forget()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
             tracer.check_active(fetch)
@@ -284,7 +283,7 @@ class Specialization:
     def _specs(self, call: Call) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
         parts = call.parts
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views:
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views or call.containers:
             return None
         if self.tape is not None and any(effect.build is not None for effect in self.effects):
             return None
@@ -514,10 +513,10 @@ class Specialization:
             self._renew_held()
         return self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
 
-    def complete(self, results: list[ndarray], given: Sequence[Any], arrays: list[ndarray]) -> Any:
+    def complete(self, results: list[ndarray], call: Call, arrays: list[ndarray]) -> Any:
         """What follows the run of the plan, which has changed state: gradients, effects, and the results of the function."""
         self.finish()
-        return self._built(results, given, arrays)
+        return self._built(results, call, arrays)
 
     def missed(self) -> tuple[bool, ...] | None:
         """The first outcomes of the call whose fast call has just met another road than this one; None where there is none."""
@@ -533,10 +532,10 @@ class Specialization:
             isinstance(read.holder, Condition) or any(effect.holder is read.holder for effect in self.effects)
         )
 
-    def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
-        """Perform the function's effects on Python's state."""
+    def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = (), containers: Sequence[Any] = ()) -> None:
+        """Perform the function's effects on Python's state. containers: among the arguments."""
         for former in self.formers:
-            former.find()
+            former.find(containers)
         for effect in self.effects:
             effect.run(tensors, given)
 
@@ -590,8 +589,9 @@ class Specialization:
             tensors[position].retain_grad()
         return tensors
 
-    def _built(self, arrays: list[ndarray], given: Sequence[Any], fed: Sequence[ndarray]) -> Any:
+    def _built(self, arrays: list[ndarray], call: Call, fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
+        given = call.given
         tensors = [wrap(array) for array in arrays]
         if self.flags is not None:
             self.flags.set(tensors)
@@ -602,7 +602,7 @@ class Specialization:
         if self.settles:
             self.settle(tensors, given)
         if self.effects or self.formers:
-            self.replay(tensors, given)
+            self.replay(tensors, given, [*call.containers.values()])
         if self.results.single:
             return tensors[0]
         return self.results.build(tensors, given)

@@ -14,7 +14,6 @@ from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
-from ..eager.tensor import Tensor
 from ..errors import DataDependentError, StaticgradError, TraceError
 from .arguments import Call, Keywords, parameter_names, spread, unhashable
 from .arguments import difference as key_difference
@@ -79,8 +78,8 @@ class SpecializationCache:
         """Traces that were made because a run had changed state that the previous trace read."""
         self.latest: Specialization | None = None
         self.recent: tuple[Specialization, ...] = ()
-        self.bound: dict[int, Tensor] = {}
-        """Tensors that were passed as arguments and that the function also captures, by id."""
+        self.bound: dict[int, Any] = {}
+        """Tensors and containers that were passed as arguments and that the function also captures, by id."""
         self.state = StateInputs()
         """State that is read as further arguments, because calls replace it."""
         self._state_places = self.state.places
@@ -104,7 +103,10 @@ class SpecializationCache:
         known."""
         varying = self.varying.positions if varying is None else varying
         more = self.state.begin() if self.state.places else ()
-        return Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
+        call = Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
+        if more and call.containers:
+            self.state.check_apart(call.containers)
+        return call
 
     def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
         """The names of the arguments. more: parts of the state after them."""
@@ -173,7 +175,7 @@ class SpecializationCache:
                 self.raising.setdefault((call.key, road), 1)
                 raise
             except ArgumentReached as reached:
-                self.bound[id(reached.tensor)] = reached.tensor
+                self.bound[id(reached.argument)] = reached.argument
                 return self._find(call.again(), road)
             except StateReached as reached:
                 self.state.add(reached.places)
@@ -357,7 +359,7 @@ class SpecializationCache:
     def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
-        args, kwargs = call.symbols(tracer, self.state.numbers)
+        args, kwargs = call.symbols(tracer, self.state.numbers, observer.log)
         unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
 
         def traced() -> Any:
@@ -371,7 +373,7 @@ class SpecializationCache:
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
-            places = replaced(observer.log, observer.effects, self.state.constant)
+            places = replaced(observer.log, observer.effects, self.state.constant, [*call.containers.values()])
             if places:
                 raise StateReached(places)
             observer.conditions = self.state.guards()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import itertools
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..eager.tensor import PublicTensor, Tensor
@@ -21,6 +21,7 @@ from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
 from .plain import key as plain_key
 from .plain import same
+from .tracer import ArgumentReached
 
 WRITES = ("attribute", "item", "cell")
 """Kinds of effects that replace the value of a place."""
@@ -58,11 +59,15 @@ class Place:
     def identity(self) -> tuple[Any, ...]:
         return self.kind, id(self.holder), key_of(self.key)
 
-    def now(self) -> Any:
+    def now(self, containers: Sequence[Any] = ()) -> Any:
         try:
             return KINDS[self.kind].now(self.holder, self.key)
         except Exception:
             return MISSING
+
+    def original(self, containers: Sequence[Any]) -> Any:
+        """The container there before the trace put a stand-in in its place."""
+        return self.saved
 
     def put(self, value: Any) -> None:
         """Put a symbol there, or the value back. A dict's own checks and counts of what is written are for values of the
@@ -141,6 +146,11 @@ class StateInputs:
 
     def _number(self, i: int) -> Callable[[Sequence[Any]], Any]:
         return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
+
+    def check_apart(self, containers: Mapping[int, Any]) -> None:
+        """Raises TraceError where a container that the function replaces is an argument, too. containers: by id."""
+        if any(id(place.now()) in containers for place in self.places):
+            raise TraceError("a container that a compiled function replaces is one of its arguments", "pass a copy of it")
 
     def without_numbers(self) -> bool:
         """Take all numbers by their values from now on; whether there were any. Those that the function replaces itself stay,
@@ -264,19 +274,27 @@ def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
             _note_containers(part, original, log)
 
 
-def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]]) -> list[Place]:
-    """Places whose tensors, numbers or containers the function reads and then replaces. Changes of a container in such a place
-    are made to the one that a run finds there; raises TraceError for those of containers inside of it. constant: places whose
-    numbers are taken by their values."""
+def replaced(
+    log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]], containers: Sequence[Any]
+) -> list[Place]:
+    """Places whose tensors, numbers or containers the function reads and then replaces. Changes of a container in such a place,
+    or among the arguments, are made to the one that a run finds there; raises TraceError for those of containers inside of the
+    former, and ArgumentReached for one of the latter that the function knows by another name, too. constant: places whose
+    numbers are taken by their values; containers: among the arguments."""
     found = []
-    containers = {id(former.place.saved) for former in log.formers.values()}
+    originals = {id(former.place.original(containers)): former for former in log.formers.values()}
     for effect in effects:
-        if id(effect.holder) in containers:
+        other = originals.get(id(effect.holder))
+        if other is not None:
+            _check_argument(other, effect.holder)
             raise TraceError("a list or a dict that a compiled function replaces by another is changed by another name, too")
         former = log.formers.get(id(effect.holder))
-        if former is not None and not _reached(log, former.place.saved):
-            effect.holder = former
-            continue
+        if former is not None:
+            original = former.place.original(containers)
+            if not _reached(log, original):
+                effect.holder = former
+                continue
+            _check_argument(former, original)
         if id(effect.holder) in log.stand_ins:
             raise TraceError(
                 "a compiled function changes a list or a dict that it also replaces by another",
@@ -303,6 +321,11 @@ def replaced(log: AccessLog, effects: Sequence[Effect], constant: Collection[tup
             place.label = read[1]
             found.append(place)
     return found
+
+
+def _check_argument(former: Former, original: Any) -> None:
+    if not isinstance(former.place, Place):
+        raise ArgumentReached(original)
 
 
 def _reached(log: AccessLog, container: Any) -> bool:

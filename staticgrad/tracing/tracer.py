@@ -35,13 +35,13 @@ FIXED = 1 << 16
 
 
 class ArgumentReached(BaseException):
-    """A tensor that was passed as an argument is also captured by the function: it is state, not input.
+    """A tensor or a container that was passed as an argument is also captured by the function: it is state, not input.
 
-    Ends the trace. The next one binds the tensor by its identity.
+    Ends the trace. The next one binds it by its identity.
     """
 
-    def __init__(self, tensor: Tensor):
-        self.tensor = tensor
+    def __init__(self, argument: Any):
+        self.argument = argument
 
 
 class Tracer:

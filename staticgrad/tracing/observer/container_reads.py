@@ -9,6 +9,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
+from ..containers import each, pairs, size
 from ..guards import MISSING, Read, contents
 from ..numbers import closed
 from .access_log import AccessLog, key_of
@@ -56,7 +57,7 @@ def read_length(log: AccessLog, holder: Any) -> None:
     if log.copied(holder) or isinstance(holder, np.ndarray):
         read_contents(log, holder, log.label(holder))
     elif isinstance(holder, CONTAINERS):
-        log.read("length", holder, None, len(holder), log.label(holder))
+        log.read("length", holder, None, size(holder), log.label(holder))
     else:
         read_special_methods(log, holder, "__len__")
 
@@ -86,13 +87,13 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
         kind = "pairs" if isinstance(holder, dict) else "members"
         known = log.before.get(("copy", id(holder), None))
         now = known[1] if known is not None else holder
-        value = (*dict.keys(now), *dict.values(now)) if isinstance(now, dict) else tuple(now)
+        value = pairs(now) if isinstance(now, dict) else tuple(each(now))
         place = kind, id(holder), None
         if place in log.reads and not deep:
             return
         log.reads.setdefault(place, Read(kind, holder, None, value, label))
-        members = tuple(dict.values(holder)) if isinstance(holder, dict) else tuple(holder)
-    names = list(holder) if isinstance(holder, dict) else range(len(members))
+        members = tuple(dict.values(holder)) if isinstance(holder, dict) else tuple(each(holder))
+    names = list(dict.keys(holder)) if isinstance(holder, dict) else range(len(members))
     for name, member in zip(names, members, strict=False):
         if isinstance(member, Symbol):
             continue

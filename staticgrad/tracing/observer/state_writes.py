@@ -10,7 +10,8 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..effects import Effect, is_observed, snapshot
+from ..containers import same_members, snapshot
+from ..effects import Effect, is_observed
 from ..guards import MISSING, static
 from ..numbers import closed
 from .access_log import AccessLog, key_of
@@ -43,7 +44,7 @@ def changed_by_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict
 
     def done(result: Any) -> None:
         seen = {id(effect.holder) for effect in log.effects[count:]}  # changes by Python code that the function has called
-        changed = [(x, contents) for x, contents in kept if id(x) not in seen and not _same(snapshot(x), contents)]
+        changed = [(x, contents) for x, contents in kept if id(x) not in seen and not same_members(snapshot(x), contents)]
         for x, contents in changed:
             log.remember("copy", x, None, contents)
             log.written_items.pop(id(x), None)
@@ -51,12 +52,6 @@ def changed_by_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict
             log.effects.append(Effect("function", changed[0][0], fn, args, kwargs))
 
     return done if kept else None
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two snapshots hold the same objects in the same order."""
-    parts = [(*x.keys(), *x.values()) if isinstance(x, dict) else tuple(x) for x in (a, b)]
-    return len(parts[0]) == len(parts[1]) and all(x is y for x, y in zip(*parts, strict=True))
 
 
 def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = None) -> None:
