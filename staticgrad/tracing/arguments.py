@@ -82,13 +82,14 @@ def spread(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
 
 
 class _Symbols(NamedTuple):
-    """What stands for the arguments of a call in its trace, in their order. containers: by id of the argument."""
+    """What stands for the arguments of a call in its trace, in their order. containers: (stand-in, its label) by id of the
+    argument."""
 
     tracer: Tracer
     arrays: Iterator[np.ndarray]
     others: Iterator[tuple[int, Any]]
     numbers: Iterator[int]
-    containers: dict[int, Any]
+    containers: dict[int, tuple[Any, str]]
 
 
 class ContainerPlace:
@@ -232,7 +233,8 @@ class Call:
         args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]
         named = {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
         for number, key in enumerate(self.containers):
-            stand_in = symbols.containers[key]
+            stand_in, label = symbols.containers[key]
+            log.see(stand_in, label)
             log.stand_ins[id(stand_in)] = stand_in
             log.formers[id(stand_in)] = Former(ContainerPlace(number))
         return args, named
@@ -244,16 +246,16 @@ class Call:
             return symbols.tracer.argument(arg, next(symbols.arrays), name)
         if isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
             if id(arg) in symbols.containers:
-                return symbols.containers[id(arg)]
+                return symbols.containers[id(arg)][0]
             changeable = not isinstance(arg, tuple)
             if changeable:  # it may contain itself
-                symbols.containers[id(arg)] = blank(arg)
+                symbols.containers[id(arg)] = blank(arg), name
             suffixes = arg if isinstance(arg, dict) else range(len(arg))
             members = [
                 self._symbol(part, symbols, f"{name}_{k}")
                 for k, part in zip((*suffixes, *attributes(arg)), taken_apart(arg)[1], strict=True)
             ]
-            return put_together(arg, members, symbols.containers[id(arg)] if changeable else None)
+            return put_together(arg, members, symbols.containers[id(arg)][0] if changeable else None)
         place, _ = next(symbols.others)
         if isinstance(self.parts[place], NumberKey):
             return symbols.tracer.given_numbers.number(next(symbols.numbers))

@@ -32,8 +32,12 @@ def _refill_dict(holder: Any, contents: Mapping[Any, Any]) -> None:
 
 
 def _refill_set(holder: Any, contents: Sequence[Any]) -> None:
-    set.clear(holder)
+    """The order of a set follows from its history: what stays in it stays in its place."""
+    set.intersection_update(holder, contents)
     set.update(holder, contents)
+    if (*set.__iter__(holder),) != contents:
+        set.clear(holder)
+        set.update(holder, contents)
 
 
 def _refill_deque(holder: Any, contents: Sequence[Any]) -> None:

@@ -70,8 +70,8 @@ class Former:
 
 
 class Effect:
-    """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "function" (which is `key`),
-    "no attribute", "print", "count"."""
+    """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "contents" (of a container), "function"
+    (which is `key`), "no attribute", "print", "count"."""
 
     __slots__ = ("args", "build", "done", "holder", "key", "kind", "kwargs")
 
@@ -120,6 +120,8 @@ class Effect:
             holder.cell_contents = args[0]
         elif kind == "method":
             native(holder, key)(*args, **kwargs)
+        elif kind == "contents":
+            refill(holder, args[0])
         elif kind == "function":
             key(*args, **kwargs)
         elif kind == "no attribute":

@@ -22,7 +22,7 @@ from .builtin_calls import BUILTINS
 from .class_reads import read_class_attribute, read_special_methods
 from .code_origin import IGNORED, origin_of, origin_of_class
 from .container_reads import read_array, read_contents
-from .protocol_reads import advance, result_of
+from .protocol_reads import advance, both, result_of
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_native_function
 from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random
 from .state_writes import call_mutator, changed_by_call
@@ -75,21 +75,9 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
         if isinstance(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
-            return _both(changed_by_call(log, fn, args, kwargs), result_of(log))
+            return both(changed_by_call(log, args), result_of(log))
         return result_of(log)
     return _native_call(log, fn, name, args, kwargs)
-
-
-def _both(changed: Any, read: Any) -> Any:
-    """One callback of two, the first of which may be None."""
-    if changed is None:
-        return read
-
-    def done(result: Any) -> None:
-        changed(result)
-        read(result)
-
-    return done
 
 
 def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -103,8 +91,7 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
         return done
     name = fn.__name__
     if args and isinstance(args[0], dict) and (name in BLIND or name in MOVING):  # a dict of this library, which counts changes
-        call_mutator(log, args[0], name, args[1:], name in BLIND, kwargs)
-        return result_of(log, getter=True)
+        return both(call_mutator(log, args[0], name, args[1:], name in BLIND, kwargs), result_of(log, getter=True))
     numpy = "numpy" in (fn.__module__ or "")
     if numpy and fn.__name__ in NUMPY_FILES:
         refuse_io(log, f"numpy.{fn.__name__}")
@@ -214,8 +201,8 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
                 read_contents(log, x)
             if is_iterator(x) and name in ("extend", "update", "extendleft"):
                 advance(log, x)
-        call_mutator(log, first, name, args[1:], name in BLIND, kwargs)
-        return None if name in BLIND else result_of(log, getter=True)
+        done = call_mutator(log, first, name, args[1:], name in BLIND, kwargs)
+        return done if name in BLIND else both(done, result_of(log, getter=True))
     if name in PURE and module == "builtins":
         return None
     if isinstance(first, np.ufunc) and name == "at" and id(args[1]) in log.arrays:
@@ -247,5 +234,4 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
             read_all_attributes(log, x)
     if name == "default_rng":
         return log.ages.add_made
-    changed = changed_by_call(log, fn, args, kwargs)
-    return _both(changed, result_of(log, *args, *kwargs.values(), getter=name in GETTERS))
+    return both(changed_by_call(log, args), result_of(log, *args, *kwargs.values(), getter=name in GETTERS))

@@ -25,9 +25,9 @@ from .calls import observe_call
 from .class_reads import read_special_methods, read_super
 from .container_reads import read_array, read_contents, read_length
 from .counter_updates import FrameScope, is_counter_update, is_plain_attribute
-from .protocol_reads import advance, iterate, read_subscript, result_of
+from .protocol_reads import advance, both, iterate, read_subscript, result_of
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
-from .state_writes import add_effect, call_mutator, set_attribute, set_item
+from .state_writes import add_effect, call_mutator, set_attribute, set_item, unless_raised
 
 BINARY_METHODS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and",
@@ -186,7 +186,8 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
             read_array(log, left)
         else:
             result = result_of(log, getter=True)  # it is the left operand
-        call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
+        done = call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
+        result = both(done, result) if result is not None else done
     return result
 
 
@@ -232,26 +233,30 @@ def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
     log.effects.append(Effect("no attribute", x, step.value, ()))
 
 
-def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     value, holder, key = scope.operands.top(step.depth, 3)
     count = scope.take_count()
     if count is None and not isinstance(holder, (Symbol, Tensor)):
         log.moved.discard(("item", id(holder), key_of(key)))
+    known = len(log.effects)
     set_item(log, holder, key, value, count)
+    return unless_raised(log, log.effects[known:])
 
 
-def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     value, holder, start, stop = scope.operands.top(step.depth, 4)
+    known = len(log.effects)
     set_item(log, holder, slice(start, stop), value)
+    return unless_raised(log, log.effects[known:])
 
 
-def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
     if isinstance(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
         whole = isinstance(holder, list) and isinstance(key, slice) and key == slice(None)
-        call_mutator(log, holder, *(("clear", (), True) if whole else ("__delitem__", (key,))))
-    else:
-        read_special_methods(log, holder, "__delitem__")
+        return call_mutator(log, holder, *(("clear", (), True) if whole else ("__delitem__", (key,))))
+    read_special_methods(log, holder, "__delitem__")
+    return None
 
 
 def on_set_global(log: AccessLog, scope: FrameScope, step: Step) -> None:

@@ -91,6 +91,18 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
     return done
 
 
+def both(changed: Any, read: Any) -> Any:
+    """One callback of two, the first of which may be None."""
+    if changed is None:
+        return read
+
+    def done(result: Any) -> None:
+        changed(result)
+        read(result)
+
+    return done
+
+
 def iterate(log: AccessLog, x: Any) -> Any:
     """Read the state that `iter(x)` depends on. Returns a callback for the result, or None."""
     if isinstance(x, np.ndarray):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,37 +20,113 @@ from .class_reads import read_special_methods
 from .container_reads import read_contents
 from .python_types import CONTAINERS, has_plain_hash
 
+ITERATING = frozenset(
+    [
+        "extend",
+        "extendleft",
+        "update",
+        "subtract",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+        "__iadd__",
+        "__ior__",
+        "__iand__",
+        "__isub__",
+        "__ixor__",
+    ]
+)
+"""Methods that take the members of their arguments."""
+ITERATED_IN_C = (
+    list, tuple, dict, set, frozenset, str, bytes, bytearray, range, collections.deque, collections.OrderedDict,
+    collections.defaultdict, collections.Counter, type(None), int,
+)  # fmt: skip
+"""Classes whose members each run can take again."""
+Done = Callable[[Any], None]
+"""What follows a call: it gets the result, MISSING where the call has raised."""
 
-def call_mutator(log: AccessLog, holder: Any, name: str, args: Any, blind: bool = False, kwargs: Any = None) -> None:
+
+def call_mutator(log: AccessLog, holder: Any, name: str, args: Any, blind: bool = False, kwargs: Any = None) -> Done | None:
     """Record a method that changes a built-in container. args: None where the caller adds the effect itself; blind: the
     change does not depend on the contents."""
-    if not blind:
+    by_outcome = args is not None and (
+        name == "sort" or (name in ITERATING and not all(type(x) in ITERATED_IN_C for x in (*args, *(kwargs or {}).values())))
+    )
+    if by_outcome and blind and name in ("extend", "__iadd__") and isinstance(holder, list):
+        _keep(log, holder)
+        return _extended(log, holder, len(holder))
+    if not blind or by_outcome:
         read_contents(log, holder)
+    if name == "pop" and isinstance(holder, set) and len(holder) > 1:
+        log.refuse(
+            "which member a set's pop() takes in a compiled function can't be known before the run",
+            "pop from a list, or remove a member that is named",
+        )
+    _keep(log, holder)
+    if args is None:
+        return None
+    if by_outcome:
+        return lambda result: set_contents(log, holder)
+    log.written_items.pop(id(holder), None)
+    effects = []
+    if kwargs and name == "update":  # values, which each run makes anew, are positional
+        if args:
+            effects.append(Effect("method", holder, name, args))
+        args, kwargs = (dict(kwargs),), None
+    effects.append(Effect("method", holder, name, args, kwargs if kwargs else {}))
+    log.effects += effects
+    return unless_raised(log, effects)
+
+
+def _keep(log: AccessLog, holder: Any) -> None:
+    """Keep the contents of a container that is about to be changed."""
     log.remember("copy", holder, None, None if log.copied(holder) else snapshot(holder))
-    if args is not None:
-        log.written_items.pop(id(holder), None)
-        if kwargs and name == "update":  # values, which each run makes anew, are positional
-            if args:
-                log.effects.append(Effect("method", holder, name, args))
-            args, kwargs = (dict(kwargs),), None
-        log.effects.append(Effect("method", holder, name, args, kwargs if kwargs else {}))
 
 
-def changed_by_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _extended(log: AccessLog, holder: Any, size: int) -> Done:
+    """A callback for a list that got further members; size: before."""
+
+    count = len(log.effects)
+
+    def done(result: Any) -> None:
+        if any(effect.holder is holder for effect in log.effects[count:]):  # Python code that made the members has changed it
+            read_contents(log, holder)
+            set_contents(log, holder)
+        else:
+            log.effects.append(Effect("method", holder, "extend", (holder[size:],)))
+
+    return done
+
+
+def set_contents(log: AccessLog, holder: Any) -> None:
+    """The effect of a change that each run makes by its outcome: the trace depends on all of the contents before."""
+    log.written_items.pop(id(holder), None)
+    log.effects.append(Effect("contents", holder, None, (snapshot(holder),)))
+
+
+def unless_raised(log: AccessLog, effects: Sequence[Effect]) -> Done:
+    """A callback that drops effects where the instruction has raised an error, which the user's code may catch."""
+
+    def done(result: Any) -> None:
+        if result is MISSING:
+            log.effects[:] = [effect for effect in log.effects if all(effect is not x for x in effects)]
+
+    return done
+
+
+def changed_by_call(log: AccessLog, args: tuple[Any, ...]) -> Done | None:
     """A callback that records the containers among its arguments that a function written in C has changed, such as
-    `heapq.heappush`, and that each run calls it again; None where there are none."""
+    `heapq.heappush`; None where there are none."""
     kept = [(x, snapshot(x)) for x in args if isinstance(x, (list, dict, set, collections.deque, bytearray))]
 
     count = len(log.effects)
 
     def done(result: Any) -> None:
         seen = {id(effect.holder) for effect in log.effects[count:]}  # changes by Python code that the function has called
-        changed = [(x, contents) for x, contents in kept if id(x) not in seen and not same_members(snapshot(x), contents)]
-        for x, contents in changed:
-            log.remember("copy", x, None, contents)
-            log.written_items.pop(id(x), None)
-        if changed:
-            log.effects.append(Effect("function", changed[0][0], fn, args, kwargs))
+        for x, contents in kept:
+            if id(x) not in seen and not same_members(snapshot(x), contents):
+                log.remember("copy", x, None, contents)
+                set_contents(log, x)
 
     return done if kept else None
 
@@ -117,7 +194,7 @@ def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any
         return
     key = closed(key)  # a number that the function keeps, whose value Python needs
     first = not log.copied(holder)
-    log.remember("copy", holder, None, snapshot(holder) if first else None)
+    _keep(log, holder)
     if isinstance(holder, dict) and has_plain_hash(key):
         if first:
             log.written_items[id(holder)] = set()

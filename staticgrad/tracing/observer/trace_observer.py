@@ -241,8 +241,12 @@ class TraceObserver:
             if event != "opcode":
                 if event == "return":
                     scope.frame = None  # the frame refers to this function, and would stay alive with its locals
-                elif event == "exception" and log.error is None and isinstance(arg[1], NOTED):
-                    log.error = arg[1]  # which a handler of this frame may catch
+                elif event == "exception":
+                    if pending is not None:
+                        callback, pending = pending[0], None
+                        callback(MISSING)
+                    if log.error is None and isinstance(arg[1], NOTED):
+                        log.error = arg[1]  # which a handler of this frame may catch
                 return local
             step = steps.get(frame.f_lasti)
             if step is None:
@@ -250,7 +254,7 @@ class TraceObserver:
             if pending is not None and not (SEPARATE_PRECALL and step.op == "CALL"):
                 callback, offset = pending
                 pending = None
-                callback(operands.top(step.depth, 1)[0] if offset == frame.f_lasti and step.depth else MISSING)
+                callback(operands.top(step.depth, 1)[0] if offset == frame.f_lasti and step.depth else None)
             handler = HANDLERS.get(step.op)
             if handler is not None:
                 callback = handler(log, scope, step)
