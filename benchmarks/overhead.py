@@ -12,8 +12,6 @@ import sys
 
 import numpy as np
 
-import staticgrad as sg
-
 from . import cases  # noqa: F401  (registers them)
 from .registry import IMPLEMENTATIONS, Arrays
 from .timing import interleaved
@@ -27,12 +25,10 @@ def measure(data: Arrays, *, rounds: int, steps: int = 300) -> dict[str, float]:
 
     job = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     job.step()
-    sg.wait_for_kernels()
     step, plan = job.compiled, job.compiled.plan
     batch = data["x"][0], data["y"][0]
     other = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     other.step()
-    sg.wait_for_kernels()
     bare = other.compiled.plan
     kept = bare.stage(batch)
     jobs = {

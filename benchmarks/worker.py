@@ -13,6 +13,7 @@ AWAKE = time.monotonic()
 import json  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Callable, Mapping  # noqa: E402
+from contextlib import nullcontext  # noqa: E402
 from importlib import import_module  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -25,8 +26,7 @@ from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
 from .timing import time_steps  # noqa: E402
 
 SETTLE, STEPS = 0.7, 10
-"""Seconds and number of steps before the first turn, at least: what is decided or compiled in the background by use is there
-then."""
+"""Seconds and number of steps before the first turn, at least: what is decided by use is decided then."""
 
 
 def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
@@ -47,8 +47,6 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
     job = IMPLEMENTATIONS[name, backend].function(data, backend, variant)
     phases.enter("first step")
     result = job.step()
-    if BACKENDS[backend].ours:
-        import_module("staticgrad").wait_for_kernels()
     phases.enter("end")
     total = phases.since - float(began) - phases.seconds.pop("data")
     until_first = dict(phases.seconds)
@@ -56,7 +54,8 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
         result = job.step()
     high = peak()
     figures = figures_of(result, job.state(), data)
-    settle(job.step, import_module("staticgrad").wait_for_kernels if BACKENDS[backend].ours else None)
+    with import_module("staticgrad").eager_kernels(wait=True) if BACKENDS[backend].ours else nullcontext():
+        settle(job.step)
     report: dict[str, Any] = {
         "figures": figures,
         "total": total,
@@ -69,13 +68,11 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
         print(json.dumps(time_steps(job.step, float(line))._asdict()), flush=True)
 
 
-def settle(step: Callable[[], Any], wait: Callable[[], None] | None) -> None:
+def settle(step: Callable[[], Any]) -> None:
     until, steps = time.monotonic() + SETTLE, 0
     while steps < STEPS or time.monotonic() < until:
         step()
         steps += 1
-        if wait is not None:
-            wait()
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

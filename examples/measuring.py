@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import staticgrad as sg
-
 try:
     from tqdm import tqdm
 except ImportError:
@@ -47,8 +45,6 @@ def measured(mode: str, make: Callable[[], Any], batches: Iterable[tuple[Any, ..
     for batch in (bar := tqdm(batches, desc=f"{mode:9s}", total=steps, unit=" steps")):
         begin = time.perf_counter()
         loss = float(trainer.step(*batch))
-        if not losses and trainer.plan() is not None:
-            sg.wait_for_kernels()  # NumPy answers until they are compiled
         seconds.append(time.perf_counter() - begin)
         losses.append(loss)
         bar.set_postfix(loss=f"{loss:.4f}", refresh=False)

@@ -16,14 +16,13 @@ import numpy as np
 import pytest
 
 os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler as it is, with what a test changes in it
-os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled before the first run: which tier answers is no accident
+os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled in this process, whose tests take turns with others'
 
 import staticgrad as sg
-from staticgrad.compiler.execute import tiers
 from staticgrad.eager.grad_mode import modes
 from staticgrad.operators import frontends
 from staticgrad.tracing import settings, specialization_cache
-from tests.held_pool import hold
+from tests.interpreter import interpret_plans
 
 
 def pytest_collection_finish() -> None:
@@ -50,19 +49,16 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy runs all plans: for tests of what graphs are made of. It saves the compilation of kernels, which have tests."""
-    pool = hold(monkeypatch)
-    yield
-    pool.release()
+    interpret_plans(monkeypatch)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_left() -> None:
-    """Each file begins without the plans of others, whose kernels `wait_for_kernels` would compile, and without random tensors
-    in garbage, for which eager operations take the longer way. Its garbage collections don't traverse what others left in
+    """Each file begins without random tensors in
+    garbage, for which eager operations take the longer way. Its garbage collections don't traverse what others left in
     caches: a million objects at the end of a run."""
-    tiers._waiting.clear()
     gc.collect()
     if frontends.tracing:  # what was frozen while it was in use may be garbage now
         gc.unfreeze()

@@ -63,12 +63,7 @@ def measured(name: str, seconds: float = 0.6, time_it: bool = True) -> Outcome:
     step: Any = training.step
     ours = best = float("nan")
     if time_it:
-        import staticgrad
-
-        for i in range(3):
-            step(*training.batch(i))
-        staticgrad.wait_for_kernels()
-        for i in range(10):
+        for i in range(13):
             step(*training.batch(i))
         ours, best = _alternating(training, reference, torch.set_num_threads, seconds)
     segments = step.segmented

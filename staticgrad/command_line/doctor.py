@@ -113,7 +113,7 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
     remedies = {
         "STATICGRAD_FASTCALL": "unset it: calls take some microseconds more with 0",
         "STATICGRAD_KERNELS": "unset it: kernels take about six times as long to compile with numba",
-        "STATICGRAD_TIERS": "unset it: with 0 the first run waits until all kernels are compiled",
+        "STATICGRAD_TIERS": "unset it: with 0 kernels are compiled one after another",
         "STATICGRAD_EAGER": "unset it: with numpy, large eager operations don't use kernels",
     }
     slow = {"STATICGRAD_FASTCALL": "0", "STATICGRAD_KERNELS": "numba", "STATICGRAD_TIERS": "0", "STATICGRAD_EAGER": "numpy"}

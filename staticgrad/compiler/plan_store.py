@@ -42,7 +42,7 @@ class Entry:
 
         program = self.program
         plan = unpacked(content, self.types, [*program.cells], [*program.sources], program.arrays, remake)
-        logs.info("a plan %s", "from the kernel cache" if plan is not None else "whose kernels are not in the cache any more")
+        logs.debug("a plan %s", "from the kernel cache" if plan is not None else "whose kernels are not in the cache any more")
         return plan
 
     def write(self, plan: Plan) -> None:

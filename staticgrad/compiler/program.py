@@ -43,13 +43,12 @@ class Program:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
-        wait: bool = False,
         budget: int | float | None = None,
         kept: bool = False,
     ):
-        """templates: of programs that may differ only in extents. wait: until kernels are compiled, before the first run.
-        budget: of memory, see `memory_budget.py`. kept: plans are kept in the kernel cache, see `plan_store.py`."""
-        self.wait, self.budget, self.kept = wait, budget, kept
+        """templates: of programs that may differ only in extents. budget: of memory, see `memory_budget.py`. kept: plans are
+        kept in the kernel cache, see `plan_store.py`."""
+        self.budget, self.kept = budget, kept
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
@@ -100,8 +99,9 @@ class Program:
             plan.bound.pop(cell, None)
         changed()
 
-    def plan(self, *arrays: np.ndarray) -> Plan:
-        """The plan for arrays of these shapes; made when there is none yet."""
+    def plan(self, *arrays: np.ndarray, later: bool = False) -> Plan:
+        """The plan for arrays of these shapes; made when there is none yet. later: it is not ready to run, the caller waits for
+        its kernels (`Plan.wait`), and workers compile those of several plans meanwhile."""
         key = self._key(arrays)
         with self._lock:
             if key not in self.plans:
@@ -109,11 +109,13 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 with garbage.paused():
-                    self.plans[key], self.outcome = self._made(known)
-                logs.info("new plan of %d instructions for %s", len(self.plans[key].instructions), [a.shape for a in arrays])
+                    made, self.outcome = self._made(known)
+                if not later:
+                    made.wait()
+                self.plans[key] = made
+                tell = logs.debug if later else logs.info
+                tell("new plan of %d instructions for %s", len(made.instructions), [a.shape for a in arrays])
             plan: Plan = self.plans[key]
-            if self.wait:
-                plan.wait()
             return plan
 
     def _made(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:

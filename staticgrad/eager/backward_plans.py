@@ -1,7 +1,7 @@
 """The backward pass of a tape whose form recurs is one compiled plan.
 
 A training step makes a tape of the same form in each iteration. Once a form has recurred, its backward pass is built as a
-graph from the rules of its ops and compiled in the background, as kernels of single ops are (`kernels.py`). From then on its
+graph from the rules of its ops and compiled, as kernels of single ops are (`kernels.py`). From a certain pass on its
 guard finds the tape's values, one call computes the gradients, and nothing is visited record by record. The engine
 (`backward_engine.py`) does whatever has no plan, and what a plan leaves to it.
 """
@@ -9,18 +9,18 @@ guard finds the tape's values, one call computes the gradients, and nothing is v
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import GradientError
-from ..operators import frontends
+from ..operators import frontends, intercepted
 from ..signals import module
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
-from .kernels import NONE, OFF, Call, known, requests
+from .kernels import NONE, OFF, Call, Make, requests
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, Kind, form_of
@@ -30,18 +30,9 @@ from .tensor import Tensor, ndarray, wrap
 if TYPE_CHECKING:
     from ..compiler.program import Program
 
-USES = 16
-"""Passes by the engine before a plan of small values is made: it costs as much as thousands of them."""
-LEAST = 3
-"""As `USES`, of large values: a few passes cost as much as the plan."""
-SMALL = 1 << 16
-"""Elements of a record's largest value, on average, up to which values are small: the engine takes 0.1 ms for them, and the
-compiler takes 1 ms for a record."""
 ARENA = 1 << 25
 """Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
 keeps its memory from pass to pass, where the engine's temporaries come and go."""
-KEPT = 128
-"""Plans that are kept; the oldest goes first."""
 TRIED = 4
 """Guards that are tried on a tape."""
 VAIN = 64
@@ -159,31 +150,24 @@ class Forms:
         """Passes in turn whose form came for the first time."""
 
 
-forms: dict[Hashable, Forms] = {}
-made: dict[Hashable, TapePlan] = {}
-"""By key; their calls may be in the making."""
-
-
 def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
     """The backward pass of a tape by its plan; None where the engine has to do it."""
     mode = modes.now
     heavy = mode.heavy
-    if heavy is OFF[2] or mode.anomaly or frontends.tracing or not roots:
+    if heavy is OFF[2] or mode.anomaly or not roots or (frontends.tracing and intercepted()):
         return None
     record = roots[0]._record
     if record is None:
         return None
     place = record.op, len(roots), -1 if targets is None else len(targets)
-    group = forms.get(place)
+    group: Forms | None = mode.forms[place]
     if group is None:
-        group = forms[place] = Forms()
+        group = mode.forms[place] = Forms()
     for plan in group.plans:
         if plan.size >= heavy:
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
-    if requests.waiting and not mode.waits:  # for this plan, or for kernels with which tapes have another form
-        return None
     if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
         group.vain += 1
         return None
@@ -197,20 +181,20 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
         group.vain += 1
         return None
     key, form = formed
-    call = known.get(key)
+    mode = modes.now
+    call: Call | None = mode.taken[key]
     if call is None:
         if form.size < heavy:
             return None
-        group.vain = 0 if key in requests.seen or modes.now.waits else group.vain + 1
-        call = requests.call(key, _maker(key, form), uses_of(form))
-    plan = made.get(key)
+        group.vain = 0 if mode.waits or mode.seen[key] is not None else group.vain + 1
+        call = requests.call(key, _maker(form), elements_of(form))
+    plan: TapePlan | None = call.use
     if plan is None or (call.plan is None and plan.computes):
-        if key in known:
+        if mode.taken[key] is not None:
             group.vain += 1
         return None
     if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.nbytes for feed in call.plan.feed_types)):
-        known[key] = NONE
-        del made[key]
+        mode.taken[key] = requests.plans[key] = NONE
         return None
     plan.call = call
     found = plan.run(roots, seeds, targets)
@@ -221,31 +205,26 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     return found
 
 
-def uses_of(form: Form) -> int:
-    """Passes by the engine before the plan of a form is made: the fewer, the more elements its records have."""
+def elements_of(form: Form) -> int:
+    """The number of elements of the largest value of a record, on average."""
 
     def size(operand: int | Kind) -> int:
         if isinstance(operand, Kind):
             return math.prod(operand.shape)
         return math.prod(form.rows[operand].shape if operand >= 0 else form.leaves[~operand].shape)
 
-    elements = sum(max(math.prod(row.shape), *map(size, row.operands)) for row in form.rows) // len(form.rows)
-    return max(LEAST, min(USES, USES * SMALL // max(elements, 1)))
+    return sum(max(math.prod(row.shape), *map(size, row.operands)) for row in form.rows) // len(form.rows)
 
 
-def _maker(key: Hashable, form: Form) -> Any:
-    def make() -> Program | None:
+def _maker(form: Form) -> Make:
+    def make() -> tuple[Program | None, TapePlan] | None:
         backward = backward_graph(form)
         if backward is None:
             return None
-        while len(made) >= KEPT:
-            oldest = next(iter(made))
-            del made[oldest]
-            known.pop(oldest, None)
-        made[key] = TapePlan(form, backward)
+        plan = TapePlan(form, backward)
         if not backward.fetches:
-            return None
+            return None, plan
         program: Program = module("staticgrad.compiler.program").Program(backward.graph, backward.fetches, backward.feeds)
-        return program
+        return program, plan
 
     return make

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from ..autodiff.reverse import gradients
@@ -13,7 +12,7 @@ from ..operators import Symbol
 from ..signals import module
 from .backward_graphs import moved_from
 from .composite_records import Form, Saved
-from .kernels import Bounded, program_of, requests
+from .kernels import NONE, Make, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 from .sparse_gradients import sparse_gradient_of
 from .tensor import Tensor
@@ -22,19 +21,16 @@ if TYPE_CHECKING:
     from ..compiler.program import Program
     from ..operators import OpenNumbers
 
-saved: Bounded[Saved] = Bounded()
-"""By key of a call."""
-
 
 def programs(
-    key: Hashable, form: Form, tensors: Sequence[Tensor], recording: bool, opened: tuple[OpenNumbers, Hashable] | None = None
-) -> Callable[[], Program | None]:
-    """What makes the program of a call and, where `recording`, the plan of its backward pass. key: the call's; opened: the open
+    form: Form, tensors: Sequence[Tensor], recording: bool, opened: tuple[OpenNumbers, Hashable] | None = None
+) -> Make:
+    """What makes the program of a call, its `Saved` and, where `recording`, the plan of its backward pass. opened: the open
     numbers in the form, which are fed after the tensors, and what stands for the form without them."""
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
     tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
 
-    def make() -> Program | None:
+    def make() -> tuple[Program, Saved] | None:
         if any(0 in shape for shape, _ in kinds):
             return None
         graph = Graph()
@@ -57,8 +53,8 @@ def programs(
         count = len(outs) if several else 0
         family = (whole, family_of(kinds), tracked)
         if not tracked:
-            saved[key] = Saved(None, (), (), count, (), {"call": form}, [])
-            return program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
+            program = program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
+            return program, Saved(NONE, (), (), count, (), {"call": form}, [])
         floating = [x for x in outs if x.dtype in FLOATS]
         seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
         cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
@@ -77,18 +73,19 @@ def programs(
         computed = [x for i, x in zip(positions, fetches, strict=True) if i not in views]
         read, kept = _boundary(graph, results, computed)
         values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
-        behind = ("backward of", key)
         read_by = [*given, *[x for _, x in values], *kept, *[x for x in numbers if x in read]]
-        program = functools.partial(program_of, graph, computed, read_by, ("backward of", family))
-        if computed and requests.made(behind, program).plan is None:
-            return None
+        backward = NONE
+        if computed:
+            reverse = program_of(graph, computed, read_by, ("backward of", family))
+            backward = requests.new(lambda: (reverse, None))
+            if backward.plan is None:
+                return None
         shapes, attrs = [(x.shape, x.dtype) for x in outs], {"call": form}
         smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
         reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
-        saved[key] = Saved(behind, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by))
-        if numbers:
-            saved[key] = saved[key]._replace(numbers=tuple([i for i, x in enumerate(numbers) if x in read]))
-        return program_of(graph, [*results, *kept], [*feeds, *numbers], family)
+        fed = tuple([i for i, x in enumerate(numbers) if x in read])
+        saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by), fed)
+        return program_of(graph, [*results, *kept], [*feeds, *numbers], family), saved
 
     return make
 

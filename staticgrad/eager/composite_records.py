@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
     from .backward_graphs import Steps
+    from .kernels import Call
 
 NAMED: Any = Record.__dict__["named"]
 
@@ -78,7 +79,8 @@ class Saved(NamedTuple):
     computes the cotangents. results: how many there are, 0 for one that is no tuple; kinds: their shapes and dtypes; smooth:
     the numbers of those that are floating, which have cotangents."""
 
-    key: Hashable
+    reverse: Call
+    """The backward plan."""
     reads: tuple[int, ...]
     positions: tuple[int, ...]
     results: int

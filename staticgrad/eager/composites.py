@@ -18,16 +18,16 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, OpDef
-from ..operators import Operators, Symbol, append, frontends, state
+from ..operators import Operators, Symbol, append, frontends, intercepted, state
 from ..operators.node_names import NAMES
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
-from .composite_plans import programs, saved
-from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, part, refused
+from .composite_plans import programs
+from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
 from .execution import watch
-from .grad_mode import modes
-from .kernels import NONE, OFF, Call, known, requests
+from .grad_mode import Mode, modes
+from .kernels import LATER, NONE, OFF, Call, requests
 from .op_calls import same
 from .open_calls import open_call
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
@@ -61,14 +61,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     node = NAMES.get(name)
     recent: tuple[list[Any], Call, Any] = [], NONE, None
-    """The signature of the call before, its plan, and how that is recorded. The plan declines arrays of other shapes and
+    """The signature of the call before, its plan, and the mode of its thread. The plan declines arrays of other shapes and
     dtypes, so a call with that signature needs no key."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         nonlocal recent
         mode = modes.now
-        if frontends.tracing or mode.heavy is OFF[2] or mode.arrays or mode.apart:
+        if mode.heavy is OFF[2] or mode.arrays or mode.apart or (frontends.tracing and intercepted()):
             return written(args, named)
         signature: list[Any] = []
         tensors: list[Tensor] = []
@@ -106,13 +106,13 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         if not tensors or tensors[0]._data.size < mode.heavy:
             return written(args, named)
         arrays = [t._data for t in tensors]
-        former, ready, places = recent
+        former, ready, owner = recent
         numbers = None
-        found = ready.run(*arrays) if same(former, signature) else None
+        found = ready.run(*arrays) if owner is mode and same(former, signature) else None
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
             try:
-                made = known.get(whole)
+                made = mode.taken[whole]
             except TypeError:  # an argument that can't be hashed
                 return written(args, named)
             opened = None
@@ -120,12 +120,13 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 form = form_of(function, args, named)
                 opened = open_call(op, form, args, named, tensors, grad) if numeric else None
             if opened is not None:
-                ready, places, numbers = opened
+                ready, numbers = opened
                 arrays += numbers
             else:
-                ready = made or requests.call(whole, programs(whole, form, tensors, grad))
-                places = saved.get(whole)
-                if ready.plan is None or places is None:
+                ready = made or requests.call(whole, programs(form, tensors, grad), max([a.size for a in arrays]))
+                if ready is LATER:  # the operations inside will have no use for kernels of their own
+                    return by_numpy(mode, args, named)
+                if ready.plan is None:
                     return written(args, named)
             found = ready.run(*arrays)
             if found is None:
@@ -133,7 +134,8 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 if found is None:
                     return written(args, named)
             if opened is None:
-                recent = signature, ready, places
+                recent = signature, ready, mode
+        places: Saved = ready.use
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         record: CompositeRecord = new(record_type)
@@ -164,6 +166,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         if node is not None:
             frontends.called(node, start - 1, args, named, outs)
         return outs
+
+    def by_numpy(mode: Mode, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The call op by op, without kernels."""
+        kernels, mode.kernels = mode.kernels, OFF
+        try:
+            return written(args, named)
+        finally:
+            mode.kernels = kernels
 
     def written(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The call op by op, as one node to users."""
@@ -239,7 +249,8 @@ def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> 
 
 def _by_plan(g: dict[int, np.ndarray], record: CompositeRecord, operands: Sequence[Any]) -> list[Any] | None:
     places = record.saved
-    call = known.get(places.key, NONE)
+    call = places.reverse
+    call.arrive()
     if call.plan is None and places.computes:
         return None
     arrays: list[Any] = [_seed(g, record, i) for i in places.smooth]

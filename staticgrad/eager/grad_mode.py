@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast, overload
 
 import numpy as np
 
+from ..bounded import Bounded
 from ..errors import ArgumentError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,6 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOTED = 20_000
 """How many records of a thread note their lines."""
+KEPT = 1024
+"""Kinds of calls of a thread that are remembered."""
 ELEMENTWISE = 2048
 """Elements from which a kernel beats NumPy's function of elements: below, the search for the kernel costs more."""
 
@@ -55,7 +58,8 @@ class Mode:
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
     there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
     backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
-    off.
+    off. seen, taken: of `kernels.Requests`, the number of calls by NumPy and the plans that have taken over, by key; recent:
+    see `op_calls.py`; forms: see `backward_plans.py`; kinds: see `open_calls.py`.
 
     A record notes its line for errors of in-place changes. As that takes a tenth of an operation's time, it is done for the
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
@@ -68,8 +72,8 @@ class Mode:
     """Threads in which anomalies are detected."""
 
     __slots__ = (
-        "_anomaly", "_left", "_saver", "apart", "arrays", "check_nan", "engine", "grad", "heavy", "inference", "least", "quiet",
-        "waits", "watched",
+        "_anomaly", "_left", "_saver", "apart", "arrays", "check_nan", "engine", "forms", "grad", "heavy", "inference", "kinds",
+        "least", "quiet", "recent", "seen", "taken", "waits", "watched",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -84,6 +88,11 @@ class Mode:
         self.apart = False
         self.arrays = False
         self.kernels = DEFAULT
+        self.seen: Bounded[int] = Bounded(4 * KEPT)
+        self.taken: Bounded[Any] = Bounded(KEPT)
+        self.forms: Bounded[Any] = Bounded(KEPT)
+        self.kinds: Bounded[Any] = Bounded(KEPT)
+        self.recent: dict[Any, Any] = {}
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.
         context = contextvars.copy_context()
@@ -395,9 +404,9 @@ class eager_kernels(_Decorator):
     """Whether eager operations run the compiler's kernels: as a statement for good, as a context manager until its end, as a
     decorator while the function runs. It holds for this thread.
 
-    enabled: kernels compute what they are ready for, and NumPy the rest; False: NumPy computes everything. wait: the first call
-    of an operation waits for its kernel, so that results don't depend on the time that compilation takes; otherwise kernels
-    are made in the background. least: the number of elements from which operations look for a kernel.
+    enabled: kernels compute what recurs, from a certain call of an operation on, and NumPy the rest; False: NumPy computes
+    everything. wait: the first call of an operation makes its kernel, for benchmarks. Results don't depend on time with any of
+    these. least: the number of elements from which operations look for a kernel.
 
     The environment variable STATICGRAD_EAGER gives the setting that a process begins with: `kernels` (the default), `wait`,
     or `numpy`. Kernels agree with NumPy within the bounds of `docs/numerics.md`, not in the last bit.

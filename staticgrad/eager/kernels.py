@@ -1,66 +1,68 @@
-"""Eager operations by kernels of the compiler: which calls have one, and who makes it.
+"""Eager operations by kernels of the compiler: which calls have one, and from which call on.
 
-NumPy evaluates an operation until its kernel is ready; then a small plan does: one for each combination of op, shapes, dtypes
-and attributes. Plans of other shapes share the kernels. A background thread makes them, once an operation has run a few times,
-so that no call waits; with `eager_kernels(wait=True)` the first call makes them.
+NumPy evaluates an operation in its first calls; then a small plan does: one for each combination of op, shapes, dtypes
+and attributes. Plans of other shapes share the kernels. The number of calls by NumPy depends on nothing but the program, so
+that a seed gives the same bits in every run; with `eager_kernels(wait=True)` there are none.
 
 `Call` is such a plan as a function of arrays; `op_calls.py` and `composites.py` say what plans compute.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import threading
-import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import StaticgradError
+from ..bounded import Bounded
+from ..errors import CompileError, StaticgradError
 from ..ir import Graph, Node
-from ..locks import lock, rlock
+from ..locks import rlock
 from ..signals import module
-from .grad_mode import kernels_setting, modes
+from .grad_mode import KEPT, kernels_setting, modes
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..compiler.program import Program
 
-USES = 3
-"""Calls by NumPy before a plan is made in the background: most shapes of a short program come once or twice."""
-KEPT = 1024
-"""Calls that are kept, and what belongs to them; the oldest goes first."""
-PENDING = 256
-"""Requests that may wait for the background thread; further ones are made again later."""
+USES = 32
+"""Calls of small arrays by NumPy before a plan takes over: a plan costs as much as thousands of them."""
+LEAST = 4
+"""As `USES`, of large arrays: most shapes of a short program come once or twice."""
+SMALL = 1 << 16
+"""Elements up to which arrays are small: NumPy takes 0.1 ms at most."""
 SPARE = 3
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
-BRIEFLY = 2e-4
-"""Seconds after which the background thread hands over Python's lock. NumPy releases it in each operation of some size, and an
-operation that wants it back would wait for Python's 5 ms otherwise."""
 SHAPES = 64
 """Shapes of large results from which spare arrays of the older ones are released."""
 MOVED = 1 << 14
 """Elements from which a kernel copies an array in another order of memory sooner than NumPy."""
 OFF = kernels_setting(False)
 
-Make = Callable[[], "Program | None"]
-Value = TypeVar("Value")
+Make = Callable[[], "tuple[Program | None, Any] | None"]
+"""Gives a program and its `Call.use`."""
 
 
 class Call:
-    """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them."""
+    """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them. use: how
+    a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`."""
 
-    __slots__ = ("plan", "run")
+    __slots__ = ("plan", "run", "use")
 
-    def __init__(self, plan: Plan | None):
-        self.plan = plan
-        self.run: Callable[..., Any] = declined if plan is None else _fast(plan)
+    def __init__(self, plan: Plan | None, use: Any = None):
+        self.plan, self.use = plan, use
+        self.run: Callable[..., Any] = declined
+
+    def arrive(self) -> None:
+        """Wait for the kernels. From now on the plan runs."""
+        if self.plan is not None and self.run is declined:
+            try:
+                self.plan.wait()
+            except CompileError:  # NumPy computes it
+                self.plan = None
+            else:
+                self.run = _fast(self.plan)
 
     def in_any_layout(self, *arrays: np.ndarray) -> Any:
         """As `run`, for arrays in any order of memory, and while another thread runs the plan."""
@@ -105,6 +107,9 @@ def declined(*arrays: np.ndarray) -> None:
 
 
 NONE = Call(None)
+"""That of an operation without a plan."""
+LATER = Call(None)
+"""That of an operation whose plan takes over in a later call."""
 
 
 def _fast(plan: Plan) -> Callable[..., Any]:
@@ -126,87 +131,71 @@ def _fast(plan: Plan) -> Callable[..., Any]:
     return run
 
 
-class Bounded(OrderedDict[Hashable, Value]):
-    """At most `KEPT` items: a program may have no end of shapes and numbers."""
-
-    def __setitem__(self, key: Hashable, value: Value) -> None:
-        super().__setitem__(key, value)
-        while len(self) > KEPT:
-            self.popitem(last=False)
+def uses_of(elements: int) -> int:
+    """Calls by NumPy that a kernel waits for, where the largest operand has so many elements: a plan costs as much as thousands
+    of small operations."""
+    return max(LEAST, min(USES, USES * SMALL // max(elements, 1)))
 
 
 class Requests:
-    """The calls by key, and those that wait to be made."""
+    """Who computes a call: NumPy up to a certain one of its key, from then on its plan.
+
+    The calls are counted, for each thread by itself (`Mode.seen`). Which one asks for a plan, and which one it takes over
+    (`Mode.taken`), follows from the sizes and from the kind of call, so it is the same in every run of a program. Workers
+    compile the kernels between the two. A call that takes over waits for them.
+    """
 
     def __init__(self) -> None:
-        self.known: Bounded[Call] = Bounded()
-        self.seen: dict[Hashable, int] = {}
-        self.waiting: set[Hashable] = set()
-        self.queue: SimpleQueue[tuple[Hashable, Make] | None] = SimpleQueue()
-        self.thread: threading.Thread | None = None
+        self.plans: Bounded[Call] = Bounded(KEPT)
+        """Those that any thread asked for, by key."""
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
-        self.interval: float | None = None
-        """Python's interval between turns of threads, while the background thread has set another one."""
-        self.lock, self.making = lock(), rlock()
+        self.making = rlock()
 
-    def call(self, key: Hashable, make: Make, least: int = USES) -> Call:
-        """The call of a key that is not in `known`; one that declines while NumPy answers. make: gives its program, or None;
-        least: uses before it is made."""
-        if modes.now.waits:
-            return self.made(key, make)
-        with self.lock:
-            uses = self.seen.get(key, 0) + 1
-            if len(self.seen) > 4 * KEPT:
-                self.seen.clear()
-            self.seen[key] = uses
-            if uses >= least and key not in self.waiting and len(self.waiting) < PENDING:
-                self.waiting.add(key)
-                self.queue.put((key, make))
-                if self.thread is None:
-                    self.thread = threading.Thread(target=self._work, name="staticgrad kernels", daemon=True)
-                    self.thread.start()
-        return NONE
+    def call(self, key: Hashable, make: Make, elements: int, turn: int = 1) -> Call:
+        """The call of a key that this thread's table lacks: NONE for one without a plan, LATER while NumPy answers.
 
-    def _work(self) -> None:
-        while (job := self.queue.get()) is not None:
-            self.interval = interval = sys.getswitchinterval()
-            sys.setswitchinterval(min(interval, BRIEFLY))
-            try:
-                self.made(*job)
-            except BaseException:
-                self.known[job[0]] = NONE
-                self.thread = None  # this one ends with the error; the next request begins another one
-                raise
-            finally:
-                sys.setswitchinterval(interval)
-                self.interval = None
-                with self.lock:
-                    self.waiting.discard(job[0])
+        make: gives its program and how that is used; elements: of the largest operand; turn: operations that are parts of
+        others, as the gradient of one is of a backward pass, wait so many times as long, for those may make their plans
+        superfluous.
+        """
+        mode = modes.now
+        if not mode.waits:
+            uses = (mode.seen[key] or 0) + 1
+            last = uses_of(elements) * turn
+            if uses < last:
+                mode.seen[key] = uses
+                if uses != last // 2 or self.made(key, make) is not NONE:
+                    return LATER
+        mode.taken[key] = call = self.made(key, make)
+        mode.seen.forget(key)
+        call.arrive()
+        return call
 
     def made(self, key: Hashable, make: Make) -> Call:
-        """The call of a key, made now unless it is there."""
+        """The call of a key, whose kernels workers may still compile."""
         with self.making:
-            found = self.known.get(key)
+            found = self.plans[key]
             if found is None:
                 mode = modes.now
                 saved = mode.kernels, mode.arrays, mode.grad
                 mode.kernels, mode.arrays, mode.grad = OFF, False, True
                 try:
-                    found = self._compiled(make)
+                    found = self.new(make)
                 finally:
                     mode.kernels, mode.arrays, mode.grad = saved
-                with self.lock:
-                    self.known[key] = found
-                    self.seen.pop(key, None)
+                self.plans[key] = found
             return found
 
-    def _compiled(self, make: Make) -> Call:
+    def new(self, make: Make) -> Call:
+        """A call that is in no table."""
         try:
-            program = make()
-            if program is None:
+            made = make()
+            if made is None:
                 return NONE
-            plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds))
-            plan.wait()  # NumPy answers by itself until then
+            program, use = made
+            if program is None:
+                return Call(None, use)
+            plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
         except (StaticgradError, MemoryError):
             return NONE  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or plan.only_moves:
@@ -218,66 +207,44 @@ class Requests:
         if len(self.pools) > SHAPES:  # the shapes of a program that has no end of them
             for pool in [*self.pools.values()][: -SHAPES // 2]:
                 pool[:] = None
-        return Call(plan)
+        return Call(plan, use)
+
+    def forget(self, key: Hashable) -> None:
+        """Let go of a plan, which this thread used alone."""
+        self.plans.forget(key)
+        modes.now.taken.forget(key)
 
     def wait(self) -> None:
-        """Until the thread has made what is asked for, or has ended with an error."""
-        while self.waiting and self.thread is not None and self.thread.is_alive():
-            time.sleep(BRIEFLY)
-
-    def end(self) -> None:
-        """Let the thread end before the interpreter does: it may be inside LLVM."""
-        if self.thread is not None and self.thread.is_alive():
-            while not self.queue.empty():
-                self.queue.get()
-            self.queue.put(None)
-            self.thread.join(5)
-
-    def after_fork(self) -> None:
-        """The thread does not exist in a child, whose requests begin anew."""
-        self.queue, self.thread, self.waiting = SimpleQueue(), None, set()
-        if self.interval is not None:
-            sys.setswitchinterval(self.interval)
-            self.interval = None
+        """Until the plans are compiled that this thread has asked for."""
+        for key in modes.now.seen.everything():
+            call = self.plans[key]
+            if call is not None:
+                call.arrive()
 
 
 requests = Requests()
-known = requests.known
-atexit.register(requests.end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=requests.after_fork)
 
 
 def wait_for_kernels() -> None:
-    """Wait until all kernels that have been asked for are compiled, and plans run natively.
+    """Wait until the kernels are compiled that eager operations have asked for.
 
-    Eager operations, compiled functions and Sessions answer in NumPy while their kernels are compiled in the background. A
-    benchmark calls this after the first step; `sg.compile(fn, wait=True)` and `sg.eager_kernels(wait=True)` wait in each call
-    that needs a kernel. Eager operations ask for kernels when they recur, so in eager mode call it after 20 steps. Raises
-    CompileError for a kernel of a compiled function or Session that does not compile.
+    Compiled functions and Sessions wait for theirs in the first call. An eager operation is computed in NumPy in the first
+    calls of its kind, and asks for a kernel in the midst of them; `sg.eager_kernels(wait=True)` makes kernels in the first
+    call, which is what a benchmark wants. The results of a program do not depend on this function.
 
     Examples:
-        >>> f = sg.compile(lambda x: sg.exp(x).sum())
-        >>> _ = f(np.ones(3, "float32"))
         >>> sg.wait_for_kernels()
-        >>> f.plan.compiled
-        True
     """
     requests.wait()
-    if TIERS in sys.modules:
-        module(TIERS).wait()
-
-
-TIERS = "staticgrad.compiler.execute.tiers"
 
 
 def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable) -> Program:
     """The program that computes nodes of a graph from others. family: programs that may differ in extents alone."""
-    templates = _templates.get(family)
+    templates = _templates[family]
     if templates is None:
         templates = _templates[family] = module("staticgrad.compiler.templates").Templates()
     found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates, kept=True)
     return found
 
 
-_templates: Bounded[Any] = Bounded()
+_templates: Bounded[Any] = Bounded(KEPT)

@@ -11,7 +11,8 @@ import numpy as np
 from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ..operators import F, Symbol, append
 from ..types import TensorType, int64
-from .kernels import MOVED, copied, declined, known, program_of, requests
+from .grad_mode import Mode, modes
+from .kernels import MOVED, Make, copied, declined, program_of, requests
 from .scatters import by_kernel
 from .tape import Record
 from .tensor import PublicTensor
@@ -44,13 +45,18 @@ def least_of(op: OpDef) -> int:
 
 
 def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
-    """op(*arrays) by its kernel; None where NumPy has to compute it."""
+    """op(*arrays) by its kernel; None where NumPy has to compute it.
+
+    `Mode.recent` has the attributes of an op's last call, and its plan. That declines arrays of other shapes and dtypes, so a
+    call with these attributes needs no key.
+    """
     first = arrays[0]
     if first.size < (op.eager_least or least_of(op)):
         return None
     if len(arrays) == 1 and first.dtype not in FLOATS and not op.draws:
         return None
-    former = recent.get(op)
+    mode = modes.now
+    former = mode.recent.get(op)
     if former is not None and same(former[0], attrs):
         found = former[1](*arrays)
         if found is not None:
@@ -72,11 +78,12 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     else:
         key = (op, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     try:
-        call = known.get(key)
+        call = mode.taken[key]
     except TypeError:  # attributes that can't be hashed
         return None
     if call is None:
-        call = requests.call(key, _value_program(op, dict(attrs), [(a.shape, a.dtype) for a in arrays]))
+        kinds = [(a.shape, a.dtype) for a in arrays]
+        call = requests.call(key, _value_program(op, dict(attrs), kinds), max([a.size for a in arrays]), 2)
     found = call.run(*arrays)
     if found is None:
         if call.plan is None:
@@ -84,7 +91,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
-    recent[op] = attrs, call.run
+    mode.recent[op] = attrs, call.run
     return found[0]
 
 
@@ -117,13 +124,15 @@ def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.nd
 class Bound:
     """An op with attributes, and the kernel of the last call: the next one with such shapes and dtypes looks nothing up.
 
-    run(*arrays): the list of its value, or None for others, for which `value` looks for the kernel.
+    run(*arrays): in the thread of that call, which has this mode, the list of its value, or None for others, for which `value`
+    looks for the kernel.
     """
 
-    __slots__ = ("attrs", "op", "run")
+    __slots__ = ("attrs", "mode", "op", "run")
 
     def __init__(self, op: OpDef, attrs: Mapping[str, Any]):
         self.op, self.attrs = op, attrs
+        self.mode: Mode | None = None
         self.run: Callable[..., Any] = declined
 
     def value(self, *arrays: np.ndarray) -> Any:
@@ -131,9 +140,10 @@ class Bound:
         found = value(self.op, self.attrs, *arrays)
         if found is None:
             return None
-        former = recent.get(self.op)
+        mode = modes.now
+        former = mode.recent.get(self.op)
         if former is not None and same(former[0], self.attrs):
-            self.run = former[1]
+            self.mode, self.run = mode, former[1]
         return [found]
 
 
@@ -143,11 +153,6 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b)
     except ValueError:
         return False
-
-
-recent: dict[OpDef, tuple[Mapping[str, Any], Callable[..., Any]]] = {}
-"""The attributes of an op's last call, and its plan. That declines arrays of other shapes and dtypes, so a call with these
-attributes needs no key."""
 
 
 Kinds = Sequence[tuple[tuple[int, ...], np.dtype]]
@@ -164,8 +169,8 @@ def family_of(kinds: Kinds) -> tuple[Any, ...]:
     return tuple([(len(shape), dtype) for shape, dtype in kinds])
 
 
-def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
-    def make() -> Program | None:
+def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Make:
+    def make() -> tuple[Program, None] | None:
         graph = Graph()
         operands = placeholders(graph, kinds)
         if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
@@ -177,7 +182,7 @@ def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Any:
             or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
         ):
             return None
-        return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds)))
+        return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds))), None
 
     return make
 
@@ -208,16 +213,13 @@ def _inputs(out: Symbol) -> Sequence[Node]:
 
 
 class Reads:
-    """The values that a plan of cotangents reads, by its key: -1 for the op's result, the positions of operands; and the
-    positions of the operands of which it computes the cotangents."""
+    """The values that a plan of cotangents reads: -1 for the op's result, the positions of operands; and the positions of the
+    operands of which it computes the cotangents."""
 
     __slots__ = ("positions", "values")
 
     def __init__(self, values: tuple[int, ...] = (), positions: tuple[int, ...] = ()):
         self.values, self.positions = values, positions
-
-
-reads: dict[Any, Reads] = {}
 
 
 def compact(a: np.ndarray) -> tuple[np.ndarray, tuple[bool, ...] | None]:
@@ -247,15 +249,16 @@ def cotangents(
             op, positions, repeated, g.shape, g.dtype, *record.attrs.values(),
             *[t._data.shape if t.__class__ is PublicTensor else t.shape for t in inputs], *[t.dtype for t in inputs],
         )  # fmt: skip
-        call = known.get(key)
+        call = modes.now.taken[key]
     except TypeError:  # attributes that can't be hashed
         return None
     if call is None:
         kinds = [(tuple(t.shape), t.dtype) for t in inputs]
-        call = requests.call(key, _vjp_program(op, dict(record.attrs), positions, repeated, (g.shape, g.dtype), kinds, key))
+        make = _vjp_program(op, dict(record.attrs), positions, repeated, (g.shape, g.dtype), kinds)
+        call = requests.call(key, make, max([g.size, *[math.prod(shape) for shape, _ in kinds]]), 4)
     if call.plan is None:
         return None
-    needs = reads[key]
+    needs: Reads = call.use
     arrays = [g]
     for i in needs.values:
         array = saved(i)
@@ -270,10 +273,8 @@ def cotangents(
     return needs.positions, found
 
 
-def _vjp_program(
-    op: OpDef, attrs: dict[str, Any], positions: tuple[int, ...], repeated: Any, seed: Any, kinds: Kinds, key: Any
-) -> Any:
-    def make() -> Program | None:
+def _vjp_program(op: OpDef, attrs: dict[str, Any], positions: tuple[int, ...], repeated: Any, seed: Any, kinds: Kinds) -> Make:
+    def make() -> tuple[Program, Reads] | None:
         graph = Graph()
         (given,) = placeholders(graph, [seed])
         operands = placeholders(graph, kinds)
@@ -297,9 +298,9 @@ def _vjp_program(
         if node in order or any(n.op.sparse for n in order):
             return None
         read = [(i, x.node) for i, x in enumerate([out, *operands], -1) if x.node in set(order)]
-        reads[key] = Reads(tuple([i for i, _ in read]), tuple(found))
         family = ("vjp", op, positions, repeated, family_of(kinds))
-        return program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
+        program = program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
+        return program, Reads(tuple([i for i, _ in read]), tuple(found))
 
     return make
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..ir import OpDef
 from ..operators import OpenNumbers
-from .composite_plans import programs, saved
-from .composite_records import NESTED, Form, Saved, part
+from .composite_plans import programs
+from .composite_records import NESTED, Form, part
 from .grad_mode import modes
-from .kernels import Bounded, Call, known, requests
+from .kernels import Call, Make, requests
 from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ def with_numbers(form: Form, numbers: Iterator[Any]) -> Form:
 
 
 class OpenPlan(NamedTuple):
-    """A plan for all numbers with the same answers. key: of the plan; feeds: see `OpenNumbers.feeds`; places: see `saved`."""
+    """A plan for all numbers with the same answers. key: of the plan; feeds: see `OpenNumbers.feeds`."""
 
     key: Hashable
     feeds: Callable[[Values], list[np.ndarray] | None]
-    places: Saved
 
     def fed(self, values: Values) -> list[np.ndarray] | None:
         """What the plan is fed with for these numbers; None where they need another one, or an error."""
@@ -121,15 +120,14 @@ class Kind:
         self.varying = [i for i in self.varying if i not in self.constant]
 
 
-kinds: Bounded[Kind] = Bounded()
 numbers_of_kinds = itertools.count()
 
 
 def open_call(
     op: OpDef, form: Form, args: Sequence[Any], named: dict[str, Any], tensors: Sequence[Tensor], grad: bool
-) -> tuple[Call, Saved, list[np.ndarray]] | None:
-    """The plan of a call whose numbers vary, how it is recorded, and the numbers to feed after the tensors; None where there is
-    none, or not yet. form: of the call; grad: whether calls are recorded."""
+) -> tuple[Call, list[np.ndarray]] | None:
+    """The plan of a call whose numbers vary, and the numbers to feed after the tensors; None where there is none, or not
+    yet. form: of the call; grad: whether calls are recorded."""
     numbers = Numbers(args, named)
     values = numbers.values
     if not values:
@@ -137,10 +135,11 @@ def open_call(
     arrays = [t._data for t in tensors]
     family = (op, *numbers.rest, *[grad and t._tracked for t in tensors])
     key = (family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    mode = modes.now
     try:
-        kind = kinds.get(key)
+        kind: Kind | None = mode.kinds[key]
         if kind is None:
-            kind = kinds[key] = Kind(values)
+            kind = mode.kinds[key] = Kind(values)
     except TypeError:  # an argument that can't be hashed
         return None
     varying = kind.varying
@@ -155,41 +154,43 @@ def open_call(
         if len(kind.plans) >= KEPT:
             return None
         plans = kind.plans[*varying, rest] = []
-    given = [values[i] for i in varying]
+    given, elements = [values[i] for i in varying], max([a.size for a in arrays])
     for plan in plans:
         feeds = plan.fed(given)
         if feeds is not None:
-            call = known.get(plan.key)
-            if call is None:  # it was made long ago
-                plans.remove(plan)
-                return None
-            return None if call.plan is None else (call, plan.places, feeds)
+            call: Call | None = mode.taken[plan.key]
+            if call is None:
+                if requests.plans[plan.key] is None:  # it was made long ago
+                    plans.remove(plan)
+                    return None
+                call = requests.call(plan.key, lambda: None, elements)
+            return None if call.plan is None else (call, feeds)
     whole = ("open", kind.number, *varying, rest, kind.made)
-    if len(plans) >= PLANS or whole in known:
+    if len(plans) >= PLANS or mode.taken[whole] is not None:
         return None
-    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad))
+    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad), elements)
     if call.plan is None:
         return None
     feeds = plans[-1].fed(given)
-    return None if feeds is None else (call, plans[-1].places, feeds)
+    return None if feeds is None else (call, feeds)
 
 
 def _program(
     kind: Kind, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values, tensors: Sequence[Tensor],
     grad: bool,
-) -> Callable[[], Program | None]:  # fmt: skip
+) -> Make:  # fmt: skip
     varying = kind.varying
 
-    def make() -> Program | None:
+    def make() -> tuple[Program | None, Any] | None:
         numbers = OpenNumbers([values[i] for i in varying])
         opened = dict(zip(varying, numbers.numbers, strict=True))
         given = iter([opened.get(i, value) for i, value in enumerate(values)])
-        program = programs(key, with_numbers(form, given), tensors, grad, (numbers, family))()
-        if program is None:
+        made = programs(with_numbers(form, given), tensors, grad, (numbers, family))()
+        if made is None:
             kind.close([varying[i] for i in numbers.needed] or varying)
         else:
             kind.made += 1
-            plans.append(OpenPlan(key, numbers.feeds(), saved[key]))
-        return program
+            plans.append(OpenPlan(key, numbers.feeds()))
+        return made
 
     return make

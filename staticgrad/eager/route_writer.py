@@ -29,7 +29,7 @@ class Writer:
     It is `def route(t0, t1)` with lines such as these for each op. They are those of `execution.result` without what is known:
     whether a gradient can flow, and whether the value can be a view. `route.moves` says that all its values are views::
 
-        if 64 >= mode.heavy and (found := kernel_2.run(d0, d1) or kernel_2.value(d0, d1)):
+        if 64 >= mode.heavy and (found := (kernel_2.mode is mode and kernel_2.run(d0, d1)) or kernel_2.value(d0, d1)):
             d2 = found[0]
         else:
             try:
@@ -122,7 +122,8 @@ class Writer:
         size, least = node.inputs[0].type.size, op.eager_least or least_of(op)
         if by_plan(node) and size >= least:
             bound = self.constant(Bound(op, attrs))
-            self.lines.append(f"if {size} >= mode.heavy and (found := {bound}.run({arrays}) or {bound}.value({arrays})):")
+            found = f"({bound}.mode is mode and {bound}.run({arrays})) or {bound}.value({arrays})"
+            self.lines.append(f"if {size} >= mode.heavy and (found := {found}):")
             self.lines += [f"    d{n} = found[0]", "else:", *[f"    {line}" for line in call]]
         else:
             self.lines += call

@@ -13,7 +13,7 @@ from ..ops.gathering import rows_named
 from ..ops.sparse_rows import note
 from ..types import TensorType
 from .grad_mode import modes
-from .kernels import known, program_of, requests
+from .kernels import Make, program_of, requests
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -32,9 +32,10 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
         return None
     shapes = tuple([tuple(a.shape) for a in operands])
     key = ("sparse", op, tuple(attrs.values()), shapes, tuple([a.dtype for a in arrays]))
-    call = known.get(key)
+    call = modes.now.taken[key]
     if call is None:
-        call = requests.call(key, _program(op, dict(attrs), shapes, [a.dtype for a in operands]))
+        make = _program(op, dict(attrs), shapes, [a.dtype for a in operands])
+        call = requests.call(key, make, max([a.size for a in arrays]), 4)
     found = call.run(*arrays)
     if found is None:
         found = call.in_any_layout(*arrays)
@@ -47,8 +48,8 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     return out
 
 
-def _program(op: OpDef, attrs: dict[str, Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Any:
-    def make() -> Program | None:
+def _program(op: OpDef, attrs: dict[str, Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Make:
+    def make() -> tuple[Program, None] | None:
         graph, operands, feeds = Graph(), [], []
         for p, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
             kind = TensorType(shape, np.dtype(dtype))
@@ -60,6 +61,6 @@ def _program(op: OpDef, attrs: dict[str, Any], shapes: Sequence[tuple[int, ...]]
         if out.node.inputs != tuple([x.node for x in operands]):
             return None
         ranks = tuple([(len(shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)])
-        return program_of(graph, [out.node], feeds, ("sparse", op, ranks))
+        return program_of(graph, [out.node], feeds, ("sparse", op, ranks)), None
 
     return make

@@ -14,11 +14,6 @@ from ..types import TensorType
 from .graph import Graph
 from .node import Node
 
-
-class Abandoned(BaseException):
-    """An evaluation of which the values are not wanted any more."""
-
-
 _watch = threading.local()
 """`look`, `seen`: see `watched`."""
 

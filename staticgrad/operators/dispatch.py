@@ -70,6 +70,11 @@ class State(threading.local):
 state = State()
 
 
+def intercepted() -> bool:
+    """Whether a tracer, or what runs in segments, takes over the operations of this thread."""
+    return state.tracer is not None or state.deferral is not None
+
+
 def composite(function: Function) -> Function:
     """Declare a function of tensors that is made of several ops and has no effects: a call on eager tensors is one operation of
     the front end, see `eager/composites.py`. Rooms above that one take the decorator from there."""

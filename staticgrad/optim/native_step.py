@@ -21,7 +21,7 @@ from ..eager.sparse_gradients import DeferredGradient, SparseGradient
 from ..eager.tape import touch
 from ..eager.tensor import Structure
 from ..ir import REGISTRY, Cell, Graph
-from ..operators import Operators, Symbol, append, frontends
+from ..operators import Operators, Symbol, append, frontends, intercepted
 from ..ops.control.subgraph_tracing import copied
 from ..signals import module
 from ..types import type_of
@@ -38,7 +38,7 @@ Gradients = dict[int, list[tuple[Tensor, Any]]]
 class NativeStep:
     """The plan of one structure of an optimizer. places: the tensors that it changes."""
 
-    def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[..., Program | None]):
+    def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[[list[Cell]], Any]):
         self.facts, self.places = facts, places
         self.changes = -1
         """`_changes` when the structure was last compared."""
@@ -48,15 +48,16 @@ class NativeStep:
         self.run: Any = None
         self.key = object()
         self.make = lambda: make(self.cells)
+        """See `kernels.Make`."""
 
     def ready(self) -> bool:
         """Whether the plan is there, bound to the arrays. Until then nothing here refers to them."""
         if self.run is None:
-            call = requests.known.get(self.key) or requests.call(self.key, self.make)
-            plan = call.plan
+            elements = max([place._data.size for place in self.places])
+            plan = (modes.now.taken[self.key] or requests.call(self.key, self.make, elements)).plan
             if plan is None:
                 return False
-            requests.known.pop(self.key, None)  # the plan holds the parameters, and lives as long as this step
+            requests.forget(self.key)  # the plan holds the parameters, and lives as long as this step
             arrays = [place._data for place in self.places]
             plan.bind(dict(zip(self.cells, arrays, strict=True)))
             from ..compiler.execute.fast_path import fast_path
@@ -86,7 +87,7 @@ def _changes() -> int:
 def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
     """Do one step natively. Returns whether it was done; else nothing has happened."""
     mode = modes.now
-    if mode.heavy is OFF[2] or frontends.tracing or _refused.get(optimizer) == _changes():
+    if mode.heavy is OFF[2] or (frontends.tracing and intercepted()) or _refused.get(optimizer) == _changes():
         return False
     members = tuple([
         (id(p), g.pending[0]) if g.__class__ is DeferredGradient else id(p) for pairs in gradients.values() for p, g in pairs
@@ -183,7 +184,7 @@ def _overlap(arrays: list[np.ndarray]) -> bool:
     return any(begin < end for (_, end), (begin, _) in itertools.pairwise(ordered))
 
 
-def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[..., Program | None]:
+def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[[list[Cell]], Any]:
     """A function of the places' cells that gives the program of the step."""
     slots = [[(i, [name for name in m.slots if name != "step"]) for m in members] for i, _, members in cohorts]
     counted = [step is not None for _, step, _ in cohorts]
@@ -192,7 +193,7 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
         for _, _, members in cohorts
     ]
 
-    def make(cells: list[Cell]) -> Program | None:
+    def make(cells: list[Cell]) -> tuple[Program, None] | None:
         optimizer = owner()
         if optimizer is None:
             return None
@@ -228,6 +229,6 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
             for place, value in optimizer.updates(group, step, given, graph):
                 assigns.append(append(graph, REGISTRY["assign"], [place, value], {}).node)
         found: Program = module("staticgrad.compiler.program").Program(graph, [], feeds, assigns, kept=True)
-        return found
+        return found, None
 
     return make

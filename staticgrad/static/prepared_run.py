@@ -143,7 +143,7 @@ class Runner:
         with state.lock:
             state.check_open()
             plan = self.program.plan(*arrays) if not self.sources and not self.program.decisive else None
-            if plan is None or watches_nan() or not Steps.suit(plan) or (len(addresses) and not plan.compiled):
+            if plan is None or watches_nan() or not Steps.suit(plan):
                 return None
             try:
                 steps = Steps(plan, addresses, ids)

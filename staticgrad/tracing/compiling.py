@@ -88,7 +88,7 @@ def compile(
     after some calls where its operations are so small that plans save less than it takes to split them; `explain()` says so.
     With any of the three named, an `if` on a tensor is such a value, too.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
-    wait: in a call that needs new kernels, until they are compiled; else NumPy answers until then (see `wait_for_kernels`).
+    wait: for kernels that a call needs; compiled functions do, with either value.
     memory_budget: bytes for the plan's own buffers, and NumPy's arrays in strict runs, or a fraction (0 < f <= 1) of what they
     would take. Values of the forward pass are computed again in the backward pass until the plan is within it; `plan.budget`
     and `explain()` say how, and what it costs. OutOfMemoryError names the smallest budget that can be met. Segments of a
@@ -132,6 +132,6 @@ def compile(
         )
     if disable or backend == "eager":
         return fn
-    made = CompiledFunction(fn, numerics, passes, kept, wait, memory_budget)
+    made = CompiledFunction(fn, numerics, passes, kept, memory_budget)
     stand_in = getattr(type(fn), "_under_compile", None)  # of a module
     return made if stand_in is None else stand_in(fn, made)

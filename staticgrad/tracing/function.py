@@ -58,12 +58,11 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         on_break: str | None = "error",
-        wait: bool = False,
         memory_budget: int | float | None = None,
     ):
-        super().__init__(fn, numerics, passes, on_break, wait, memory_budget)
+        super().__init__(fn, numerics, passes, on_break, memory_budget)
         functools.update_wrapper(self, fn, updated=())
-        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, wait, memory_budget)
+        self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, memory_budget)
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
         self.lock = lock()
@@ -281,7 +280,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                     raise
                 return None  # the first step runs by itself, and decides
             feeds = source(specialization) if specialization.steady else None
-            if feeds is None or (len(feeds[0]) and not specialization.plan.compiled):
+            if feeds is None:
                 return None
             try:
                 return specialization, *specialization.run_steps(feeds, before)

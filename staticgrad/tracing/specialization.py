@@ -65,7 +65,6 @@ class Specialization:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
-        wait: bool = False,
         saves: bool = False,
         budget: int | float | None = None,
     ):
@@ -146,7 +145,7 @@ class Specialization:
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
             tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
-            templates=templates, wait=wait, budget=budget, kept=True,
+            templates=templates, budget=budget, kept=True,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))

@@ -56,11 +56,9 @@ class SpecializationCache:
         numerics: str,
         passes: Sequence[Pass],
         on_break: str | None,
-        wait: bool,
         memory_budget: int | float | None,
     ):
         self.fn = fn
-        self.wait = wait
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         self.memory_budget = check_budget(memory_budget)
         self._on_break = on_break
@@ -273,7 +271,7 @@ class SpecializationCache:
                 told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
         if specialization is None:
             specialization = self._traced(call, places, road=road)
-        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome, _tier(specialization)) if x))
+        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome) if x))
         why = self.recompiles[-1]
         logs.info("%s: %s", self.name, why)
         if changed:
@@ -378,8 +376,7 @@ class SpecializationCache:
                 raise StateReached(places)
             observer.conditions = self.state.guards()
             specialization = Specialization(
-                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.wait, self.saves,
-                self.memory_budget,
+                call, tracer, result, observer, self.numerics, self.passes, self.templates, self.saves, self.memory_budget,
             )  # fmt: skip
         except BaseException as error:
             observer.rewind()
@@ -431,8 +428,3 @@ class SpecializationCache:
         keys = sorted(self.specializations, key=lambda key: abs(len(key) - len(call.key)))
         changes = min((key_difference(key, call.key, labels) for key in keys), key=len)
         return "; ".join(changes)
-
-
-def _tier(specialization: Specialization) -> str:
-    """What is said of a plan that does not run natively yet."""
-    return "" if specialization.plan.compiled else "NumPy runs it while kernels are compiled"

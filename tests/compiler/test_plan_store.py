@@ -15,6 +15,7 @@ from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
 from staticgrad.compiler.runtime import threads
 from staticgrad.eager import kernels
+from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import apply
 from staticgrad.ops.rules import elementwise_op
@@ -374,7 +375,8 @@ def test_segments_read_their_plans(passes):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_eager_operations_and_steps_of_optimizers_read_their_plans(passes, dtype):
     def run():
-        kernels.known.clear()
+        kernels.requests.plans.clear()
+        modes.now.taken.clear()
         kernels._templates.clear()
         w = nn.Parameter(np.ones((300, 300), dtype))
         opt = optim.Adam([w], lr=0.01)
@@ -391,7 +393,7 @@ def test_eager_operations_and_steps_of_optimizers_read_their_plans(passes, dtype
         wanted, made = run(), len(passes)
         assert made
         assert run() == wanted
-    assert any(call.plan.__class__ is StoredPlan for call in kernels.known.values())
+    assert any(call.plan.__class__ is StoredPlan for call in modes.now.taken.everything().values())
     assert len(passes) == made
 
 

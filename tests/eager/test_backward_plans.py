@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager import backward_plans
+from staticgrad.eager import backward_plans, kernels
 from staticgrad.eager.backward_plans import planned
+from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.kernels import NONE, Requests
 from staticgrad.eager.sparse_gradients import DeferredGradient, deferred
-from staticgrad.eager.tape_form import form_of
 from staticgrad.errors import GradientError
 from tests.helpers import assert_close
 
@@ -35,7 +35,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return found
 
     monkeypatch.setattr(import_module("staticgrad.eager.backward"), "planned", noted)
-    monkeypatch.setattr(backward_plans, "forms", {})
+    modes.now.forms.clear()
     with sg.eager_kernels(wait=True):
         yield taken
 
@@ -101,7 +101,7 @@ def test_the_whole_pass_is_one_plan(name: str, plans: list[bool]):
     program, shapes = PROGRAMS[name]
     gradients(program, shapes)
     assert plans == [True]
-    (plan,) = {plan for group in backward_plans.forms.values() for plan in group.plans}
+    (plan,) = {plan for group in modes.now.forms.everything().values() for plan in group.plans}
     assert not any(number >= 0 for number, _ in plan.places)
 
 
@@ -183,32 +183,16 @@ def test_rows_of_a_table_that_is_read_twice(plans: list[bool]):
     assert plans == [False] * 3 + [True] * 3
 
 
-def test_a_form_whose_plan_is_in_the_making_is_not_looked_for(monkeypatch: pytest.MonkeyPatch):
-    walked: list[int] = []
-    monkeypatch.setattr(backward_plans, "form_of", lambda *args: walked.append(1) or form_of(*args))
-    ours = Requests()
-    ours.thread = threading.current_thread()  # which does not work them off
-    monkeypatch.setattr(backward_plans, "requests", ours)
-    with sg.eager_kernels():
-        for _ in range(backward_plans.USES + 5):
-            gradients(lambda x: (x * 2 + 1).tanh().sum(), [(7, 11)])
-    assert len(walked) == backward_plans.USES
-    ours.waiting = {"the kernel of an op"}  # with which tapes may have another form
-    with sg.eager_kernels():
-        gradients(lambda x: (x * 3 + 1).exp().sum(), [(7, 11)])
-    assert len(walked) == backward_plans.USES
-
-
 def test_plans_of_large_values_are_made_sooner(monkeypatch: pytest.MonkeyPatch):
     asked: list[int] = []
     ours = Requests()
-    monkeypatch.setattr(ours, "call", lambda key, make, least: asked.append(least) or NONE)
+    monkeypatch.setattr(ours, "call", lambda key, make, elements: asked.append(kernels.uses_of(elements)) or NONE)
     monkeypatch.setattr(backward_plans, "requests", ours)
     with sg.eager_kernels():
         for extent in (7, 500, 3000):
             (x,) = leaves((extent, extent), dtype=np.float32)
             (x * 2 + 1).tanh().backward(sg.ones_like(x))
-    assert asked[0] == backward_plans.USES > asked[1] > asked[2] == backward_plans.LEAST
+    assert asked[0] == kernels.USES > asked[1] > asked[2] == kernels.LEAST
 
 
 def test_float32(plans: list[bool]):
@@ -226,7 +210,7 @@ def test_numbers_are_read_anew(plans: list[bool]):
         (x * number * x.exp() + number).sum().backward()
         assert_close(x.grad.numpy(), number * (1 + x.detach().numpy()) * np.exp(x.detach().numpy()), rtol=1e-12)
     assert plans == [True] * 4
-    assert len({id(plan) for group in backward_plans.forms.values() for plan in group.plans}) <= len(backward_plans.made)
+    assert len({id(plan) for group in modes.now.forms.everything().values() for plan in group.plans}) == 1
 
 
 def test_forms_that_differ_in_one_thing(plans: list[bool]):
@@ -456,9 +440,8 @@ def test_tapes_that_never_recur_are_left_alone(monkeypatch: pytest.MonkeyPatch):
 def test_a_form_is_the_same_for_other_numbers(monkeypatch: pytest.MonkeyPatch):
     requested: list[Any] = []
 
-    def call(key: Any, make: Any, least: int = 0) -> Any:
-        if least == backward_plans.USES:
-            requested.append(key)
+    def call(key: Any, make: Any, elements: int) -> Any:
+        requested.append(key)
         return NONE
 
     ours = Requests()

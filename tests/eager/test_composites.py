@@ -14,8 +14,10 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
+from staticgrad.bounded import Bounded
 from staticgrad.eager import Record
-from staticgrad.eager.composites import CompositeRecord, saved
+from staticgrad.eager.composites import CompositeRecord
+from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import GradientError, IndexRangeError
 from tests.helpers import assert_close
 
@@ -105,13 +107,13 @@ def test_zeros_of_both_signs():
                 assert np.signbit(out.numpy()).all() == np.signbit(value)
 
 
-def test_what_belongs_to_calls_goes_with_them(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("staticgrad.eager.kernels.KEPT", 6)
+def test_calls_make_room(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(modes.now, "taken", Bounded(3))
     x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
     with sg.eager_kernels(wait=True):
         for alpha in np.arange(1, 9).tolist() * 2:
             F.elu(x, alpha).sum().backward()
-    assert len(saved) <= 6
+    assert len(modes.now.taken.everything()) <= 6
     x.grad = None
     F.elu(x, 2.0).sum().backward()
     wanted = np.where(x.detach().numpy() > 0, 1, 2 * np.exp(x.detach().numpy()))

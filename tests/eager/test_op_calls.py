@@ -9,10 +9,16 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import op_calls
-from staticgrad.eager.kernels import known
+from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
 from tests.eager.test_composites import arrays_of, derivatives
 from tests.helpers import assert_close
+
+
+def taken() -> dict[Any, Any]:
+    """The plans that have taken over, by key."""
+    return modes.now.taken.everything()
+
 
 LARGE = (48, 50)
 
@@ -58,17 +64,17 @@ def test_an_operand_that_is_not_floating():
     with sg.eager_kernels(wait=True):
         x = sg.tensor(arrays_of([LARGE])[0])
         sg.where(x > 0.7, x, -x)
-        assert any(key[0] is REGISTRY["where"] and call.plan is not None for key, call in known.items())
+        assert any(key[0] is REGISTRY["where"] and call.plan is not None for key, call in taken().items())
 
 
 def test_kernels_are_used_from_a_size_on():
     x = sg.tensor(arrays_of([LARGE])[0])
     with sg.eager_kernels(wait=True):
-        before = {*known}
+        before = {*taken()}
         x[:2].exp()
-        assert {*known} == before
+        assert {*taken()} == before
         (x * 1.5).exp().softmax(-1)
-    shapes = {key[0].name for key, call in known.items() if hasattr(key[0], "name") and call.plan is not None}
+    shapes = {key[0].name for key, call in taken().items() if hasattr(key[0], "name") and call.plan is not None}
     assert {"exp", "softmax"} <= shapes
 
 
@@ -83,7 +89,7 @@ def test_large_matrices_times_vectors(rows: int):
         found = derivatives(lambda x, v, w: (x @ v).tanh() * (w @ x).sum(), arrays)
     for a, b in zip(found, wanted, strict=True):
         assert_close(a, b, rtol=1e-9, atol=1e-9)
-    keys = [key for key, call in known.items() if isinstance(key, tuple) and key[0] is REGISTRY["matmul"] and call.plan]
+    keys = [key for key, call in taken().items() if isinstance(key, tuple) and key[0] is REGISTRY["matmul"] and call.plan]
     assert any((rows, 50) in key for key in keys) is (50 * rows >= op_calls.THREADED)
 
 
@@ -183,10 +189,10 @@ def test_operands_with_moved_axes_have_kernels(name: str, monkeypatch: pytest.Mo
 
 
 def test_operands_with_moved_axes_ask_for_one_plan():
-    before = {*known}
+    before = {*taken()}
     with sg.eager_kernels(wait=True):
         sg.ones(41, 997).mT.logsumexp(1)
-    (key,) = {*known} - before
+    (key,) = {*taken()} - before
     assert (41, 997) in key
 
 

@@ -11,9 +11,15 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager.composite_records import Form, part
-from staticgrad.eager.kernels import known
-from staticgrad.eager.open_calls import VALUES, kinds
+from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.open_calls import VALUES
 from staticgrad.nn import functional as F
+
+
+def taken() -> dict[Any, Any]:
+    """The plans that have taken over, by key."""
+    return modes.now.taken.everything()
+
 
 Function = Callable[[Any, Any, float], Any]
 VARYING: dict[str, Function] = {
@@ -49,7 +55,7 @@ VARYING: dict[str, Function] = {
 
 def plans() -> set[Any]:
     """The calls that have a plan."""
-    return {key for key, call in known.items() if call.plan is not None}
+    return {key for key, call in taken().items() if call.plan is not None}
 
 
 RANGE = np.linspace(0.11, 0.93, 12).tolist()
@@ -57,7 +63,7 @@ RANGE = np.linspace(0.11, 0.93, 12).tolist()
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Any:
-    kinds.clear()
+    modes.now.kinds.clear()
     with sg.eager_kernels(wait=True):
         yield
 
@@ -101,7 +107,7 @@ def test_values_and_gradients(name: str, dtype: Any) -> None:
         v += 0.005
         check(results(function, v, dtype), op_by_op(function, v, dtype))
     assert plans() <= before, "a plan per value"
-    assert any(kind.varying for kind in kinds.values())
+    assert any(kind.varying for kind in modes.now.kinds.everything().values())
 
 
 def test_dropout_draws_the_same_numbers() -> None:
@@ -150,7 +156,7 @@ def test_constant_numbers_stay_constants() -> None:
     for _ in range(8):
         for v in RANGE[: VALUES - 1]:
             F.elu(x, v)
-    assert not any(kind.varying for kind in kinds.values())
+    assert not any(kind.varying for kind in modes.now.kinds.everything().values())
 
 
 def test_a_number_whose_value_is_needed_stays_in_the_key() -> None:
@@ -173,7 +179,7 @@ def test_memory_does_not_grow_with_values() -> None:
     x = sg.randn(4, 5, requires_grad=True)
 
     def sizes() -> tuple[int, int]:
-        return len(known), sum(len(found) for kind in kinds.values() for found in kind.plans.values())
+        return len(taken()), sum(len(found) for kind in modes.now.kinds.everything().values() for found in kind.plans.values())
 
     for v in np.linspace(0.1, 0.9, 40).tolist():
         F.elu(x, v).sum().backward()

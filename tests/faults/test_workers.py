@@ -12,7 +12,7 @@ import pytest
 from tests.processes import ended, start
 
 PROGRAM = """
-    import os, signal, sys, time, warnings
+    import os, signal, sys, threading, time, warnings
     import numpy as np
     import staticgrad as sg
     from staticgrad.compiler.backend import compile_pool, kernel_cache
@@ -24,32 +24,31 @@ PROGRAM = """
         return [worker.process.pid for worker in compile_pool.pool().workers]
 """
 FIRST = """
-    assert step(x).item() == 3  # the one kernel may be there by the end of this call
-    sg.wait_for_kernels()
-    assert step(x).item() == 3 and step.plan.compiled
+    assert step(x).item() == 3
     assert "staticgrad.compiler.backend.kernel_compiler" not in sys.modules
     pids = workers()
     assert 1 <= len(pids) <= 4
-    assert all(os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0) for pid in pids)
     print(*pids)
 """
 WARM = """
-    assert step(x).item() == 3 and step.plan.compiled
+    assert step(x).item() == 3
     assert step.recompiles == ["first call"] and not workers()
 """
 FORKED = """
-    assert step(x).item() == 3  # the one kernel may be there by the end of this call
-    child = os.fork()
-    if not child:
-        signal.alarm(100)
+    with sg.eager_kernels():
+        for _ in range(20):  # kernels are asked for, and waited for in a later call
+            eager = sg.functional.silu(sg.ones(3))
+        child = os.fork()
+        if not child:
+            signal.alarm(100)
+            sg.wait_for_kernels()
+            os._exit(not (step(x).item() == 3 and len(workers()) >= 1))
+        assert os.waitpid(child, 0)[1] == 0
         sg.wait_for_kernels()
-        os._exit(not (step(x).item() == 3 and step.plan.compiled))
-    assert os.waitpid(child, 0)[1] == 0
-    sg.wait_for_kernels()
-    assert step(x).item() == 3 and step.plan.compiled
+        assert step(x).item() == 3
 """
 ABANDONED = """
-    step(x)
+    threading.Thread(target=step, args=(x,)).start()
     while not workers():
         time.sleep(0.01)
     print(*workers(), flush=True)
@@ -63,28 +62,23 @@ KILLED = """
         time.sleep(0.01)
     for pid in workers():
         os.kill(pid, signal.SIGSTOP)  # so that the one kernel is still missing
-    step(x)
-    for pid in workers():
-        os.kill(pid, signal.SIGKILL)
+    threading.Timer(1, lambda: [os.kill(pid, signal.SIGKILL) for pid in workers()]).start()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        sg.wait_for_kernels()
-        assert step(x).item() == 3 and step.plan.compiled
+        assert step(x).item() == 3
     print(*[str(one.message).splitlines()[0] for one in told], sep="\\n")
 """
 NO_PROCESSES = """
     sys.executable = "/nowhere/python"
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        assert [step(x).item() for _ in range(3)] == [3, 3, 3] and step.plan.compiled
+        assert [step(x).item() for _ in range(3)] == [3, 3, 3]
     print(*[str(one.message).splitlines()[0] for one in told], sep="\\n")
 """
 UNUSABLE = """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        assert step(x).item() == 3
-        sg.wait_for_kernels()
-        assert step(x).item() == 3 and step.plan.compiled and "staticgrad.compiler.backend.kernel_compiler" not in sys.modules
+        assert step(x).item() == 3 and "staticgrad.compiler.backend.kernel_compiler" not in sys.modules
     print(*[str(one.message).splitlines()[0] for one in told], sep="\\n")
 """
 
@@ -92,11 +86,10 @@ UNUSABLE = """
 EAGER = """
     import staticgrad as sg
     from staticgrad.compiler.backend import compile_pool
-    from staticgrad.eager.kernels import requests
 
     x = sg.rand(300, 300)
-    while not requests.waiting:
-        sg.softmax(x, 1)
+    for _ in range(20):  # kernels are asked for, and no call waits yet
+        sg.functional.silu(x[:, :100])
     while not compile_pool.pool().workers:
         pass
 """

@@ -1,6 +1,6 @@
 """Worker processes that compile while this one goes on: see `compile_worker.py` for what they do.
 
-There are none until there is something to compile, at most one for each CPU and `MOST` in all, at low priority. They end when
+There are none until there is something to compile, at most one for each CPU and `MOST` in all. They end when
 they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes the
 answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 

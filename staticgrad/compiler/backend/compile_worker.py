@@ -18,14 +18,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, BinaryIO
 
 from . import disk_cache as disk
 from . import gemm, kernel_cache
 
-NICE = 5
-"""What workers add to the niceness of the process, which computes meanwhile."""
 LOOK = 1.0
 """Seconds between two looks for the parent: a child that it forked may hold the standard input open."""
 
@@ -41,8 +38,6 @@ def serve(parent: int) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    with suppress(OSError):
-        os.nice(NICE)
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()

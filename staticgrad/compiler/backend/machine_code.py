@@ -1,9 +1,11 @@
-"""Machine code that instructions call, which may still have to be compiled: at once, or by the workers of `compile_pool.py`."""
+"""Machine code that instructions call, which may still have to be compiled: at once, or by the workers of `compile_pool.py`,
+which whoever runs it waits for."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import CompileError
@@ -75,7 +77,7 @@ class Code:
                 disk.tell(text, disk.where())  # workers warn of the folder alone
         ends = job is not None and job.pool is not None and job.pool.closed
         if ends and threading.current_thread() is not threading.main_thread():
-            raise CompileError("the process ends")  # nobody waits for the kernels of a background thread
+            raise CompileError("the process ends")  # nobody waits for the kernels of another thread
         self.address = self.wanted.find()
         if job is not None and job.error and not ends:
             disk.tell(
@@ -99,6 +101,14 @@ def code(wanted: Wanted, later: bool) -> Code:
             at_hand = wanted.at_hand()
             found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted))
         return found
+
+
+def arrive(codes: Sequence[Code]) -> None:
+    """Wait for codes that workers compile, and find their addresses. Raises CompileError."""
+    while left := [code for code in codes if not code.over]:
+        pool().wait([code.job for code in left if code.job is not None and code.job.pool is pool()])
+    for code in codes:
+        code.arrive()
 
 
 def _identity(wanted: Wanted) -> tuple[str, str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import AnomalyError
+from ...errors import AnomalyError, IndexRangeError, StaticgradError
 from ...ir import Node, Subgraph
 from ...ir.subgraph import watched
-from .tiers import node_value
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -93,6 +92,27 @@ class _Found(Exception):
 
     def __init__(self, node: Node, values: dict[Node, Any]):
         self.node, self.values = node, values
+
+
+def node_value(plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
+    """The value of a node of a plan on bound state, given those of its operands. Raises the operation's errors, with the
+    user's line."""
+    builder, op = plan.builder, node.op
+    if op.leaf == "variable":
+        return plan.bound[node.attrs["cell"]]
+    if op.leaf == "argument":
+        return np.asarray(builder.argument_values[builder.argument_index[node]], node.type.dtype)
+    if op.leaf == "generator":
+        return builder.generator_state.copy()
+    try:
+        value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
+    except StaticgradError as error:
+        raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
+    except IndexError as error:
+        raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+    except ValueError as error:
+        raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
+    return value if isinstance(value, tuple) else np.asarray(value)
 
 
 def _inside(node: Node, values: dict[Node, Any]) -> tuple[Node, dict[Node, Any], int] | None:

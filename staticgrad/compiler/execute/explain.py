@@ -88,7 +88,6 @@ def html_of(plan: Plan) -> str:
         ("results", ", ".join(f"{buffer.dtype}{list(buffer.shape)}" for buffer in plan.fetches)),
         ("writes", _listed([cell.name or "a variable" for cell in plan.written])),
         ("memory", f"{arena:,d} bytes, {bound:,d} of them live at once{_held(plan)}"),
-        ("tier", plan.tier),
     ]
     return html_table("staticgrad plan", ("", ""), rows)
 

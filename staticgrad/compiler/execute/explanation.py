@@ -264,7 +264,7 @@ def explanation(plan: Plan, *, detail: bool = False, why_not: tuple[Any, Any] | 
     depths = nesting(plan.instructions)
     rows = [_row(i, each, numbers, depths[i]) for i, each in enumerate(plan.instructions)]
     return Explanation(
-        [summary(plan), f"tier: {plan.tier}"],
+        [summary(plan)],
         rows,
         edges,
         [(b.nbytes, b.offset, b.first, b.last) for b in arena_buffers(plan)],

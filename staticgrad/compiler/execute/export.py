@@ -60,7 +60,6 @@ def export(plan: Plan, folder: str | os.PathLike[str], results: int | None = Non
     if target.exists() and not (target / "plan.json").exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ArgumentError(f"export: {target} exists and is no exported step", "name a new or empty folder")
     _check(plan)
-    plan.wait()
     table, values, files = plan.alone(_written, plan, results)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export") as whole:

@@ -127,7 +127,6 @@ class Steps:
         KeyboardInterrupt.
         """
         plan, size = self.plan, 1
-        plan.wait()
         plan.read_hyperparameters()
         copied = [(address(view), address(self.results[i]), view.nbytes) for i, view in plan.results.copies]
         copies = numbers(number for copy in copied for number in copy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from ...signals import uninterrupted
 from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
+from ..backend.machine_code import arrive
 from ..lower.instructions import Buffer, Instruction, Memory
 from ..lower.placement import free_stacks, lacks
 from ..runtime import loader, thread_pool, threads
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from .explanation import Explanation
     from .plan_difference import PlanDifference
     from .profile import Profile
-    from .tiers import Interpreted
 
 Result = TypeVar("Result")
 
@@ -52,15 +51,12 @@ would cost more than a delay of one of them."""
 ATOMIC_COPY = 256
 """Elements up to which NumPy copies without releasing the GIL."""
 
-UNCOMPILED = 1 << 32
-"""Added to the count of runs under way, while a plan's kernels are compiled: no fast call runs it."""
-
 
 def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
     for plan in list(bound_arrays.plans.values()):
         if not plan.lock._is_owned():
-            plan.busy[0] &= UNCOMPILED
+            plan.busy[0] = 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -139,6 +135,8 @@ class Plan:
             self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data,
             self.table.ctypes.data, 0, len(self.instructions), self.status.ctypes.data, self.hold,
         )  # fmt: skip
+        self.waits = any(i.code is not None and not i.code.address for i in self.instructions)
+        """Some kernels are still being compiled; see `wait`."""
         self.ran = False
         """A run has completed, so there is memory for the plan."""
         self.reads_numbers = bool(self.arguments or self.draws)
@@ -147,15 +145,6 @@ class Plan:
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         bound_arrays.made(self)
-        codes = dict.fromkeys(i.code for i in self.instructions if i.code is not None and not i.code.address)
-        self.interpreted: Interpreted | None = None
-        """The first tier, until all kernels are compiled."""
-        self.taken = ""
-        if codes:
-            from .tiers import Interpreted
-
-            self.interpreted = Interpreted(self, list(codes))
-            self.busy[0] = UNCOMPILED
         specs = [Spec(None, ())] * len(self.feed_types)
         self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
@@ -180,8 +169,6 @@ class Plan:
         alone = self.simple and not self.control[t.RELEASES] and not self.reads_numbers
         return bool(alone and small and not self.results.late)
 
-    # tiers ----------------------------------------------------------------------------------------------------------
-
     @property
     def written(self) -> list[Cell]:
         """The variables that a run changes."""
@@ -202,40 +189,15 @@ class Plan:
 
         return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in self.ir.nodes)
 
-    @property
-    def tier(self) -> str:
-        """Who runs the plan, for `explain`."""
-        return f"native{self.taken}" if self.interpreted is None else str(self.interpreted)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether all kernels are compiled, so that the plan runs natively; from now on, where they have just become so.
-        Raises CompileError for a kernel that does not compile."""
-        if self.interpreted is None:
-            return True
-        if not self.interpreted.compiled():
-            return False
-        with self.lock:
-            if self.interpreted is not None:
-                self._take_over(self.interpreted)
-        return True
-
     def wait(self) -> None:
-        """Wait until the plan is compiled."""
-        while not self.compiled:
-            interpreted = self.interpreted
-            if interpreted is not None:
-                interpreted.wait()
-
-    def _take_over(self, interpreted: Interpreted) -> None:
-        interpreted.arrive()
-        for row, instruction in zip(self.table, self.instructions, strict=True):
-            if instruction.code is not None:
-                row[0] = instruction.address
-        seconds = time.monotonic() - interpreted.since
-        self.taken = f", after {interpreted.runs} runs in NumPy and {seconds:.1f} s, in which kernels were compiled"
-        self.interpreted = None
-        self.busy[0] -= UNCOMPILED
+        """Wait for the workers that compile kernels, before the first run. Raises CompileError."""
+        with self.lock:
+            if self.waits:
+                arrive(list(dict.fromkeys(i.code for i in self.instructions if i.code is not None)))
+                for row, instruction in zip(self.table, self.instructions, strict=True):
+                    if instruction.code is not None:
+                        row[0] = instruction.address
+                self.waits = False
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -259,7 +221,7 @@ class Plan:
         It is no context manager: if a signal handler raised while one is entered, the traceback would keep the lock.
         """
         with self.lock:
-            if self.busy[0] & ~UNCOMPILED:
+            if self.busy[0]:
                 raise GraphError(
                     "a run of this plan is under way, and can't begin anew within itself",
                     "the handler of a signal called it, which came during the run",
@@ -293,10 +255,6 @@ class Plan:
         """Run on bound state. Returns the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
-        if not self.compiled:
-            found = self._interpret(arrays)
-            if found is not None:
-                return found
         try:
             late = self._late(arrays)
             results = self._start(arrays)
@@ -312,20 +270,6 @@ class Plan:
         for i, value in late:
             results[i] = value
         self.ran = True
-        return results
-
-    def _interpret(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-        """A run in NumPy; None, with nothing changed, where the plan has been compiled meanwhile."""
-        assert self.interpreted is not None
-        try:
-            results = self.interpreted.run(arrays)
-        except BaseException:
-            self.give_back()
-            raise
-        if results is None:
-            self.wait()
-        else:
-            self.ran = True
         return results
 
     def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
@@ -467,7 +411,6 @@ class Plan:
 
     def run_one(self, number: int) -> None:
         """Run one native instruction on bound state."""
-        self.wait()
         while loader.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
             if not self.paused(number):
                 self.fail(number)

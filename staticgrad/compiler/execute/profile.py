@@ -134,7 +134,6 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     other load on the machine affects all equally; the median round counts. Raises UninitializedError when the plan has not run
     yet, because it has no variables to run on.
     """
-    plan.wait()
     runs, rounds, hosts = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
     counts = np.maximum([count for _, count in runs[1:]], 1)

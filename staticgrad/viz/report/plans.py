@@ -76,7 +76,7 @@ def plan_data(plans: Sequence[Any], titles: Sequence[str], limits: Limits, texts
         rows += own
     return {
         "instructions": rows, "sources": list(sources.values()), "segments": segments,
-        "tier": "; ".join(dict.fromkeys(plan.tier for plan in plans)), "log": _log(plans, texts),
+        "log": _log(plans, texts),
     }  # fmt: skip
 
 

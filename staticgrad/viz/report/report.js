@@ -176,7 +176,7 @@ if (plan) {
   const cells = (row) => [h("button", { type: "button", class: "link", onclick: () => select(row.number) }, `${row.number} ${row.title}`), row.kind, timeText(row.us), row.share === null ? "–" : h("span", {}, bar(row.share), ` ${Math.round(row.share * 100)}%`),
     bytesText(row.bytes), row.flops.toLocaleString("en"), row.lines.length ? line(texts[row.lines[0]]) : ""];
   const head = ["instruction", "kind", "time", "of the limit", "bytes", "operations", "your line"];
-  section("Kernels", h("p", {}, `${cut ? `The ${plural(plan.segments.length, "segment")} of ${plan.mode}, a plan each` : `The plan of ${plan.mode}`}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}; ${plan.tier}. A click shows a kernel with its source.`),
+  section("Kernels", h("p", {}, `${cut ? `The ${plural(plan.segments.length, "segment")} of ${plan.mode}, a plan each` : `The plan of ${plan.mode}`}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}. A click shows a kernel with its source.`),
     legend(kinds), times ? h("figure", {}, times) : null,
     h("div", { class: "two" }, roof ? h("figure", {}, roof, h("figcaption", {}, "A time is that of an instruction by itself, on operands in the cache.")) : null,
       withMemory.length ? h("figure", {}, which, memory) : null),

@@ -1,0 +1,66 @@
+"""Plans that NumPy runs: for tests of what graphs are made of, which save the compilation of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from staticgrad.compiler.backend import machine_code
+from staticgrad.compiler.backend.compile_pool import Job
+from staticgrad.compiler.execute.anomalies import node_value
+from staticgrad.compiler.execute.many_runs import Steps
+from staticgrad.compiler.execute.plan import Plan
+from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.kernels import OFF
+from staticgrad.ir import Node
+
+
+def interpret_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For one test: no kernel is compiled, native calls decline, and NumPy evaluates the graphs of plans."""
+    monkeypatch.setenv(machine_code.TIERS, "1")
+    monkeypatch.setattr(modes.now, "kernels", OFF)  # eager operations would wait for theirs
+    monkeypatch.setattr(machine_code.Wanted, "at_hand", lambda self: False)
+    for table in ("_codes", "_jobs"):
+        monkeypatch.setattr(machine_code, table, {})
+    monkeypatch.setattr(machine_code, "_submitted", lambda wanted, anew=False: Job(wanted.kind, wanted.text))
+    monkeypatch.setattr(Plan, "wait", _declining)
+    monkeypatch.setattr(Plan, "alone", _alone)
+    monkeypatch.setattr(Plan, "execute", _execute)
+    monkeypatch.setattr(Steps, "suit", lambda plan: False)
+
+
+DECLINES = 1 << 32
+"""A count of runs under way, for which native calls decline."""
+
+
+def _declining(plan: Plan) -> None:
+    plan.busy[0] = DECLINES
+
+
+def _alone(plan: Plan, work: Any, *args: Any) -> Any:
+    with plan.lock:
+        return work(*args)
+
+
+def _execute(plan: Plan, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    if plan.reads_numbers:
+        plan.read_numbers()
+    values: dict[Node, Any] = dict(zip(plan.feeds, arrays, strict=True))
+    wanted = plan.builder.fetched_nodes
+    try:
+        with np.errstate(all="ignore"):
+            for node in plan.ir.reaching([*wanted, *(value for _, value in plan.assigns)]):
+                if node not in values:
+                    values[node] = node_value(plan, node, values)
+    except BaseException:
+        plan.give_back()
+        raise
+    results = [np.array(values[n], buffer.dtype, order="C") for n, buffer in zip(wanted, plan.fetches, strict=True)]
+    after = [(plan.bound[cell], np.array(values[value])) for cell, value in plan.assigns]
+    for array, value in after:
+        array[...] = value
+    plan.ran = True
+    return results
