@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import linalg, static
 from ...operators import F
+from ...ops.linear_algebra.triangular_systems import triangular
 from .arrays import eye
 from .gathering import matrix_band_part as band_part
 from .math import einsum, global_norm, matmul, norm, tensordot
@@ -82,7 +83,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
 def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
     """X with A X = rhs for a triangular A, of which the other triangle is not read."""
     a, b = pair(matrix, rhs, "MatrixTriangularSolve")
-    return linalg.solve_triangular(_t(a) if adjoint else a, b, upper=lower is adjoint)
+    return triangular(_t(a) if adjoint else a, b, upper=bool(lower) is bool(adjoint), regular=True)
 
 
 @operation("MatrixSolveLs")
@@ -93,7 +94,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True)
     if l2_regularizer:
         ridge = l2_regularizer * np.eye(extents_of(product)[-1])
         product = F.add(product, static.constant(ridge.astype(product.dtype)))
-    return linalg.solve(product, F.matmul(_t(a), b))
+    return F.cholesky_solve(F.matmul(_t(a), b), linalg.cholesky(product))
 
 
 @operation("Qr")

@@ -7,16 +7,13 @@ BLAS capsules tells the addresses.
 from __future__ import annotations
 
 import ctypes
-import importlib
-import importlib.machinery
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...signals import module, uninterrupted
+from ...scipy_modules import extension, folders
+from ...signals import module
 
 ROUTINES = ("sgemm", "dgemm")
 WHEELS = ("../scipy.libs", ".dylibs")
@@ -42,20 +39,13 @@ def bind() -> None:
 @cache
 def openblas() -> ctypes.CDLL | None:
     """The library of SciPy's wheels, the very one that SciPy itself loads; None where SciPy was built otherwise."""
-    for folder in _folders():
+    for folder in folders():
         for place in WHEELS:
             for file in sorted((folder / place).resolve().glob("libscipy_openblas*")):
                 library = ctypes.CDLL(str(file))
                 if all(hasattr(library, f"{PREFIX}{name}_") for name in ROUTINES):  # not in one for 64-bit extents
                     return library
     return None
-
-
-def _folders() -> list[Path]:
-    """SciPy's folders, found without importing it."""
-    package = importlib.util.find_spec("scipy")
-    places = package.submodule_search_locations if package is not None else None
-    return [Path(place) for place in places] if places is not None else []
 
 
 def thread_functions() -> list[Any] | None:
@@ -71,29 +61,9 @@ def thread_functions() -> list[Any] | None:
     return None
 
 
-@cache
 def cython_blas() -> ModuleType:
-    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s. It can be loaded only
-    once."""
-    return uninterrupted(_cython_blas)
-
-
-def _cython_blas() -> ModuleType:
-    name = "scipy.linalg.cython_blas"
-    if name in sys.modules:
-        return sys.modules[name]
-    for folder in _folders():
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            file = folder / "linalg" / f"cython_blas{suffix}"
-            if file.exists():
-                spec = importlib.util.spec_from_file_location(name, file)
-                assert spec is not None
-                assert spec.loader is not None
-                made = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(made)
-                sys.modules[name] = made
-                return made
-    return importlib.import_module(name)
+    """SciPy's module of BLAS capsules."""
+    return extension("scipy.linalg.cython_blas")
 
 
 @cache

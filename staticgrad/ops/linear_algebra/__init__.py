@@ -10,12 +10,13 @@ from . import (
     reflections,
     solving,
     triangular_factors,
+    triangular_systems,
 )
 from .norms import norm
 from .records import LINALG
-from .solving import solve_triangular
+from .triangular_systems import solve_triangular
 
 __all__ = [
     "LINALG", "decompositions", "determinants", "low_rank", "matrix_functions", "norm", "norms", "products", "reflections",
-    "solve_triangular", "solving", "triangular_factors",
+    "solve_triangular", "solving", "triangular_factors", "triangular_systems",
 ]  # fmt: skip

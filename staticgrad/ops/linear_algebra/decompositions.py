@@ -24,6 +24,7 @@ from ..rules import Rule
 from ..slicing import cut
 from .records import as_floats, check_square, host_record, in_mode_of, lapack, linalg
 from .solving import solve
+from .triangular_systems import right_triangular
 
 
 class Packed:
@@ -242,7 +243,7 @@ def _qr_tall(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     middle = F.matmul(r, F.adjoint(gr)) - F.matmul(F.adjoint(gq), q)
     lower = F.tril(middle, -1)
     symmetric = lower + F.adjoint(lower) + F.real(middle) * np.eye(middle.shape[-1], dtype=part_dtype(dtype_of(middle)))
-    return F.swapaxes(solve(F.conj(r), F.swapaxes(gq + F.matmul(q, symmetric), -1, -2)), -1, -2)
+    return right_triangular(F.adjoint(r), gq + F.matmul(q, symmetric), upper=False)
 
 
 qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_rule, {"mode": at.text})

@@ -25,10 +25,23 @@ def _wide(g: Any) -> Any:
 
 
 def _cofactor_eval(x: np.ndarray) -> np.ndarray:
-    """det(x) inv(x).T, where x is singular too: U diag(products of the other singular values) V.T det(U) det(V), of complex
-    numbers with the conjugates of U and V."""
-    if not x.size:
-        return x.copy()
+    """det(x) inv(x).T, where the inverse has half of its digits at least."""
+    try:
+        with np.errstate(all="ignore"):
+            inverse = np.linalg.inv(x)
+            result = np.asarray(np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2), x.dtype)
+            condition = np.abs(x).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
+    except np.linalg.LinAlgError:
+        return _cofactors_by_values(x)
+    rest = ~(condition < np.finfo(x.dtype).eps ** -0.5)
+    if rest.any():
+        result[rest] = _cofactors_by_values(x[rest])
+    return result
+
+
+def _cofactors_by_values(x: np.ndarray) -> np.ndarray:
+    """U diag(products of the other singular values) V.T det(U) det(V), where x may be singular; of complex numbers with the
+    conjugates of U and V."""
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)

@@ -11,8 +11,8 @@ from ..shaping import backwards
 from ..slicing import cut
 from .decompositions import eigh, qr_packed, svd_packed
 from .records import as_floats, check_matrices, check_square
-from .solving import solve
 from .triangular_factors import _linalg_cholesky
+from .triangular_systems import triangular
 
 
 def _basis(A: Any, q: int, niter: int) -> Any:
@@ -80,9 +80,9 @@ def lobpcg(
         values, vectors = eigh(x)
     else:
         factor = _linalg_cholesky(B)
-        inner = solve(factor, F.swapaxes(solve(factor, x), -1, -2))
+        inner = triangular(factor, F.swapaxes(triangular(factor, x, upper=False), -1, -2), upper=False)
         values, whitened = eigh(inner)
-        vectors = solve(F.swapaxes(factor, -1, -2), whitened)
+        vectors = triangular(F.swapaxes(factor, -1, -2), whitened, upper=True)
     axis = ndim_of(x) - 2
     if largest is False:
         return cut(values, axis, 0, count), cut(vectors, axis + 1, 0, count)

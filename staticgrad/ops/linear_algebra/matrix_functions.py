@@ -14,13 +14,14 @@ from ...signals import module
 from ...types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
+from ..leaves import fits
 from ..operands import dtype_of, extents, integer, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
 from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
 from .norms import matrix_norm
-from .records import as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type
+from .records import as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, routine, same_type
 from .solving import inv, solve
 
 
@@ -142,6 +143,50 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
     return F.sum(F.gt(values, F.expand_dims(small, ndim_of(small))), -1)
 
 
+def _least_infer(a: TensorType, b: TensorType, rcond: float) -> TensorType:
+    if a.ndim < 2 or b.ndim < 2 or None in (a.shape[-1], b.shape[-1]) or not fits(a.shape[:-1], b.shape[:-1]):
+        raise ShapeError(f"linalg.lstsq: A {shape_text(a.shape)} and B {shape_text(b.shape)} don't fit")
+    return b.with_shape((*b.shape[:-2], a.shape[-1] * b.shape[-1] + 1))
+
+
+def _least_eval(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray:
+    """The solution, then the rank: by LAPACK's QR factors with exchanged columns."""
+    (m, n), k = a.shape[-2:], b.shape[-1]
+    out = np.zeros((*b.shape[:-2], n * k + 1), b.dtype)
+    if not a.size or not b.size:
+        return out
+    gelsy, work = (routine("lapack", name, b.dtype) for name in ("gelsy", "gelsy_lwork"))
+    room = int(work(m, n, k, rcond)[0].real)
+    right = np.zeros((max(m, n), k), b.dtype)
+    for place in np.ndindex(b.shape[:-2]):
+        right[:m] = b[place]
+        _, x, _, rank, _ = gelsy(a[place], right, np.zeros((n, 1), np.int32), rcond, room)
+        out[place][:-1], out[place][-1] = x[:n].reshape(-1), rank
+    return out
+
+
+def _solution(flat: Any, a: Any, b: Any) -> Any:
+    n, k = a.shape[-1], b.shape[-1]
+    return F.reshape(cut(flat, ndim_of(flat) - 1, 0, n * k), (*b.shape[:-2], n, k))
+
+
+def _least_da(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
+    """`_pinv_vjp` for the product of the pseudoinverse and B."""
+    x, gx, inverse = _solution(out, a, b), F.adjoint(_solution(g, a, b)), pinv(a, node.attrs["rcond"])
+    first = F.matmul(F.adjoint(F.matmul(gx, inverse)), F.adjoint(x))
+    second = F.matmul(b - F.matmul(a, x), F.matmul(F.matmul(gx, inverse), F.adjoint(inverse)))
+    third = F.matmul(F.adjoint(inverse), F.matmul(x, gx - F.matmul(F.matmul(gx, inverse), a)))
+    return second + third - first
+
+
+def _least_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
+    return F.matmul(F.adjoint(pinv(a, node.attrs["rcond"])), _solution(g, a, b))
+
+
+least_squares_op = host_record("lstsq", _least_infer, _least_eval, (_least_da, _least_db), {"rcond": at.number},
+                               "X that minimizes |A X - B|, and A's rank.", complex=LINEAR)  # fmt: skip
+
+
 @linalg(twin=np.linalg.lstsq)
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> return_types.lstsq:
     """The named tuple (solution, residuals, rank, singular_values) that minimizes |A X - B|.
@@ -154,16 +199,20 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = extents("lstsq", A, -2)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B
-    x = F.matmul(pinv(A, rcond), b)
+    kind = dtype_of(as_floats(A))
+    limit = float(np.finfo(kind).eps) * max(m, n) if rcond is None else float(rcond)
+    flat = apply(least_squares_op, A, b, rcond=limit)
+    x = _solution(flat, A, b)
     if m > n and driver != "gelsy":
         missed = F.matmul(A, x) - b
         residuals = F.sum(F.square(F.abs(missed) if missed.dtype.kind == "c" else missed), -2)
     else:
         residuals = in_mode_of(np.zeros((0,), part_dtype(dtype_of(x))), x)
     empty = in_mode_of(np.zeros((0,), part_dtype(dtype_of(x))), x)
-    rank = in_mode_of(np.zeros((0,), np.int64), x) if driver in (None, "gels") else matrix_rank(A)
-    if driver is None:
-        rank = matrix_rank(A)
+    if driver == "gels":
+        rank = in_mode_of(np.zeros((0,), np.int64), x)
+    else:
+        rank = F.astype(F.real(F.select(F.stop_gradient(flat), -1, n * x.shape[-1])), np.int64)
     values = svdvals(A) if driver in ("gelss", "gelsd") else empty
     return return_types.lstsq(F.squeeze(x, -1) if vector else x, residuals, rank, values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ...operators import (
     numpy_twin,
     spelled,
 )
+from ...scipy_modules import extension
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -105,6 +107,17 @@ def host_record(
             complex=complex,
         )
     )
+
+
+@cache
+def routine(library: str, name: str, dtype: np.dtype) -> Rule:
+    """A routine of SciPy's BLAS or LAPACK for arrays of a dtype."""
+    found: Rule = getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
+    return found
+
+
+LETTERS = {np.dtype(name): letter for name, letter in zip(("f4", "f8", "c8", "c16"), "sdcz", strict=True)}
+"""How the names of the routines for a dtype begin."""
 
 
 def same_type(x: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:

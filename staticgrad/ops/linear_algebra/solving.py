@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError
 from ...ir import OpDef
-from ...operators import F, Tensor, apply, enter_as, torch_function
+from ...operators import F, Tensor, apply, enter_as
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
 from ..batched_products import solved
-from ..operands import dtype_of, extent, ndim_of
+from ..operands import ndim_of
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
 from .records import check_square, host_record, in_mode_of, linalg, same_type, zeros_info
@@ -40,10 +41,17 @@ def inv(A: Any) -> Tensor:
 enter_as("inverse", inv)
 
 
-def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
+def check_system(name: str, a: TensorType, b: TensorType) -> TensorType:
+    """The type of X with A X = B. Raises ShapeError."""
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != b.shape[-2]:
-        raise ShapeError(f"linalg.solve: A {shape_text(a.shape)} and B {shape_text(b.shape)} don't fit")
+        raise ShapeError(f"linalg.{name}: A {shape_text(a.shape)} and B {shape_text(b.shape)} don't fit")
     return b.with_shape((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
+
+
+def of_columns(A: Any, B: Any, solver: Callable[[Any], Any]) -> Any:
+    """What a solver of systems makes of B, or of the vectors that it holds."""
+    vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
+    return F.squeeze(solver(F.expand_dims(B, ndim_of(B))), -1) if vector else solver(B)
 
 
 def _solve_da(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
@@ -56,7 +64,7 @@ def _solve_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
 
 solve_op: OpDef = host_record(
     "solve",
-    _solve_infer,
+    lambda a, b: check_system("solve", a, b),
     np.linalg.solve,
     (_solve_da, _solve_db),
     doc="X with A X = B.",
@@ -74,13 +82,10 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
         tensor([1., 1.])
     """
     check_square("solve", A)
-    vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
-    b = F.expand_dims(B, ndim_of(B)) if vector else B
     if left:
-        out = apply(solve_op, A, b)
-    else:
-        out = F.swapaxes(apply(solve_op, F.swapaxes(A, -1, -2), F.swapaxes(b, -1, -2)), -1, -2)
-    return F.squeeze(out, -1) if vector else out
+        return of_columns(A, B, lambda b: apply(solve_op, A, b))
+    turned = F.swapaxes(A, -1, -2)
+    return of_columns(A, B, lambda b: F.swapaxes(apply(solve_op, turned, F.swapaxes(b, -1, -2)), -1, -2))
 
 
 @linalg()
@@ -93,23 +98,3 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The named tuple (inverse, info) of `inv`."""
     return return_types.inv_ex(inv(A), in_mode_of(zeros_info("inv_ex", A), A))
-
-
-@linalg()
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
-    """`solve` with the upper or the lower triangle of A, whose diagonal counts as 1 where it is unitriangular."""
-    check_square("solve_triangular", A)
-    t = F.triu(A, int(unitriangular)) if upper else F.tril(A, -int(unitriangular))
-    if unitriangular:
-        t = t + np.eye(extent("solve_triangular", A, ndim_of(A) - 1), dtype=dtype_of(A))
-    return solve(t, B, left=left)
-
-
-@torch_function(words={"b": "input"})
-def triangular_solve(
-    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> return_types.triangular_solve:
-    """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
-    t = F.swapaxes(A, -1, -2) if transpose else A
-    solution = solve_triangular(t, input, upper=upper != transpose, unitriangular=unitriangular)
-    return return_types.triangular_solve(solution, F.clone(F.broadcast_to(A, (*solution.shape[:-2], *A.shape[-2:]))))

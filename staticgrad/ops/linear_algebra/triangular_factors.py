@@ -10,7 +10,6 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, torch_function
-from ...signals import module
 from ...types import TensorType, shape_text
 from .. import attributes as at
 from .. import return_types
@@ -18,8 +17,19 @@ from ..batching import leading
 from ..operands import dtype_of, extent, extents, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..slicing import cut
-from .records import check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type, zeros_info
-from .solving import inv, solve
+from .records import (
+    check_matrices,
+    check_square,
+    each_matrix,
+    host_record,
+    in_mode_of,
+    linalg,
+    routine,
+    same_type,
+    zeros_info,
+)
+from .solving import of_columns
+from .triangular_systems import positive_definite, right_triangular, triangular
 
 
 def _half(x: Any) -> Any:
@@ -31,7 +41,7 @@ def _half(x: Any) -> Any:
 def _cholesky_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """L^-H half(L^H g) L^-1, made symmetric."""
     middle = _half(F.matmul(F.adjoint(out), g))
-    half = F.swapaxes(solve(out.mT, F.swapaxes(solve(F.adjoint(out), middle), -1, -2)), -1, -2)
+    half = right_triangular(out, triangular(F.adjoint(out), middle, upper=True), upper=False)
     return (half + F.adjoint(half)) * 0.5
 
 
@@ -69,17 +79,39 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 @torch_function(words={"L": "input"})
 def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
-    factor = F.triu(input) if upper else F.tril(input)
-    product = F.matmul(F.adjoint(factor), factor) if upper else F.matmul(factor, F.adjoint(factor))
-    result: Tensor = inv(product)
+    check_square("cholesky_inverse", input)
+    result: Tensor = apply(inverse_op, F.adjoint(input) if upper else input)
     return result
+
+
+def _inverse_eval(factor: np.ndarray) -> np.ndarray:
+    """LAPACK fills the triangle of the inverse that it was given the factor in."""
+    potri = routine("lapack", "potri", factor.dtype)
+
+    def one(m: np.ndarray) -> np.ndarray:
+        found, info = potri(m.T, lower=False)  # the transpose lies in LAPACK's order; its inverse is the conjugate
+        if info > 0:
+            raise np.linalg.LinAlgError(f"element {info} of the diagonal is 0, so the matrix is singular")
+        return np.asarray(np.triu(found).T + np.triu(found, 1).conj())
+
+    return np.asarray(each_matrix(one)(factor))
+
+
+def _inverse_vjp(g: Any, node: Any, out: Any, factor: Any) -> Any:
+    """-tril(A^-1 (g + g^H) A^-1 L)"""
+    return -F.tril(F.matmul(out, F.matmul(g + F.adjoint(g), F.matmul(out, F.tril(factor)))))
+
+
+inverse_op = host_record("cholesky_inverse", same_type, _inverse_eval, (_inverse_vjp,), complex=LINEAR,
+                         doc="The inverse of L L^H, of which L's lower triangle is read.")  # fmt: skip
 
 
 @torch_function(words={"B": "input", "input2": "L"})
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
-    factor = F.adjoint(F.triu(L)) if upper else F.tril(L)
-    result: Tensor = solve(F.adjoint(factor), solve(factor, input))
+    check_square("cholesky_solve", L)
+    factor = F.adjoint(L) if upper else L
+    result: Tensor = of_columns(L, input, lambda b: positive_definite(factor, b))
     return result
 
 
@@ -89,8 +121,7 @@ def _lu_eval(x: np.ndarray) -> np.ndarray:
 
 
 def _getrf(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    (getrf,) = module("scipy.linalg").get_lapack_funcs(("getrf",), (m,))
-    lu_, pivots, _ = getrf(m)
+    lu_, pivots, _ = routine("lapack", "getrf", m.dtype)(m)
     return lu_, pivots
 
 
@@ -111,17 +142,17 @@ def _lu_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
         g_rest = cut(g, rows, k, None)
         right = right - F.matmul(cut(out, rows, k, None).mT, g_rest)
     middle = F.tril(left, -1) + F.triu(right)
-    inside = _over(solve(lower.mT, middle), upper)
+    inside = _over(triangular(corner.mT, middle, upper=True, unit=True), corner)
     if n > k:
-        inside = F.concatenate([inside, solve(lower.mT, g_rest)], columns)
+        inside = F.concatenate([inside, triangular(corner.mT, g_rest, upper=True, unit=True)], columns)
     if m > k:
-        inside = F.concatenate([inside, _over(g_rest, upper)], rows)
-    return F.matmul(permutation(apply(pivots_op, x), m, dtype_of(out)), inside)
+        inside = F.concatenate([inside, _over(g_rest, corner)], rows)
+    return _rows(inside, F.argsort(row_order(apply(pivots_op, x), m), -1))
 
 
 def _over(x: Any, upper: Any) -> Any:
     """x U^-T"""
-    return F.swapaxes(solve(upper, F.swapaxes(x, -1, -2)), -1, -2)
+    return right_triangular(upper.mT, x, upper=False)
 
 
 def _pivots_infer(x: TensorType) -> TensorType:
@@ -139,26 +170,38 @@ pivots_op = host_record("lu_pivots", _pivots_infer, _pivots_eval, None, doc="Whi
                         complex=LINEAR)  # fmt: skip
 
 
-def _permutation_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
-    """P with A = P L U."""
-    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
-    out = np.empty((len(flat), rows, rows))
-    for i, swaps in enumerate(flat):
-        order = np.arange(rows)
-        for j, p in enumerate(swaps - 1):
-            order[[j, p]] = order[[p, j]]
-        out[i] = np.eye(rows)[order].T
-    return out.reshape(*pivots.shape[:-1], rows, rows)
+def _order_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
+    orders = []
+    for swaps in pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).tolist():
+        order = list(range(rows))
+        for j, p in enumerate(swaps):
+            order[j], order[p - 1] = order[p - 1], order[j]
+        orders.append(order)
+    return np.array(orders, np.int64).reshape(*pivots.shape[:-1], rows)
 
 
-permutation_op = define(
-    OpDef("lu_permutation", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows, rows), np.dtype(np.float64)),
-          _permutation_eval, attrs={"rows": at.integer(0)}, promote=None, batch=leading, doc="The matrix of row exchanges.")
+order_op = define(
+    OpDef("lu_order", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
+          _order_eval, attrs={"rows": at.integer(0)}, promote=None, batch=leading,
+          doc="Which row of A is in each place after the exchanges: A[order] = L U.")
 )  # fmt: skip
 
 
-def permutation(pivots: Any, rows: int, dtype: np.dtype) -> Any:
-    return F.astype(apply(permutation_op, pivots, rows=rows), dtype)
+def row_order(pivots: Any, rows: int) -> Any:
+    return apply(order_op, pivots, rows=rows)
+
+
+def _rows(x: Any, order: Any) -> Any:
+    """The rows of matrices in another order; leading axes broadcast."""
+    rank, index = max(ndim_of(x), ndim_of(order) + 1), F.expand_dims(order, ndim_of(order))
+    x, index = (F.expand_dims(v, tuple(range(rank - ndim_of(v)))) if ndim_of(v) < rank else v for v in (x, index))
+    return F.take_along_axis(x, index, -2)
+
+
+def _permutation(pivots: Any, rows: int, dtype: np.dtype) -> Any:
+    """P with A = P L U."""
+    order = F.expand_dims(row_order(pivots, rows), ndim_of(pivots) - 1)
+    return F.astype(F.eq(np.arange(rows)[:, None], order), dtype)
 
 
 def _factors(name: str, packed: Any) -> tuple[Any, Any]:
@@ -190,7 +233,7 @@ def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
     """The named tuple (P, L, U) with A = P L U."""
     packed, pivots = lu_factor(A, pivot=pivot)
     lower, upper = _factors("lu", packed)
-    return return_types.lu(permutation(pivots, A.shape[-2], dtype_of(packed)), lower, upper)
+    return return_types.lu(_permutation(pivots, A.shape[-2], dtype_of(packed)), lower, upper)
 
 
 @torch_function()
@@ -205,7 +248,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
     empty = in_mode_of(np.zeros((0,), dtype_of(LU_data)), LU_data)
     lower, upper = _factors("lu_unpack", LU_data) if unpack_data else (empty, empty)
-    p = permutation(LU_pivots, extent("lu_unpack", LU_data, -2), dtype_of(LU_data)) if unpack_pivots else empty
+    p = _permutation(LU_pivots, extent("lu_unpack", LU_data, -2), dtype_of(LU_data)) if unpack_pivots else empty
     return return_types.lu(p, lower, upper)
 
 
@@ -216,9 +259,17 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
     check_matrices("lu_solve", B)
     if ndim_of(pivots) != ndim_of(LU) - 1:
         raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
-    lower, upper = _factors("lu_solve", LU)
-    A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))
-    return solve(F.adjoint(A) if adjoint else A, B, left=left)
+    order, factors = row_order(pivots, extent("lu_solve", LU, -2)), F.conj(LU) if adjoint else LU
+
+    def solver(b: Any) -> Any:
+        if adjoint is not left:
+            return triangular(factors, triangular(factors, _rows(b, order), upper=False, unit=True), upper=True)
+        inner = triangular(factors.mT, b, upper=False)
+        return _rows(triangular(factors.mT, inner, upper=True, unit=True), F.argsort(order, -1))
+
+    if left:
+        return of_columns(LU, B, solver)
+    return of_columns(LU, B, lambda b: F.swapaxes(solver(F.swapaxes(b, -1, -2)), -1, -2))
 
 
 @torch_function(words={"b": "input"})
