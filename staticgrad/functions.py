@@ -13,7 +13,7 @@ from .eager.creation import with_numbers
 from .eager.grad_mode import INFERRING
 from .eager.tensor import wrap
 from .errors import ArgumentError, DTypeError
-from .operators import Symbol, TensorLike, frontends, state
+from .operators import Symbol, TensorLike, as_array, frontends, state
 from .operators import Tensor as AnyTensor
 from .ops.pointwise import astype
 from .types import SUPPORTED, DTypeLike, as_dtype, get_default_dtype
@@ -33,7 +33,13 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
     check_device(device)
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
-    x = data if isinstance(data, (Tensor, Symbol)) else Tensor(with_numbers(data))
+    x: AnyTensor
+    if isinstance(data, (Tensor, Symbol)):
+        x = data
+    elif frontends.tracing and state.tracer is not None and isinstance(data, np.ndarray):
+        x = state.tracer.shared(as_array(data))
+    else:
+        x = Tensor(with_numbers(data))
     return x if dtype is None else astype(x, as_dtype(dtype))
 
 
@@ -61,16 +67,17 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
         >>> tensor
         tensor([1., 0.], dtype=torch.float64)
     """
-    if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not INFERRING:
+    traced = frontends.tracing and state.tracer is not None
+    if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not (INFERRING or traced):
         return wrap(array)
-    if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
+    if isinstance(array, Symbol) and traced:
         return array  # an array that was passed to a compiled function
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)
     if tensor._data is not array:
         raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{tensor.dtype}')")
-    return tensor
+    return state.tracer.shared(array) if traced else tensor
 
 
 class _Capsule:

@@ -55,7 +55,7 @@ def tensor(
     check_device(device)
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
-    if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
+    if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol, np.ndarray)):
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
     data = with_numbers(data)
@@ -75,6 +75,10 @@ def with_numbers(data: Any) -> Any:
     Raises ShapeError for a tensor of more."""
     if not isinstance(data, (list, tuple)) or NUMBERS.issuperset(map(type, data)):
         return data
+    if frontends.tracing and state.tracer is not None:
+        for x in data:
+            if isinstance(x, np.ndarray):
+                state.tracer.observer.read_array(x)
     if not any(isinstance(x, (list, tuple, Tensor)) for x in data):
         return data
     return [_number(x) if isinstance(x, Tensor) else with_numbers(x) for x in data]

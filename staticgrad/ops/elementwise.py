@@ -134,7 +134,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
         result: Tensor = input + weight * difference if near else end - difference * (1 - weight)
         return result
-    return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * (1 - weight))
+    return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * F.sub(1, weight))
 
 
 @torch_function(inplace=True)

@@ -10,8 +10,6 @@ import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 
 class Contents(NamedTuple):
     """How the contents of a kind of container are copied, in its order, and put back."""
@@ -55,7 +53,6 @@ CONTENTS: dict[type, Contents] = {
     collections.deque: Contents(lambda x: tuple(collections.deque.__iter__(x)), _refill_deque),
     bytearray: Contents(bytes, lambda x, contents: bytearray.__setitem__(x, slice(None), contents)),
     array.array: Contents(lambda x: x[:], lambda x, contents: x.__setitem__(slice(None), contents)),
-    np.ndarray: Contents(lambda x: x.copy(), lambda x, contents: x.__setitem__(..., contents)),
 }
 """By built-in class, a derived one before its base."""
 

@@ -45,6 +45,8 @@ class Results:
         self.formers: Mapping[int, Former] = {} if log is None else log.formers
         self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
         self._log = log
+        self.arrays: list[np.ndarray] = []
+        """Those that the trace made."""
         self.found: list[Former] = []
         """Those that runs return or store."""
         self.decided = decided
@@ -145,6 +147,10 @@ class Results:
             return lambda tensors, given: former.value
         if self._old is not None and id(part) in self.stand_ins:
             raise TraceError("a list or a dict inside of a container that a compiled function replaces is kept elsewhere, too")
+        if isinstance(part, np.ndarray) and self._is_new(part):
+            if id(part) not in self._known:
+                self._known[id(part)] = _once(self._array(part))
+            return self._known[id(part)]
         extent = type(part) is SymbolicExtent
         if (
             self._old is not None
@@ -224,6 +230,17 @@ class Results:
         """Whether the function made an object."""
         return self._log is not None and not self._log.ages.is_old(part)
 
+    def _array(self, part: np.ndarray) -> Build:
+        """The builder of an array that the trace made: each run gives another one."""
+        if part.dtype.hasobject and any(isinstance(x, Symbol) for x in part.flat):
+            raise TraceError("an array of objects that outlives a compiled function holds what it computed, and has no value")
+        shared = [*self.arrays, *([] if self._log is None else self._log.arrays.shared.values())]
+        if any(np.may_share_memory(part, other) for other in shared):
+            raise TraceError("an array that a compiled function makes outlives it, and so does what shares its memory")
+        self.arrays.append(part)
+        values = part.copy()
+        return lambda tensors, given: values.copy()
+
     def _tensor(self, x: Any) -> Build:
         at = self.arguments.get(id(x))
         if at is not None:
@@ -277,7 +294,7 @@ def _once(build: Build) -> Build:
     last: list[Any] = [None, None]
 
     def made(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
-        if last[0] is not tensors:
+        if last[0] is not tensors or not tensors:  # runs without tensors share the empty tuple
             last[:] = tensors, build(tensors, given)
         return last[1]
 

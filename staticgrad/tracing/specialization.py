@@ -116,7 +116,10 @@ class Specialization:
         feeds += self._bind_initial_gradients(tracer)
         self._final_gradients(tracer)
         self._changes(tracer)
-        check(tracer.members(call.sources, call.array_labels()), tracer.places)
+        members = tracer.members(call.sources, call.array_labels())
+        check(members, tracer.places)
+        tracer.check_shared()
+        observer.check_arrays(members)
         numbers = tracer.given_numbers
         feeds += [] if numbers is None else numbers.nodes.values()
         self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()

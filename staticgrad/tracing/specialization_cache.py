@@ -322,7 +322,7 @@ class SpecializationCache:
     ) -> Specialization:
         """Trace the function. road: see `_find`."""
         observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
-        tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
+        tracer = Tracer(self.name, observer.log.arrays, places, observer, None if symbols is None else symbols.shapes)
         if symbols is None and self._on_break is None and self.on_break == "split":
             tracer.decisions = Decisions(tracer, call.arrays, road)
         undo = tracer.undo

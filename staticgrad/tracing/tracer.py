@@ -8,7 +8,7 @@ whether it succeeds or raises.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -21,8 +21,10 @@ from ..operators import F, Symbol, append, flows, interception, layout_of, misus
 from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
+from .guards import contents
 from .handlers import caught, may_fail
 from .numbers import RunNumber, TracedNumber, closed, magnitude
+from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node
@@ -47,7 +49,7 @@ class ArgumentReached(BaseException):
 class Tracer:
     """The state of one trace: the graph, the captured tensors, and their symbolic values.
 
-    name: of the function. arrays: ids of the ndarrays that existed before; every run reads them again. places: of arguments
+    name: of the function. arrays: knows those that existed before; every run reads them again. places: of arguments
     that share memory, by number. observer: of Python's state, told where values of arrays become constants. shapes: of the
     arguments, with symbolic extents; None: those of their arrays.
     """
@@ -55,7 +57,7 @@ class Tracer:
     def __init__(
         self,
         name: str,
-        arrays: Collection[int] = (),
+        arrays: ArrayMemory,
         places: Mapping[int, Place] | None = None,
         observer: Any = None,
         shapes: Sequence[Shape] | None = None,
@@ -64,6 +66,8 @@ class Tracer:
         self.shapes = shapes
         self.places: Mapping[int, Place] = {} if places is None else places
         self.shared_views: list[SharedView] = []
+        self.shared_arrays: list[tuple[Traced, Node, np.ndarray, np.ndarray]] = []
+        """(tensor, its node, the array that was made in the trace and whose memory it shares, a copy of that)"""
         self.graph = Graph()
         self.arrays = arrays
         self.observer = observer
@@ -150,6 +154,7 @@ class Tracer:
         for values in (self.arguments, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks, self.retained):
             values.clear()
         self.shared_views.clear()
+        self.shared_arrays.clear()
         self.bases.clear()
         self.overwritten.clear()
         self.followed.clear()
@@ -274,8 +279,28 @@ class Tracer:
         found = self.operand(array)
         return found if isinstance(found, Traced) else self.constant(found)
 
+    def shared(self, array: np.ndarray) -> Traced:
+        """The tensor that shares an array's memory."""
+        if self.arrays.existed(array):
+            self.arrays.feed(array)
+            return self._wrapped(array, array)
+        made = self.constant(array.copy())
+        owner = owner_of(array)
+        self.arrays.shared[id(owner)] = owner
+        self.shared_arrays.append((made, made.node, array, array.copy()))
+        return made
+
+    def check_shared(self) -> None:
+        """Raises TraceError for a change of memory that a tensor shares with an array which the function made."""
+        for made, node, array, copy in self.shared_arrays:
+            if made.node is not node or contents(array) != contents(copy):
+                self.refuse(
+                    "an array that a compiled function makes is changed after a tensor shares its memory",
+                    "use sg.tensor(array), which is a copy",
+                )
+
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
-        """`sg.tensor(x)` of a tensor: a copy without the tape."""
+        """`sg.tensor(x)` of a tensor or an array: a copy without the tape."""
         result = self.own(F.stop_gradient(x if dtype is None else F.astype(x, dtype)))
         return result.requires_grad_(True) if requires_grad else result
 
@@ -452,10 +477,12 @@ class Tracer:
         if isinstance(x, Alias):
             x.node  # noqa: B018 - its present value is read from its base in a mode of its own
         check_unmasked(x)
-        known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
-        if known and x.flags.c_contiguous and x.dtype.isnative:
-            return self._wrapped(x, x)
-        if known and self.observer is not None:
+        if isinstance(x, np.ndarray):
+            if not self.arrays.existed(x):
+                return x.copy()  # which Python may change later
+            if x.flags.c_contiguous and x.dtype.isnative:
+                self.arrays.feed(x)
+                return self.own(self._wrapped(x, x))
             self.observer.read_array(x)  # its values become a constant of the graph
         return x
 

@@ -16,6 +16,7 @@ from ...operators import Symbol
 from ..effects import Effect, restore
 from ..guards import Read
 from ..plain import key as plain_key
+from .arrays import ArrayMemory, owner_of
 from .code_origin import USER, origin_of
 from .object_ages import ObjectAges
 
@@ -31,8 +32,7 @@ class AccessLog:
         self.ages = ObjectAges()
         self.reads: dict[tuple[Any, ...], Read] = {}
         self.effects: list[Effect] = []
-        self.arrays: dict[int, np.ndarray] = {}
-        """Arrays that existed before the trace, by id. Every run reads their values again."""
+        self.arrays = ArrayMemory()
         self.structured: list[tuple[str, Any]] = []
         """Modules and optimizers, by label."""
         self.before: dict[tuple[Any, ...], tuple[Any, Any]] = {}
@@ -66,8 +66,9 @@ class AccessLog:
             return
         self.labels[id(value)] = label, value
         if isinstance(value, np.ndarray):
-            if id(value) not in self.ages.made:
-                self.arrays[id(value)] = value
+            owner = owner_of(value)
+            if id(value) not in self.ages.made and id(owner) not in self.ages.made:
+                self.arrays.owners[id(owner)] = owner
         elif type(value) is dict and not gc.is_tracked(value):
             self.ages.untracked[id(value)] = value
         elif not isinstance(value, type) and hasattr(type(value), "structure"):
@@ -135,6 +136,7 @@ class AccessLog:
         """Undo the writes of the trace to objects that existed before it."""
         for (kind, _, key), (holder, value) in reversed(self.before.items()):
             restore(kind, holder, key, value)
+        self.arrays.rewind()
         for values in (self.reads, self.before, self.labels):
             values.clear()
         self.ages.clear()

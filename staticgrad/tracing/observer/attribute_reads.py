@@ -141,12 +141,7 @@ def _read_of_class(log: AccessLog, kind: type, name: str, label: str) -> None:
 
 
 def _read_of_array(log: AccessLog, x: np.ndarray, name: str) -> None:
-    if name in ("T", "real", "imag", "flat", "base", "mT"):
-        value = getattr(x, name)
-        if isinstance(value, np.ndarray) and id(x) in log.arrays:
-            log.arrays[id(value)] = value
-            log.labels.setdefault(id(value), (log.label(x), value))
-    elif name in ("shape", "dtype", "ndim", "size", "strides", "nbytes", "itemsize") and id(x) in log.arrays:
+    if name in ("shape", "dtype", "ndim", "size", "strides", "nbytes", "itemsize") and log.arrays.existed(x):
         log.read("call", functools.partial(getattr, x), (name,), getattr(x, name), f"{log.label(x)}.{name}")
 
 

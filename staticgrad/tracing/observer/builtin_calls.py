@@ -110,7 +110,7 @@ def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
 
 def call_print(log: AccessLog, *args: Any, **kwargs: Any) -> Any:
     if not any(isinstance(x, Symbol) for x in args) and kwargs.get("file") in (None, sys.stdout, sys.stderr):
-        log.effects.append(Effect("print", None, None, args, kwargs))
+        log.effects.append(Effect("print", None, None, log.arrays.frozen(args), kwargs))
 
 
 BUILTINS: dict[str, Callable[..., Any]] = {

@@ -13,15 +13,17 @@ import numpy as np
 
 from ...compiler.passes.symbolic_extents import SymbolicExtent
 from ...eager.tensor import Tensor
+from ...errors import PACKAGE_DIR
 from ...operators import Symbol
-from ..effects import BLIND, MOVING, Effect
+from ..effects import BLIND, MOVING
 from ..guards import MISSING, static
 from .access_log import AccessLog
+from .arrays import observe_arrays, read_or_fed
 from .attribute_reads import read_all_attributes
 from .builtin_calls import BUILTINS
 from .class_reads import read_class_attribute, read_special_methods
 from .code_origin import IGNORED, origin_of, origin_of_class
-from .container_reads import read_array, read_contents
+from .container_reads import read_contents
 from .protocol_reads import advance, both, result_of
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_native_function
 from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random
@@ -44,9 +46,6 @@ GETTERS = frozenset(
     ]
 )
 """Functions whose result may be an object that existed before."""
-ARRAY_MUTATORS = frozenset(["sort", "fill", "put", "partition", "resize", "itemset", "setfield", "setflags"]).union(
-    f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
-)
 WRITERS = frozenset(
     ["append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear", "put", "put_nowait", "get", "get_nowait"]
 )
@@ -69,14 +68,15 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(fn, functools._lru_cache_wrapper):
         return _cached_call(log, fn, args, kwargs)
     name = getattr(fn, "__name__", "")
-    if not isinstance(name, str) or not is_native_function(fn):
+    name = name if isinstance(name, str) else ""
+    if not name or not is_native_function(fn):
         if static(type(fn), "__call__") is not MISSING:
             read_special_methods(log, fn, "__call__")
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
         if isinstance(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
-            return both(changed_by_call(log, args), result_of(log))
-        return result_of(log)
+            return both(changed_by_call(log, args), observe_arrays(log, fn, name, args, kwargs, result_of(log)))
+        return observe_arrays(log, fn, name, args, kwargs, result_of(log, *args, *kwargs.values()))
     return _native_call(log, fn, name, args, kwargs)
 
 
@@ -99,7 +99,9 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
         read_contents(log, x, deep=True, arrays=False)
         if is_iterator(x):
             advance(log, x)
-    return result_of(log, *args, *kwargs.values()) if numpy else result_of(log)
+    if file.startswith(PACKAGE_DIR):
+        return read_or_fed(log, args, kwargs, result_of(log))
+    return observe_arrays(log, fn, name, args, kwargs, result_of(log, *args, *kwargs.values()))
 
 
 def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,7 +131,7 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
             _read_value(log, x)
         if not is_iterator(x) and not isinstance(x, (*CONTAINERS, *VIEWS)):
             read_special_methods(log, x, "__len__", "__iter__", "__float__", "__int__", "__bool__", "__str__", "__index__")
-    return result_of(log, *args, *kwargs.values())
+    return read_or_fed(log, args, kwargs, result_of(log, *args, *kwargs.values()))
 
 
 def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -205,23 +207,6 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         return done if name in BLIND else both(done, result_of(log, getter=True))
     if name in PURE and module == "builtins":
         return None
-    if isinstance(first, np.ufunc) and name == "at" and id(args[1]) in log.arrays:
-        read_array(log, args[1])
-        call_mutator(log, args[1], name, None)
-        log.effects.append(Effect("function", args[1], functools.partial(first.at, args[1]), args[2:], kwargs))
-        return None
-    writes = isinstance(first, np.ndarray) and name in ARRAY_MUTATORS
-    out = kwargs.get("out")
-    for x in (first if writes else None, *(out if isinstance(out, tuple) else (out,))):
-        if isinstance(x, np.ndarray) and id(x) in log.arrays:
-            read_array(log, x)
-            if x is first and writes:
-                call_mutator(log, x, name, args[1:], True, kwargs)
-            else:
-                log.refuse(
-                    f"an array from outside is the out= of {name} inside a compiled function",
-                    "compute a new array, or change a staticgrad tensor in place",
-                )
     method = bound or isinstance(fn, types.MethodDescriptorType)
     if method and name in WRITERS and not isinstance(first, (*CONTAINERS, np.ndarray, type)) and not log.ages.is_new(first):
         log.refuse(
@@ -234,4 +219,5 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
             read_all_attributes(log, x)
     if name == "default_rng":
         return log.ages.add_made
-    return both(changed_by_call(log, args), result_of(log, *args, *kwargs.values(), getter=name in GETTERS))
+    read = result_of(log, *args, *kwargs.values(), getter=name in GETTERS)
+    return both(changed_by_call(log, args), observe_arrays(log, fn, name, args, kwargs, read))

@@ -10,9 +10,10 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import each, pairs, size
-from ..guards import MISSING, Read, contents
+from ..guards import MISSING, Read
 from ..numbers import closed
 from .access_log import AccessLog, key_of
+from .arrays import read_array
 from .class_reads import read_special_methods
 from .python_types import CONTAINERS, VIEWS, dict_of_view
 
@@ -54,10 +55,12 @@ def read_length(log: AccessLog, holder: Any) -> None:
         holder = dict_of_view(holder)
     if isinstance(holder, (tuple, str, bytes, range, frozenset, Tensor, Symbol)):
         return
-    if log.copied(holder) or isinstance(holder, np.ndarray):
+    if log.copied(holder):
         read_contents(log, holder, log.label(holder))
     elif isinstance(holder, CONTAINERS):
         log.read("length", holder, None, size(holder), log.label(holder))
+    elif isinstance(holder, np.ndarray) and holder.ndim:
+        log.read("length", holder, None, len(holder), log.label(holder))
     else:
         read_special_methods(log, holder, "__len__")
 
@@ -100,13 +103,3 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
         log.see(member, f"{label}[{name!r}]")
         if deep and isinstance(member, (*CONTAINERS, np.ndarray)):
             read_contents(log, member, f"{label}[{name!r}]", deep, arrays)
-
-
-def read_array(log: AccessLog, array: np.ndarray) -> None:
-    """Read the values of an array that existed before the trace, because Python computes with them."""
-    for x in (array, array.base):
-        if isinstance(x, np.ndarray) and id(x) in log.arrays:
-            known = log.before.get(("copy", id(x), None))
-            value = contents(known[1] if known is not None else x)
-            log.reads.setdefault(("contents", id(x), None), Read("contents", x, None, value, log.label(x, "an array")))
-            return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dis
+import operator
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -20,10 +21,11 @@ from ..effects import Effect, is_observed
 from ..frames import NULL, Step
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
+from .arrays import array_of, observe_arrays, read_array
 from .attribute_reads import read_attribute
 from .calls import observe_call
 from .class_reads import read_special_methods, read_super
-from .container_reads import read_array, read_contents, read_length
+from .container_reads import read_contents, read_length
 from .counter_updates import FrameScope, is_counter_update, is_plain_attribute
 from .protocol_reads import advance, both, iterate, read_subscript, result_of
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
@@ -133,7 +135,9 @@ def on_content(log: AccessLog, scope: FrameScope, step: Step) -> None:
 
 def on_truth(log: AccessLog, scope: FrameScope, step: Step) -> None:
     (x,) = scope.operands.top(step.depth, 1)
-    if isinstance(x, (CONTAINERS, np.ndarray)):
+    if isinstance(x, np.ndarray):
+        read_array(log, x)
+    elif isinstance(x, CONTAINERS):
         read_length(log, x)
     elif x is not None and not isinstance(x, (bool, int, float, str)):
         read_special_methods(log, x, "__bool__", "__len__")
@@ -170,24 +174,23 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
             continue
         if isinstance(x, np.ndarray):
             result = result_of(log, left, right)
+            if in_place and x is left:
+                name = f"__i{name}__"
+                return None if isinstance(right, Symbol) else observe_arrays(
+                    log, getattr(operator, name), name, (left, right), {}, result
+                )  # fmt: skip
         elif isinstance(x, (*CONTAINERS, *VIEWS)):
             result = result_of(log)
             if not (in_place and x is left and isinstance(x, (list, set, dict, collections.deque))):
                 read_contents(log, x)
         else:
             read_special_methods(log, x, *names)
-    if in_place and isinstance(left, (list, dict, set, collections.deque, np.ndarray, bytearray)):
+    if in_place and isinstance(left, (list, dict, set, collections.deque, bytearray)):
         if is_observed(static(type(left), f"__i{name}__")):
             read_special_methods(log, left, *names)
             return result_of(log, getter=True)
-        if isinstance(left, np.ndarray):
-            if isinstance(right, Symbol):
-                return None
-            read_array(log, left)
-        else:
-            result = result_of(log, getter=True)  # it is the left operand
         done = call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
-        result = both(done, result) if result is not None else done
+        return both(done, result_of(log, getter=True))  # it is the left operand
     return result
 
 
@@ -236,7 +239,7 @@ def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
 def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     value, holder, key = scope.operands.top(step.depth, 3)
     count = scope.take_count()
-    if count is None and not isinstance(holder, (Symbol, Tensor)):
+    if count is None and not isinstance(holder, (Symbol, Tensor)) and array_of(holder) is None:
         log.moved.discard(("item", id(holder), key_of(key)))
     known = len(log.effects)
     set_item(log, holder, key, value, count)

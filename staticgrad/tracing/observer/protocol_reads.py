@@ -15,9 +15,10 @@ from ...operators import Symbol
 from ..effects import Effect, is_observed
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
+from .arrays import array_of, arrays_in, read_array
 from .attribute_reads import read_attribute
 from .class_reads import read_special_methods
-from .container_reads import read_array, read_contents, read_item
+from .container_reads import read_contents, read_item
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
 from .state_writes import call_mutator
 
@@ -26,8 +27,8 @@ def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
     """Read `holder[key]`. Returns a callback for the result, or None."""
     plain = not isinstance(key, (Symbol, Tensor, np.ndarray)) and not isinstance(holder, (Symbol, Tensor))
     label = f"{log.label(holder)}[{key!r}]" if plain else log.label(holder)
-    if isinstance(holder, np.ndarray):
-        return result_of(log, holder)
+    if array_of(holder) is not None:
+        return result_of(log, holder, key)
     if isinstance(holder, (Symbol, Tensor)) and isinstance(key, (list, tuple, np.ndarray)):
         read_contents(log, key, deep=True)
     getter = static(type(holder), "__getitem__")
@@ -69,24 +70,32 @@ def _default_item(log: AccessLog, holder: Any, key: Any) -> Callable[[Any], None
 def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
     """A callback for the result of NumPy's functions. A view of an array that existed before the trace is registered as
     one; any other result depends on the values of its operands. getter: the result may have existed before."""
-    arrays = [x for x in operands if isinstance(x, np.ndarray) and (id(x) in log.arrays or id(x.base) in log.arrays)]
+    arrays, direct = ([x for x in arrays_in(operands, depth) if log.arrays.existed(x)] for depth in (3, 0))
 
     def done(result: Any) -> None:
         if isinstance(result, (Symbol, Tensor)):
             return
         if isinstance(result, np.ndarray):
-            if any(result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays):
-                log.arrays[id(result)] = result
-                log.labels.setdefault(id(result), (log.label(arrays[0]), result))
+            if log.arrays.existed(result):
+                if arrays:
+                    log.labels.setdefault(id(result), (log.label(arrays[0]), result))
                 return
             if not getter:
                 log.ages.add_made(result)
         elif is_iterator(result) and not getter:
             log.ages.add_made(result)
+        elif type(result) in (list, tuple) and not getter:
+            for part in result:
+                if isinstance(part, np.ndarray) and not log.arrays.existed(part):
+                    log.ages.add_made(part)
         elif type(result) is dict and not getter and not gc.is_tracked(result) and id(result) not in log.ages.untracked:
             log.ages.add_made(result)  # the garbage collector tells of others
-        for x in arrays:
-            read_array(log, x)
+        held = set(
+            map(id, result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ())
+        )
+        for x in direct if is_iterator(result) else arrays:
+            if id(x) not in held:  # it does not depend on the values of an array that it holds
+                read_array(log, x)
 
     return done
 

@@ -7,8 +7,6 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import same_members, snapshot
@@ -16,6 +14,7 @@ from ..effects import Effect, is_observed
 from ..guards import MISSING, static
 from ..numbers import closed
 from .access_log import AccessLog, key_of
+from .arrays import ADVICE, array_of, set_array_item
 from .class_reads import read_special_methods
 from .container_reads import read_contents
 from .python_types import CONTAINERS, has_plain_hash
@@ -135,6 +134,8 @@ def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = No
     """Record `x.name = value`; count: (operation, number) of a counter update."""
     if isinstance(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
         return
+    if (array := array_of(x)) is not None and log.arrays.watched(array):
+        log.refuse(f"{log.label(x)}.{name} of an array from outside is set inside a compiled function", ADVICE)
     if isinstance(x, Symbol):
         log.refuse(
             f"an attribute {name!r} is written to a tensor that is computed inside a compiled function",
@@ -190,7 +191,8 @@ def set_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = Non
 
 def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = None) -> None:
     """Record `holder[key] = value` by the built-in class's own method, which an override in a subclass calls."""
-    if isinstance(holder, np.ndarray) and isinstance(value, Symbol):
+    if array_of(holder) is not None:
+        set_array_item(log, holder, closed(key), value)
         return
     key = closed(key)  # a number that the function keeps, whose value Python needs
     first = not log.copied(holder)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -23,12 +23,14 @@ from ..decisions import RoadRaises
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, contents, static
+from ..sharing import MemoryUse
 from ..state_inputs import without_inputs
 from .access_log import AccessLog
+from .arrays import read_array
 from .calls import observe_call
 from .class_reads import read_class_attribute
 from .code_origin import IGNORED, LIBRARY, USER, origin_of
-from .container_reads import read_array, read_contents
+from .container_reads import read_contents
 from .counter_updates import FrameScope
 from .instructions import HANDLERS, SEPARATE_PRECALL
 from .python_types import defining_class, is_heap_type
@@ -64,11 +66,6 @@ class TraceObserver:
             self.log.see(value, label)
 
     @property
-    def arrays(self) -> dict[int, np.ndarray]:
-        """Arrays that existed before the trace, by id."""
-        return self.log.arrays
-
-    @property
     def effects(self) -> list[Effect]:
         return self.log.effects
 
@@ -79,6 +76,12 @@ class TraceObserver:
     def read_array(self, array: np.ndarray) -> None:
         """The trace depends on the values of an array."""
         read_array(self.log, array)
+
+    def check_arrays(self, members: Sequence[MemoryUse]) -> None:
+        """Raises TraceError for arrays whose writes, or reads, can't be followed. members: see `ArrayMemory.check`."""
+        read = [read.holder for read in self.log.reads.values() if read.kind == "contents"]
+        read += [read.holder._data for read in self.log.reads.values() if read.kind == "values"]
+        self.log.arrays.check(read, members, self.log)
 
     def read_values(self, tensor: Tensor) -> None:
         """The trace depends on the values of a tensor."""
