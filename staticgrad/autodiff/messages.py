@@ -64,7 +64,6 @@ def no_history(i: int, dtype: np.dtype) -> GradientError:
         "make a leaf with requires_grad=True, and compute outside sg.no_grad()"
         if dtype.kind in INEXACT
         else f"it has dtype {dtype}: only floating point tensors have gradients",
-        "results of a compiled function carry no tape: call backward() inside it",
     )
 
 

@@ -60,7 +60,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
         if op.eager_least <= first.size >= mode.least and (
-            found := kernel.run(x._data, y._data) or kernel.value(x._data, y._data)
+            found := (kernel.mode is mode and kernel.run(x._data, y._data)) or kernel.value(x._data, y._data)
         ):
             data = found[0]
         else:
@@ -87,7 +87,7 @@ def unary(name: str) -> Callable[[Any], Any]:
         mode, data = modes.now, self._data
         size = data.size
         if op.eager_least <= size >= (mode.least if ufunc else mode.heavy) and (
-            found := kernel.run(data) or kernel.value(data)
+            found := (kernel.mode is mode and kernel.run(data)) or kernel.value(data)
         ):
             value = found[0]
         else:
@@ -171,7 +171,9 @@ def along(name: str) -> Callable[..., Any]:
             if axis.__class__ is int:
                 of_axis[data.ndim, axis] = kernel
         attrs = kernel.attrs
-        if op.eager_least <= data.size >= mode.heavy and (found := kernel.run(data) or kernel.value(data)):
+        if op.eager_least <= data.size >= mode.heavy and (
+            found := (kernel.mode is mode and kernel.run(data)) or kernel.value(data)
+        ):
             value = found[0]
         else:
             try:

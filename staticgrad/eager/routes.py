@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import types
+from ..bounded import Bounded
 from ..ir import Graph, Node
 from ..operators import Size, Symbol, frontends
 from ..operators.node_names import NAMES, NodeName
@@ -33,7 +34,7 @@ ENDS = frozenset({int, type(None)})
 USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
 KEPT = 128
-"""Kinds of calls of a function that are remembered; then it begins anew."""
+"""Kinds of calls of a function that are remembered."""
 
 
 def no_route(*tensors: Tensor) -> Any:
@@ -48,8 +49,8 @@ def routed(function: Function) -> Function:
     """Let calls on eager tensors take routes. The function has no effects, draws nothing, and does the same for symbols as for
     tensors."""
     node = NAMES.get(function.__name__.rstrip("_"))
-    routes: dict[tuple[Any, ...], Callable[..., Any]] = {}
-    seen: dict[tuple[Any, ...], int] = {}
+    routes: Bounded[Callable[..., Any]] = Bounded(KEPT)
+    seen: Bounded[int] = Bounded(KEPT)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -84,17 +85,13 @@ def routed(function: Function) -> Function:
             key += named
             if not joined(named.values(), key, tensors):
                 return function(*args, **named)
-        route = routes.get(kind := tuple(key))
+        route = routes[kind := tuple(key)]
         if route is None:
             if modes.now.arrays or not tensors:
                 return function(*args, **named)
-            uses = seen[kind] = seen.get(kind, 0) + 1
+            uses = seen[kind] = (seen[kind] or 0) + 1
             if uses <= USES:
-                if len(seen) > KEPT:
-                    seen.clear()
                 return function(*args, **named)
-            if len(routes) > KEPT:
-                routes.clear()
             route = routes[kind] = route_of(function, node, args, named, tensors)
         if route is no_route:
             return function(*args, **named)
@@ -103,7 +100,7 @@ def routed(function: Function) -> Function:
     def ready(*args: Any) -> Callable[..., Any] | None:
         """The route of a call, if there is one."""
         key: list[Any] = [types.default_float]
-        return routes.get(tuple(key)) if joined(args, key, []) else None
+        return routes[tuple(key)] if joined(args, key, []) else None
 
     call.route = ready  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -113,7 +110,7 @@ def viewed(function: Function) -> Function:
     """As `routed`, for a function whose result is a view: the route of a tensor and integers is found by shape, dtype
     and integers."""
     general = routed(function)
-    views: dict[tuple[Any, ...], Callable[[Tensor], Any]] = {}
+    views: Bounded[Callable[[Tensor], Any]] = Bounded(KEPT)
 
     @functools.wraps(function)
     def call(x: Any = no_route, /, *others: Any, **named: Any) -> Any:
@@ -123,14 +120,12 @@ def viewed(function: Function) -> Function:
             if a.__class__ is not int:
                 return general(x, *others)
         data = x._data
-        route = views.get((data.shape, data.dtype, others))
+        route = views[data.shape, data.dtype, others]
         if route is not None:
             return route(x)
         out = general(x, *others)
         found = general.route(x, *others)  # type: ignore[attr-defined]
         if found is not None and found.moves:
-            if len(views) > KEPT:
-                views.clear()
             views[data.shape, data.dtype, others] = found
         return out
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..autodiff import messages
+from ..bounded import Bounded
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
-from .grad_mode import modes
+from .grad_mode import KEPT, modes
 from .tape import FreedTensor, Record, edge, saved_values
 from .tensor import Tensor, wrap
 
 NAMES = ("self", "other")
 """PyTorch's names of the first operands."""
 
-_reads: dict[Hashable, tuple[tuple[int, ...], bool]] = {}
+_reads: Bounded[tuple[tuple[int, ...], bool]] = Bounded(4 * KEPT)
 
 
 def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
@@ -29,12 +30,10 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
     wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
     key = record.op, wanted, tuple([t.shape for t in record.inputs]), tuple(record.attrs.items())
     try:
-        known = _reads.get(key)
+        known = _reads[key]
     except TypeError:  # attributes that can't be hashed
         return _probe(record, wanted)
     if known is None:
-        if len(_reads) > 4096:
-            _reads.clear()
         known = _reads[key] = _probe(record, wanted)
     return known
 
