@@ -16,6 +16,7 @@ from ..errors import DTypeError, GradientError, GraphError, ShapeError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
+from ..ops.pointwise import saved_with_op
 from ..types import PART_OF, category, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes
@@ -65,6 +66,11 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     for tensor, record in updates:
         _set_record(tensor, record, changed)
     return x
+
+
+def in_place_of(x: Any, value: Any) -> Any:
+    """A value that x takes over whole: where x has a gradient it is recorded as a function of x, whose derivative is 0."""
+    return apply(saved_with_op, value, x) if modes.now.grad and x.requires_grad else value
 
 
 def record_change(x: Tensor, value: Tensor, name: str) -> None:

@@ -13,7 +13,7 @@ from ..ops.operands import number_in
 from ..types import check_unmasked, shape_text
 from . import item_assignment, random_fills
 from .grad_mode import modes
-from .inplace import check_change, replace, unrecorded
+from .inplace import check_change, in_place_of, replace, unrecorded
 from .operands import NUMBERS
 from .tape import touch
 from .tensor import PublicTensor, Tensor
@@ -95,7 +95,8 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
         value = F.broadcast_to(F.astype(src, self.dtype), self.shape)
     except ShapeError as error:
         raise ShapeError(f"copy_: {error.summary.removeprefix('broadcast_to: ')}") from None
-    return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
+    value = F.clone(value) if getattr(value, "requires_grad", False) else value
+    return replace(self, in_place_of(self, value), "copy_")
 
 
 def fill_(self: Tensor, value: TensorLike) -> Tensor:
@@ -114,7 +115,7 @@ def fill_(self: Tensor, value: TensorLike) -> Tensor:
             "copy_ takes the values of a tensor",
         )
     number = value if isinstance(value, Operators) else number_in("fill_", value, self.dtype)
-    return replace(self, F.broadcast_like(number, self), "fill_")
+    return replace(self, in_place_of(self, F.broadcast_like(number, self)), "fill_")
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from ..operators import F, Operators
 from ..ops.random import uniform_op
 from ..types import PART_OF, is_number
 from .grad_mode import no_grad
-from .inplace import check_change, replace
+from .inplace import check_change, in_place_of, replace
 from .tensor import Tensor
 
 
@@ -31,7 +31,7 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
             fresh = values(self, generator, *given.values())
         if isinstance(fresh, Tensor):
             self._drawn = True
-        return replace(self, fresh, name)
+        return replace(self, in_place_of(self, fresh), name)
 
     method.__name__ = name
     return method
@@ -107,7 +107,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         fresh = F.astype(F.lt(_uniform_of(self, generator), p), self.dtype)
     if isinstance(fresh, Tensor):
         self._drawn = True
-    return replace(self, fresh, "bernoulli_")
+    return replace(self, in_place_of(self, fresh), "bernoulli_")
 
 
 def _casted(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,8 @@ import numpy as np
 from ..eager.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Symbol, Tensor, TensorLike, spelled, state, warn_former
+from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state, warn_former
+from ..ops.pointwise import saving_op
 from ..ops.settings import operand
 from ..types import DTypeLike, normalize_axis
 
@@ -89,11 +90,16 @@ def relu(input: TensorLike) -> Tensor:
     return F.relu(input)
 
 
+def _saved(x: Tensor) -> Tensor:
+    """x, whose gradient is recorded as a function of x: x chooses the slope."""
+    return apply(saving_op, x)
+
+
 def _between(x: Tensor, low: float, high: float) -> Tensor:
     """x within [low, high]; the derivative at the ends is 0."""
     if x.dtype.kind in "iu":
         low, high = int(low), int(high)
-    return F.where(x <= low, low, F.where(x >= high, high, x))
+    return F.where(x <= low, low, F.where(x >= high, high, _saved(x)))
 
 
 @in_place
@@ -135,7 +141,9 @@ def hardsigmoid(input: TensorLike) -> Tensor:
 def hardswish(input: TensorLike) -> Tensor:
     """input hardsigmoid(input). Source: Howard et al., "Searching for MobileNetV3", 2019."""
     x = operand(input)
-    return F.where(x <= -3, F.zeros_like(x), F.where(x >= 3, x, x * (x + 3.0) / 6))
+    outside = F.abs(x) >= 3
+    inside = F.where(outside, 0, x)
+    return F.where(outside, x * F.astype(x > 0, x.dtype), inside * (inside + 3.0) / 6)
 
 
 @in_place
@@ -148,12 +156,14 @@ def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
         tensor([-0.0100,  1.0000])
     """
     x = operand(input)
-    return F.where(x > 0, x, x * negative_slope)
+    return F.where(x > 0, _saved(x), x * negative_slope)
 
 
 def _elu(x: Tensor, alpha: float, rate: float = 1) -> Tensor:
-    below = F.minimum(x, 0)
-    return F.where(x > 0, x, alpha * F.expm1(below if rate == 1 else below / rate))
+    """At 0 the slope is that from below, and the second derivative 0."""
+    below = F.where(x > 0, 0, x)
+    below = below if rate == 1 else below / rate
+    return F.where(x > 0, x, alpha * F.where(F.eq(below, 0), below, F.expm1(below)))
 
 
 @in_place
@@ -216,7 +226,7 @@ def mish(input: TensorLike) -> Tensor:
 def threshold(input: TensorLike, threshold: float, value: float) -> Tensor:
     """The input above the threshold, else the value."""
     x = operand(input)
-    return F.where(x <= threshold, value if x.dtype.kind == "f" else np.asarray(value).astype(x.dtype), x)
+    return F.where(x <= threshold, value if x.dtype.kind == "f" else np.asarray(value).astype(x.dtype), _saved(x))
 
 
 @in_place
@@ -229,7 +239,7 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3, tra
         raise ArgumentError("Lower bound should be less than or equal to the upper bound", f"got {lower} and {upper}")
     x = operand(input)
     slope = F.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
-    return F.where(x > 0, x, x * slope)
+    return F.where(x > 0, _saved(x), x * slope)
 
 
 relu_ = changing(relu)
@@ -294,7 +304,7 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> Tenso
     """
     x = operand(input)
     scaled = x if beta == 1 else x * beta
-    value = F.softplus(F.minimum(scaled, threshold))
+    value = F.softplus(F.where(scaled > threshold, threshold, scaled))
     return F.where(scaled > threshold, x, value if beta == 1 else value / beta)
 
 
@@ -315,7 +325,7 @@ def logsigmoid(input: TensorLike) -> Tensor:
 def hardshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
     """The input, or 0 within [-lambd, lambd]."""
     x = operand(input)
-    return F.where(F.abs(x) <= lambd, F.zeros_like(x), x)
+    return F.where(F.abs(x) <= lambd, F.zeros_like(x), _saved(x))
 
 
 @spelled
@@ -325,7 +335,7 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
     if lambd < 0:
         raise ArgumentError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     x = operand(input)
-    return F.where(x > lambd, x - lambd, F.where(x < -lambd, x + lambd, x * 0))
+    return F.where(x > lambd, _saved(x) - lambd, F.where(x < -lambd, x + lambd, x * 0))
 
 
 @spelled

@@ -223,7 +223,7 @@ def angle(input: Any) -> Tensor:
         zero = F.logical_and(F.eq(re, 0), F.eq(im, 0))
         return F.where(zero, F.stop_gradient(F.atan2(im, re)), F.atan2(im, F.where(zero, 1, re)))
     x = F.astype(operand(input), to_float(dtype_of(input)))
-    return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, np.pi, x * 0))
+    return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, np.pi, F.sign(x) * 0))
 
 
 @torch_function(inplace=True)

@@ -308,12 +308,11 @@ def _complex_logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """exp(x[i]) times the sum over j >= i of g[j] exp(-out[j])."""
+    """exp(x[i] - out[i]) r[i], with r[i] = g[i] + exp(out[i] - out[i + 1]) r[i + 1]: no exponent is above 0."""
     axis = node.attrs["axis"]
-    top = F.stop_gradient(F.amax(F.real(out) if out.dtype.kind == "c" else out, axis, keepdims=True))
-    top = F.where(F.isfinite(top), top, 0.0)
-    weighted = g * F.exp(top - out)
-    return F.exp(x - top) * backwards(F.cumsum(backwards(weighted, (axis,)), axis), (axis,))
+    before = _earlier(out, axis, 0.0)
+    shrunk = F.exp(F.where(F.eq(before, out), 0, before - out))
+    return F.exp(x - out) * _backwards(shrunk, g, axis)
 
 
 logcumsumexp_op = define(

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..ir import OpDef
+from ..ir import Expand, OpDef, define
 from ..operators import F, Operators, Tensor, apply, composite, enter_as, numpy_twin, spelled, torch_function
 from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
 from .operands import dtype_of, integer, operand, promoted
-from .rules import Rule, binary, elementwise_op, unary, unbroadcast
+from .rules import Rule, binary, elementwise, elementwise_op, floating, unary, unbroadcast
+
+# formulas with derivatives of their own --------------------------------------------------------------------------------
+
+
+def written(
+    name: str, numpy: Rule, formula: Rule, slopes: tuple[Rule, ...], operands: int = 1, promote: Rule = floating
+) -> Callable[..., Any]:
+    """A function written in other ops whose derivatives are not those of the formula: they hold at special points, too.
+
+    slopes: for each operand, a function of its cotangent g and of all operands.
+    """
+
+    def rule(place: int) -> Rule:
+        return lambda g, node, out, *xs: unbroadcast(slopes[place](g, *xs), xs[place])
+
+    vjp = tuple(map(rule, range(operands)))
+    op = define(OpDef(name, elementwise, numpy, vjp, Expand(lambda node, *xs: formula(*xs)), promote))
+    return lambda *xs: apply(op, *xs)
+
+
+_trunc_divide = written(
+    "trunc_divide", lambda x, y: np.trunc(x / y), lambda x, y: F.trunc(x / y),
+    (lambda g, x, y: F.zeros_like(x), lambda g, x, y: F.zeros_like(y)), 2,
+)  # fmt: skip
+
 
 # arithmetic with more arguments ---------------------------------------------------------------------------------------
 
@@ -74,7 +100,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
     if rounding_mode == "trunc":
         kind = promoted(input, other)
         if kind.kind == "f":
-            return trunc(_apply_div(input, other))
+            quotient: Tensor = _trunc_divide(input, other)
+            return quotient
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
     raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
 
@@ -134,7 +161,9 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
         result: Tensor = input + weight * difference if near else end - difference * (1 - weight)
         return result
-    return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * F.sub(1, weight))
+    close = F.abs(weight) < 0.5
+    line: Tensor = F.where(close, input, end) + difference * F.where(close, weight, F.sub(weight, 1))
+    return line
 
 
 @torch_function(inplace=True)
@@ -259,9 +288,8 @@ copysign_op: OpDef = elementwise_op(
 
 @torch_function(inplace=True)
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
-    step = F.where(input == 0, values, F.astype(F.gt(input, 0), dtype_of(input)))
-    return F.stop_gradient(F.where(F.isnan(input), input, step) if dtype_of(input).kind == "f" else step)
+    """0 below 0 and for NaN, 1 above, `values` at 0."""
+    return F.stop_gradient(F.where(input == 0, values, F.astype(F.gt(input, 0), dtype_of(input))))
 
 
 @torch_function(np.nan_to_num, inplace=True)
@@ -282,15 +310,25 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 # logarithms and exponentials ------------------------------------------------------------------------------------------
 
 
+def _logaddexp(x: Any, y: Any) -> Any:
+    """Equal operands have no distance, infinite ones neither."""
+    return F.maximum(x, y) + F.log1p(F.exp(F.neg(F.abs(F.where(F.eq(x, y), 0, x - y)))))
+
+
+_logaddexp_op = written("logaddexp", np.logaddexp, _logaddexp, (
+    lambda g, x, y: g / (1 + F.exp(y - x)), lambda g, x, y: g / (1 + F.exp(x - y)),
+), 2)  # fmt: skip
+
+
 @torch_function(np.logaddexp)
 @composite
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
-    if promoted(input, other).kind == "c":
-        x, y = operand(input), operand(other)
-        top = F.stop_gradient(F.where(F.real(x) > F.real(y), x, y))
-    else:
-        top = F.stop_gradient(F.maximum(input, other))
+    if promoted(input, other).kind != "c":
+        real: Tensor = _logaddexp_op(input, other)
+        return real
+    x, y = operand(input), operand(other)
+    top = F.stop_gradient(F.where(F.real(x) > F.real(y), x, y))
     top = F.where(F.isfinite(top), top, F.zeros_like(top))
     return top + F.log(F.exp(input - top) + F.exp(other - top))
 
@@ -303,14 +341,40 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
     return logaddexp(input * ln2, other * ln2) * (1 / ln2)
 
 
+def times_log(name: str, log: str, one: float) -> Callable[..., Any]:
+    """x times the logarithm of y, which is 0 at y = `one`: 0 where x is 0 and y no NaN. The derivative by x is the logarithm
+    there, too, or 0 where that isn't finite."""
+    of_array, of_tensor = getattr(np, log), getattr(F, log)
+
+    def numpy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        result: np.ndarray = np.where((x == 0) & (y == y), pointwise.ZERO[x.dtype], x * of_array(y))
+        return result
+
+    def formula(x: Any, y: Any) -> Any:
+        return F.where(F.logical_and(F.eq(x, 0), F.eq(y, y)), 0, x * of_tensor(y))
+
+    def by_x(g: Any, x: Any, y: Any) -> Any:
+        slope: Any = whole(g, y)
+        return F.where(F.logical_and(F.eq(x, 0), y <= one - 1), 0, slope)
+
+    whole = written(name, numpy, formula, (by_x, lambda g, x, y: g * x / (y if one else y + 1)), 2)
+    return whole
+
+
+_xlogy_op = times_log("xlogy", "log", 1)
+
+
 @torch_function(inplace=True, names=("special.xlogy",))
 @composite
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
-    kind = to_float(promoted(input, other))
-    x, y = (F.astype(operand(v), kind) for v in (input, other))
-    zero = F.logical_and(F.eq(x, 0), F.logical_not(F.isnan(y)))
-    return F.where(zero, 0.0, x * F.log(F.where(zero, 1.0, y)))
+    result: Tensor = _xlogy_op(input, other)
+    return result
+
+
+_logit_op = written("logit", lambda x: np.log(x / (1 - x)), lambda x: F.log(x / (1 - x)), (
+    lambda g, x: F.where(F.logical_or(x < 0, x > 1), math.nan, g / (x * (1 - x))),
+))  # fmt: skip
 
 
 @torch_function(inplace=True, names=("special.logit",))
@@ -318,8 +382,8 @@ def xlogy(input: Any, other: Any) -> Tensor:
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
-    x = x if eps is None else F.clip(x, eps, 1 - eps)
-    return F.log(x / (1 - x))
+    result: Tensor = _logit_op(x if eps is None else F.clip(x, eps, 1 - eps))
+    return result
 
 
 @torch_function(np.sinc, inplace=True, names=("special.sinc",))
@@ -327,9 +391,9 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi
-    zero = F.eq(x, 0)
-    safe = F.where(zero, 1.0, x)
-    return F.where(zero, 1.0 - x * x / 6, F.sin(safe) / safe)
+    near = F.abs(x) <= math.sqrt(np.finfo(x.dtype).eps)  # the quotient's derivative is a difference of large numbers there
+    safe = F.where(near, 1.0, x)
+    return F.where(near, 1.0 - x * x / 6, F.sin(safe) / safe)
 
 
 # comparisons ------------------------------------------------------------------------------------------------------------
@@ -413,22 +477,21 @@ def equal(input: Any, other: Any) -> bool:
 # maxima that leave NaN out ----------------------------------------------------------------------------------------------
 
 
-def _without_nan(function: Rule) -> Rule:
+def _without_nan(function: Rule, wins: Rule) -> Rule:
     def choose(input: Any, other: Any) -> Tensor:
         kind = promoted(input, other)
         if kind.kind != "f":
             result: Tensor = function(input, other)
             return result
         x, y = F.astype(operand(input), kind), F.astype(operand(other), kind)
-        shape_like = function(x, y)
-        return F.where(F.isnan(x), y, F.where(F.isnan(y), x, shape_like))
+        return F.where(F.logical_or(wins(x, y), F.isnan(y)), x, y)
 
     return choose
 
 
-for _name, _whole, _numpy in (("fmax", F.maximum, np.fmax), ("fmin", F.minimum, np.fmin)):
-    _function = _without_nan(_whole)
+for _name, _whole, _numpy, _wins in (("fmax", F.maximum, np.fmax, F.ge), ("fmin", F.minimum, np.fmin, F.le)):
+    _function = _without_nan(_whole, _wins)
     _function.__name__ = _function.__qualname__ = _name
-    _function.__doc__ = f"`{_whole.__name__}`, of which a NaN is left out."
+    _function.__doc__ = f"`{_whole.__name__}`, of which a NaN is left out; of equal elements the first has the gradient."
     enter_as(_name, spelled(composite(_function)))
     numpy_twin(_numpy)(getattr(F, _name))

@@ -29,9 +29,10 @@ def fmod(input: Any, other: Any) -> Tensor:
         tensor([ 1., -1.])
     """
     if category(promoted(input, other)) < 2:
-        F.remainder(1, other)  # raises for a zero
-        size = F.remainder(F.abs(input), F.abs(other))
-        return F.where(input < 0, -size, size) if promoted(input, other).kind == "i" else size
+        rest = F.remainder(input, other)
+        if promoted(input, other).kind != "i":
+            return rest
+        return F.where(F.logical_and(rest != 0, F.logical_xor(rest < 0, input < 0)), rest - other, rest)
     return apply(_fmod_op, input, other)
 
 
@@ -56,9 +57,9 @@ LN2, SQRT_PI = math.log(2), math.sqrt(math.pi)
 
 
 def _over(out: Any, x: Any, limit: float) -> Any:
-    """out / x, `limit` where x is 0."""
-    zero = F.eq(x, 0)
-    return F.where(zero, limit, out / F.where(zero, 1.0, x))
+    """out / x, `limit` where rounding leaves no other: out is as good as limit x."""
+    near = F.abs(x) <= float(np.finfo(x.dtype).eps)
+    return F.where(near, limit, out / F.where(near, 1.0, x))
 
 
 def _asinh(op: Any, x: Any) -> Any:
@@ -108,7 +109,8 @@ host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * 
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
 host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),
      names=("erfinv", "special.erfinv"), doc="The inverse of `erf`.")  # fmt: skip
-host("lgamma", scipy_special("gammaln"), lambda g, node, out, x: g * F.digamma(x),
+host("lgamma", in_dtype_of_last(lambda x: module("scipy.special").gammaln(np.where(np.isinf(x), np.abs(x), x))),
+     lambda g, node, out, x: g * F.digamma(x),
      names=("lgamma", "special.gammaln"), doc="log|gamma(x)|.")  # fmt: skip
 host("digamma", scipy_special("digamma"), lambda g, node, out, x: g * F.polygamma(1, x),
      names=("digamma", "special.digamma", "special.psi"), doc="The derivative of `lgamma`.")  # fmt: skip
@@ -128,7 +130,8 @@ host("ndtr", scipy_special("ndtr"), lambda g, node, out, x: g * (F.exp(-x * x / 
 host("ndtri", scipy_special("ndtri"), lambda g, node, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)),
      names=("special.ndtri",), doc="The inverse of `ndtr`.")  # fmt: skip
 host("log_ndtr", scipy_special("log_ndtr"),
-     lambda g, node, out, x: g / (apply(erfcx, -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)),
+     lambda g, node, out, x: g * F.where(x < 0, 1 / apply(erfcx, F.where(x < 0, -x, 0) * math.sqrt(0.5)),
+                                         F.exp(-x * x / 2 - out) / 2) * math.sqrt(2 / math.pi),
      names=("special.log_ndtr",), doc="log(ndtr(x)).")  # fmt: skip
 
 
@@ -161,8 +164,9 @@ def _hypot(op: Any, x: Any, y: Any) -> Any:
 
 elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
                scalar=_hypot, cost=30, error=(1.15, 1.15), doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
-_fmod_op = host("fmod", np.fmod, slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.trunc(x / y)),
-                names=(), doc="The remainder, of x's sign.")  # fmt: skip
+_fmod_op = host("fmod", np.fmod,
+                slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.div(x, y, rounding_mode="trunc")), names=(),
+                doc="The remainder, of x's sign.")  # fmt: skip
 host("nextafter", np.nextafter, doc="The next number towards y.")
 _signbit_op = host("signbit", np.signbit, infer=compared, names=(), batch=aligned, doc="Whether the sign is negative.")
 

@@ -20,7 +20,7 @@ from . import return_types
 from .batched_moves import searched
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
-from .reductions import argmax_op, argmin_op
+from .reductions import OVER, argmax_op, argmin_op, reduced, shared_by_equals
 
 # sort -----------------------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,21 @@ nanmedian_op = _row_record("nanmedian_index", _nanmedian_row, "As `median_index`
 mode_op = _row_record("mode_index", _mode_row, "The position of the most frequent value along an axis.")
 
 
-def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
+def _middle(name: str, of_row: Callable[[np.ndarray], np.ndarray]) -> OpDef:
+    """A record of the element that `of_row` chooses of all; those that are equal to it share its gradient."""
+    return define(
+        OpDef(
+            name=name,
+            attrs=OVER,
+            infer=reduced,
+            eval=lambda x, axis, keepdims: x[of_row(x[None])[0]],
+            vjp=(shared_by_equals,),
+            promote=None,
+        )
+    )
+
+
+def _of_rows(name: str, op: OpDef, doc: str, *, whole: OpDef | None) -> None:
     @overload
     def function(input: Any, dim: None = None, keepdim: bool = False) -> Tensor: ...
     @overload
@@ -263,17 +277,17 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
     @overload
     def function(input: Any, *, axis: int, keepdim: bool = False) -> return_types.Pair: ...
     def function(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # type: ignore[misc]  # `spelled` takes `axis`
-        if dim is None and whole:
+        if dim is None and whole is not None:
             if not ndim_of(input):
                 return F.clone(input)
             flat = F.reshape(input, (-1,))
             if flat.shape == (0,):
                 return F.sum(flat) * float("nan")
-            return F.reshape(along(flat, apply(op, flat, axis=0), 0), ())
+            return apply(whole, flat, axis=(0,), keepdims=False)
         x, axis, scalar = with_axis(input, -1 if dim is None else dim)
         return _picked(name, x, apply(op, x, axis=axis), axis, keepdim, scalar)
 
-    if whole:
+    if whole is not None:
         respelled(function, name)
     else:
         function.__name__ = function.__qualname__ = name
@@ -283,11 +297,14 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
 
 
 _of_rows(
-    "median", median_op, "The lower median: of all elements, or the named tuple (values, indices) along `dim`.", whole=True
+    "median",
+    median_op,
+    "The lower median: of all elements, or the named tuple (values, indices) along `dim`.",
+    whole=_middle("median", _median_row),
 )
-_of_rows("nanmedian", nanmedian_op, "`median`, of which NaN are left out.", whole=True)
+_of_rows("nanmedian", nanmedian_op, "`median`, of which NaN are left out.", whole=_middle("nanmedian", _nanmedian_row))
 _of_rows(
-    "mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=False
+    "mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=None
 )
 
 

@@ -85,16 +85,16 @@ mul = elementwise_op("mul", np.multiply, (
 
 div = elementwise_op("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
-    lambda g, node, out, x, y: unbroadcast(-g * out / y, y),
+    lambda g, node, out, x, y: unbroadcast(-g * (out / y), y),
 ), cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.", names=(), complex=HOLOMORPHIC)  # fmt: skip
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
-    """d x^y / dx = y x^(y-1), and 0 for y = 0 even where 1 / x is infinite or NaN.
+    """d x^y / dx = y x^(y-1), and 0 for y = 0 where 1 / x is infinite, 0 or NaN, or log(x) is.
 
     There the base is replaced as well: derivatives of the formula would be 0 * inf.
     """
-    flat = F.logical_and(y == 0, F.logical_not(F.abs(x) >= TINY[out.dtype]))
+    flat = F.logical_and(y == 0, F.logical_not(F.logical_and(x >= TINY[out.dtype], x < math.inf)))
     slope = y * F.pow(F.where(flat, 1, x), y - 1)
     return unbroadcast(F.where(flat, 0, g * slope), x)
 

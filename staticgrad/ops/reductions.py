@@ -141,8 +141,8 @@ sum_op = define(
 )
 
 
-def _extremum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """The gradient goes to the largest element, shared equally by all that are equal to it; by all NaN where one is."""
+def shared_by_equals(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The gradient goes to the chosen element, shared equally by all that are equal to it; by all NaN where one is."""
     axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
     best = spread(out, x, axis, keepdims)
     winners = F.astype(F.logical_or(x == best, F.logical_and(x != x, best != best)), x.dtype)
@@ -173,7 +173,7 @@ max_op = define(
         attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
-        vjp=(_extremum_vjp,),
+        vjp=(shared_by_equals,),
         emit=Reduction(lowest, "maximum", MAXIMUM.reduce, "max"),
         promote=keep,
     )
@@ -185,7 +185,7 @@ min_op = define(
         attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
-        vjp=(_extremum_vjp,),
+        vjp=(shared_by_equals,),
         emit=Reduction(highest, "minimum", MINIMUM.reduce, "min"),
         promote=keep,
     )

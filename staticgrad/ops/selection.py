@@ -46,7 +46,7 @@ clip_op = define(
         eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
         vjp=(
             _inside,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low <= high), g, 0), low),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low < high), g, 0), low),
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
         emit=Pointwise(lambda op, x, low, high: op.minimum(op.maximum(x, low), high), 2),

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..operators import SPECIAL, F, Tensor, composite, spelled
 from ..signals import module
-from ..types import to_float
+from .elementwise import times_log, written
 from .host_functions import host, in_dtype_of_last, scipy_special
-from .operands import dtype_of, operand, promoted
+from .pointwise import ZERO
 from .rules import Rule
 
 
@@ -20,23 +20,29 @@ def _special(function: Rule) -> Rule:
     return SPECIAL[function.__name__]
 
 
+_xlog1py_op = times_log("xlog1py", "log1p", 0)
+_entr_op = written(
+    "entr",
+    lambda x: np.where(x == 0, ZERO[x.dtype], np.where(x < 0, x.dtype.type(-np.inf), -x * np.log(x))),
+    lambda x: F.where(F.eq(x, 0), 0, F.where(x < 0, -math.inf, -x * F.log(x))),
+    (lambda g, x: -g * (1 + F.log(x)),),
+)
+
+
 @_special
 @composite
 def xlog1py(input: Any, other: Any) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
-    kind = to_float(promoted(input, other))
-    x, y = (F.astype(operand(v), kind) for v in (input, other))
-    zero = F.logical_and(F.eq(x, 0), F.logical_not(F.isnan(y)))
-    return F.where(zero, 0.0, x * F.log1p(F.where(zero, 0.0, y)))
+    result: Tensor = _xlog1py_op(input, other)
+    return result
 
 
 @_special
 @composite
 def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
-    x = F.astype(operand(input), to_float(dtype_of(input)))
-    safe = F.where(x > 0, x, 1.0)
-    return F.where(F.isnan(x), x, F.where(x > 0, -safe * F.log(safe), F.where(F.eq(x, 0), 0.0, -math.inf)))
+    result: Tensor = _entr_op(input)
+    return result
 
 
 FLAT = (
@@ -61,14 +67,13 @@ for _name, _numpy, _doc in FLAT:
 
 def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
     """A polynomial of degree n by its recurrence: `first(x)` is that of degree 1, `step(k, x, p, q)` that of degree k + 1
-    from those of degrees k and k - 1."""
+    from those of degrees k and k - 1. A degree that is no integer of 64 bits is below 0."""
 
     def evaluate(x: np.ndarray, n: np.ndarray) -> np.ndarray:
-        x, degree = np.broadcast_arrays(x, np.trunc(n))
+        x, degree = np.broadcast_arrays(x, np.where(np.abs(n) < 2.0**63, np.trunc(n), -1))
         before, now = np.ones_like(x), np.asarray(first(x))
         out = np.where(degree == 0, before, np.where(degree == 1, now, 0)).astype(x.dtype)
-        top = degree.max(initial=0)
-        for k in range(1, int(top) if np.isfinite(top) else 0):
+        for k in range(1, int(degree.max(initial=0))):
             before, now = now, step(k, x, now, before)
             out = np.where(degree == k + 1, now, out).astype(x.dtype)
         return out

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..eager.grad_mode import modes
+from ..eager.inplace import in_place_of
 from ..eager.item_assignment import fitting, index_error
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import ArgumentError, ShapeError
@@ -243,7 +244,7 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
         part = F.getitem(x, key)
         if isinstance(part, TracedView) and part.same_place(value):
             return  # x[i] += v has changed x already
-        tracer.assign(part, _fitted(value, part.shape, x.dtype), "setitem")
+        tracer.assign(part, in_place_of(part, _fitted(value, part.shape, x.dtype)), "setitem")
         return
     if len(keys) == 1 and _is_mask(key) and not _is_known(key):
         tracer.assign(x, _masked(x, key, value), "setitem")

@@ -379,13 +379,36 @@ def test_retain_grad_follows_the_value():
     assert y.grad.tolist() == [5, 5, 5]
 
 
-def test_zeroed_result_still_requires_grad():
+OVERWRITTEN = {
+    "zero_": lambda y: y.zero_(),
+    "fill_": lambda y: y.fill_(3.0),
+    "copy_": lambda y: y.copy_(sg.ones(3, dtype=y.dtype)),
+    "normal_": lambda y: y.normal_(),
+    "y[:] = 0": lambda y: y.__setitem__(slice(None), 0.0),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("change", OVERWRITTEN.values(), ids=OVERWRITTEN)
+def test_what_is_overwritten_has_a_gradient_of_0(change, compiled):
+    def step(x):
+        y = x * 2
+        change(y)
+        assert y.requires_grad
+        y.sum().backward()
+
     x = leaf(3)
+    (sg.compile(step) if compiled else step)(x)
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_a_copied_value_has_the_gradient():
+    x, other = leaf(3), leaf(3)
     y = x * 2
-    y.zero_()
-    assert y.requires_grad
+    y.copy_(other * 3)
     y.sum().backward()
-    assert x.grad is None
+    assert x.grad.tolist() == [0, 0, 0]
+    assert other.grad.tolist() == [3, 3, 3]
 
 
 # views ------------------------------------------------------------------------------------------------------

@@ -188,14 +188,44 @@ CHOICES: list[tuple[str, Any, list[float], list[float]]] = [
     ("x / x", lambda x: x / x, [1, 2], [0, 0]),
     ("x ** x", lambda x: x**x, [1, 2], [1, 4 * (1 + np.log(2))]),
     ("logsumexp of -inf", lambda x: x.logsumexp(), [-inf, 0], [0, 1]),
+    ("xlogy by a at 0", lambda x: sg.xlogy(x, np.array([2.0, 0.0, -1.0, inf])), [0, 0, 0, 0], [np.log(2), 0, 0, inf]),
+    ("xlogy by b, a 0", lambda x: sg.xlogy(np.zeros(3), x), [2, 0.5, -1], [0, 0, 0]),
+    ("xlog1py by a at 0", lambda x: sg.special.xlog1py(x, np.array([1.0, -1.0, -2.0])), [0, 0, 0], [np.log(2), 0, 0]),
+    ("entr", lambda x: sg.special.entr(x), [0, 1, -1], [inf, -1, nan]),
+    ("logit", lambda x: sg.logit(x), [0, 0.5, 1, 2], [inf, 4, inf, nan]),
+    ("elu at 0", lambda x: functional.elu(x, 2.0), [0, -0.0, 1], [2, 2, 1]),
+    ("celu at 0", lambda x: functional.celu(x, 2.0), [0, -0.0, 1], [1, 1, 1]),
+    ("selu at 0", lambda x: functional.selu(x), [0, 1], [1.7580993408473766, 1.0507009873554805]),
+    ("softplus at its threshold", lambda x: functional.softplus(x, 2.0, 10.0), [5, 6], [1 / (1 + np.exp(-10)), 1]),
+    ("hardswish", lambda x: functional.hardswish(x), [-inf, -3, 3, inf], [0, 0, 1, 1]),
+    ("logaddexp of infinities", lambda x: sg.logaddexp(x, np.zeros(3)), [inf, -inf, 0], [1, 0, 0.5]),
+    ("fmax ties", lambda x: sg.fmax(x, np.array([1.0, 2.0, nan])), [1, 1, 1], [1, 0, 1]),
+    ("lerp", lambda x: sg.lerp(x, np.array([inf, inf]), np.array([0.25, 0.75])), [1, 1], [0.75, 0.25]),
+    ("clamp to an empty interval", lambda x: sg.clip(np.array([-1.0, 1, 2]), x, np.ones(3)), [1, 0, 3], [0, 0, 0]),
+    ("logcumsumexp of a wide range", lambda x: x.logcumsumexp(0), [-800, 0, 90, 180, 1000], [1, 1, 1, 1, 1]),
+    ("logcumsumexp of a falling range", lambda x: x.logcumsumexp(0), [1000, 180, 0, -800], [4, 0, 0, 0]),
+    ("median ties", lambda x: x.median(), [1, 2, 2, 3, 2], [0, 1 / 3, 1 / 3, 0, 1 / 3]),
+    ("nanmedian ties", lambda x: x.nanmedian(), [2, nan, 2, 1, 3], [0.5, 0, 0.5, 0, 0]),
+    ("max along an axis, ties", lambda x: x.max(0)[0], [1, 3, 3], [0, 1, 0]),
+    ("eigvalsh of equal values", lambda x: sg.linalg.eigvalsh(x.reshape(2, 2)), [3, 0, 0, 3], [1, 0, 0, 1]),
+    ("svdvals of equal values", lambda x: sg.linalg.svdvals(x.reshape(2, 2)), [3, 0, 0, 3], [1, 0, 0, 1]),
+    ("nuclear norm of equal values", lambda x: sg.linalg.matrix_norm(x.reshape(2, 2), "nuc"), [3, 0, 0, 3], [1, 0, 0, 1]),
+    ("sinc of small numbers", lambda x: sg.sinc(x), [0, 1e-40], [0, -(np.pi**2) * 1e-40 / 1.5 / 2]),
+    ("-x / y, where x y overflows", lambda x: 3e300 / x, [1e10], [-3e280]),
 ]
 
 
-@pytest.mark.parametrize(("name", "fn", "x", "expected"), CHOICES, ids=[c[0] for c in CHOICES])
-def test_chosen_derivatives(name: str, fn: Any, x: list[float], expected: list[float]):
-    leaf = sg.tensor(np.array(x, np.float64), requires_grad=True)
-    fn(leaf).sum().backward()
-    np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-12)
+def chosen(*xs: Any) -> list[Any]:
+    """The gradients of all rows."""
+    return [slopes(fn(x), [x])[0] for (_, fn, _, _), x in zip(CHOICES, xs, strict=True)]
+
+
+@pytest.mark.parametrize("mode", ["eager", *MODES])
+def test_chosen_derivatives(mode: str):
+    with np.errstate(all="ignore"):
+        found = {"eager": eager, **MODES}[mode](chosen, [np.array(x, np.float64) for _, _, x, _ in CHOICES])
+    for (name, _, _, expected), gradient in zip(CHOICES, found, strict=True):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-12, err_msg=name)
 
 
 # every mode ------------------------------------------------------------------------------------------------
@@ -348,6 +378,30 @@ def test_integers(name: str, reference: Any, dtype: str):
     result = getattr(F, name)(Tensor(x), Tensor(y)).numpy()
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(result, expected)
+
+
+def _of_integers(x: Any, y: Any) -> list[Any]:
+    trunc, floor = (F.div(x, y, rounding_mode=mode) for mode in ("trunc", "floor"))
+    return [F.fmod(x, y), F.remainder(x, y), trunc, floor, x // y, x % y]
+
+
+@pytest.mark.parametrize("mode", ["eager", *MODES])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_divisions_of_integers(dtype: str, mode: str):
+    """Python's integers are the judge; the quotient of the least one and -1 is no number of the dtype, and wraps around."""
+    limits = np.iinfo(dtype)
+    least, most = int(limits.min), int(limits.max)
+    values = [v for v in {least, least + 1, -7, -3, -1, 0, 1, 3, 7, most} if least <= v <= most]
+    pairs = [(a, b) for a in values for b in values if b]
+    x, y = (np.array(side, dtype) for side in zip(*pairs, strict=True))
+    found = {"eager": eager, **MODES}[mode](_of_integers, [x, y])
+    rests = [abs(a) % abs(b) * (1 if a >= 0 else -1) for a, b in pairs]
+    floors, remainders = zip(*(divmod(a, b) for a, b in pairs), strict=True)
+    quotients = [(a - r) // b for (a, b), r in zip(pairs, rests, strict=True)]
+    for array, expected in zip(found, (rests, remainders, quotients, floors, floors, remainders), strict=True):
+        assert array.dtype == dtype
+        wrapped = [(int(v) - least) % (most - least + 1) + least for v in expected]
+        assert array.tolist() == wrapped
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...eager import no_grad
+from ...eager.tensor import Structure
 from ...errors import ArgumentError
 from ..module import Module
 from ..parameter import Parameter
@@ -75,31 +76,47 @@ def spectral_norm(
 ) -> Module:
     """Divide a parameter, now {name}_orig, by its largest singular value; {name}_u and {name}_v are its singular vectors.
 
-    Each use while training improves them by power iterations. Raises ArgumentError where it is so already, or is no
-    parameter. Source: Miyato et al., ICLR 2018.
+    Each call of the module while training improves them by power iterations. Raises ArgumentError where it is so already,
+    or is no parameter. Source: Miyato et al., ICLR 2018.
     """
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
-    weight = _begin(module, SPECTRAL, name, None)
+    weight = _begin(module, SPECTRAL, name, name)
     norm = SpectralNorm(weight, n_power_iterations, dim, eps)
     module.register_parameter(f"{name}_orig", weight)
     module.register_buffer(f"{name}_u", vars(norm)["_u"])
     module.register_buffer(f"{name}_v", vars(norm)["_v"])
 
-    def get(self: Module) -> Any:
+    def norm_of(module: Module) -> SpectralNorm:
         norm = SpectralNorm.__new__(SpectralNorm)
         Module.__init__(norm)
         norm.__dict__.update(
-            n_power_iterations=n_power_iterations, eps=eps, dim=dim, training=self.training, inputs_first=True,
-            _u=getattr(self, f"{name}_u"), _v=getattr(self, f"{name}_v"),
+            n_power_iterations=n_power_iterations, eps=eps, dim=dim, training=False, inputs_first=True,
+            _u=getattr(module, f"{name}_u"), _v=getattr(module, f"{name}_v"),
         )  # fmt: skip
-        return norm.forward(getattr(self, f"{name}_orig"))
+        return norm
+
+    def improve(module: Module, inputs: Any) -> None:
+        if module.training:
+            norm = norm_of(module)
+            with no_grad():
+                norm.iterate(norm.matrix(getattr(module, f"{name}_orig").detach()), n_power_iterations)
+
+    def get(self: Module) -> Any:
+        return norm_of(self).forward(getattr(self, f"{name}_orig"))
 
     compute(module, name, property(get))
+    module.register_forward_pre_hook(improve)
+    vars(module)[f"_{SPECTRAL}s"][name] = improve
     return module
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight a parameter again. Raises ArgumentError for one without spectral norm."""
+    improve = vars(module).get(f"_{SPECTRAL}s", {}).get(name)
     _end(module, SPECTRAL, name, ("_u", "_v", "_orig"))
+    for key, hook in tuple(module._forward_pre_hooks.items()):
+        if hook is improve:
+            del module._forward_pre_hooks[key]
+            Structure.changes += 1
     return module

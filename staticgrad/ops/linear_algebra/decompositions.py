@@ -82,19 +82,19 @@ def _diagonal_matrix(v: Any) -> Any:
     return F.diag_embed(v)
 
 
-def _gaps(v: Any) -> Any:
-    """1 / (v[j] - v[i]), 0 on the diagonal."""
-    n = v.shape[-1]
+def _over_gaps(x: Any, v: Any) -> Any:
+    """x[i, j] / (v[j] - v[i]), 0 on the diagonal. Where both are 0 it is 0, too: repeated values have a gradient where their
+    vectors don't matter."""
     difference = _column(v) - _row(v)
-    eye = np.eye(n, dtype=bool)
-    return F.where(eye, 0.0, 1.0 / F.where(eye, 1.0, difference))
+    zero = F.logical_or(np.eye(v.shape[-1], dtype=bool), F.logical_and(F.eq(difference, 0), F.eq(x, 0)))
+    return F.where(zero, 0.0, x / F.where(zero, 1.0, difference))
 
 
 def _eigh_rule(gs: list[Any], results: list[Any], x: Any, upper: bool) -> Any:
     """V (diag(gw) + half(V.H gV - gV.H V) / (w[j] - w[i])) V.H, which is Hermitian."""
     (gw, gv), (w, v) = gs, results
     turned = F.matmul(F.adjoint(v), gv)
-    middle = _diagonal_matrix(gw) + (turned - F.adjoint(turned)) * 0.5 * _gaps(F.real(w))
+    middle = _diagonal_matrix(gw) + _over_gaps((turned - F.adjoint(turned)) * 0.5, F.real(w))
     return F.matmul(v, F.matmul(middle, F.adjoint(v)))
 
 
@@ -123,7 +123,7 @@ def _eig_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
     (gw, gv), (w, v) = gs, results
     turned = F.matmul(F.adjoint(v), gv)
     along = F.expand_dims(F.real(F.diagonal(turned, dim1=-2, dim2=-1)), ndim_of(turned) - 2)
-    middle = _diagonal_matrix(gw) + (turned - F.matmul(F.adjoint(v), v) * along) * F.conj(_gaps(w))
+    middle = _diagonal_matrix(gw) + _over_gaps(turned - F.matmul(F.adjoint(v), v) * along, F.conj(w))
     return solve(F.adjoint(v), F.matmul(middle, F.adjoint(v)))
 
 
@@ -171,10 +171,11 @@ def _svd_rule(gs: list[Any], results: list[Any], x: Any, full: bool) -> Any:
         u, gu = cut(u, ndim_of(u) - 1, 0, k), cut(gu, ndim_of(gu) - 1, 0, k)
         vh, gvh = cut(vh, ndim_of(vh) - 2, 0, k), cut(gvh, ndim_of(gvh) - 2, 0, k)
     s = F.real(s)
-    gaps = _gaps(F.square(s))
+    squares = F.square(s)
     left, right = F.matmul(F.adjoint(u), gu), F.matmul(vh, F.adjoint(gvh))
     left_turn, right_turn = left - F.adjoint(left), right - F.adjoint(right)
-    middle = (left_turn * gaps) * _column(s) + _row(s) * (right_turn * gaps) + _diagonal_matrix(gs_)
+    left_part, right_part = _over_gaps(left_turn, squares), _over_gaps(right_turn, squares)
+    middle = left_part * _column(s) + _row(s) * right_part + _diagonal_matrix(gs_)
     safe = F.where(F.eq(s, 0), 1.0, s)
     inverse = F.where(F.eq(s, 0), 0.0, 1.0 / safe)
     if x.dtype.kind == "c":

@@ -123,6 +123,27 @@ def test_first_names(name):
     np.testing.assert_array_equal(layer.weight.detach().numpy(), value)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_reading_the_weight_under_spectral_norms_first_name_changes_nothing(compiled):
+    layer = old_spectral_norm(nn.Linear(5, 4))
+    call = sg.compile(layer) if compiled else layer
+
+    def state():
+        return {name: value.numpy().copy() for name, value in layer.state_dict().items()}
+
+    before, value = state(), layer.weight.detach().numpy().copy()
+    np.testing.assert_array_equal(layer.weight.detach().numpy(), value)
+    assert all(np.array_equal(before[name], array) for name, array in state().items())
+    call(sg.ones(2, 5))
+    assert not np.array_equal(before["weight_u"], state()["weight_u"]), "a call while training does"
+    layer.eval()
+    after = state()
+    call(sg.ones(2, 5))
+    assert all(np.array_equal(after[name], array) for name, array in state().items())
+    remove_spectral_norm(layer)
+    assert not layer._forward_pre_hooks
+
+
 MAKERS = {
     "weight_norm": lambda: old_weight_norm(nn.Linear(4, 3).double()),
     "weight_norm of all": lambda: old_weight_norm(nn.Linear(4, 3).double(), dim=None),
