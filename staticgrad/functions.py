@@ -70,7 +70,7 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     traced = frontends.tracing and state.tracer is not None
     if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not (INFERRING or traced):
         return wrap(array)
-    if isinstance(array, Symbol) and traced:
+    if (isinstance(array, Symbol) and traced) or (isinstance(array, Tensor) and array._given):
         return array  # an array that was passed to a compiled function
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")

@@ -390,6 +390,7 @@ class TensorArguments:
         if not _is_array(arg):
             return arg
         tensor = self.make(as_array(arg))
+        tensor._given = True
         self.originals[id(tensor)] = tensor, arg
         return tensor
 

@@ -376,10 +376,22 @@ def in_arguments(compiled):
         yield [fn(sg.ones(3) * i, arrays), arrays[0].copy()]
 
 
+def from_numpy_of_an_argument(compiled):
+    def step(x, array):
+        tensor = sg.from_numpy(array)
+        tensor[1] = x.sum().numpy().item()
+        return x * tensor
+
+    fn = compiled(step)
+    for i in range(3):
+        array = np.arange(3.0, dtype="float32")
+        yield [fn(sg.ones(3) * i, array), array]
+
+
 PROGRAMS = [
     returned_alone, returned, returned_with_a_view, returned_with_a_tensor_of_its_memory, stored, memory_of_a_parameter,
     memory_of_a_captured_tensor, written_by_numpy_of_a_tensor, structured, resized, a_tensor_in_an_array_of_objects,
-    errors_that_are_caught, a_write_before_an_error, replaced, in_arguments,
+    errors_that_are_caught, a_write_before_an_error, replaced, in_arguments, from_numpy_of_an_argument,
 ]  # fmt: skip
 
 
