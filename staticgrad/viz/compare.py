@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, StaticgradError
+from ..errors import ArgumentError, GradientError, StaticgradError
 from .compared_modes import run_compiled, run_eager, run_session
 from .comparison import Comparison, Mode, differences
 from .comparison_case import Case, restored
@@ -38,7 +38,9 @@ def compare(
     repeats: timed calls per mode. seed: of the random draws; all modes start from the same state of the generator,
     and so draw the same numbers.
 
-    The time of a call is that of the values and first gradients. It is taken once all kernels are compiled.
+    The time of a call is that of the step as it is written: of its values, and of the first gradients with respect to what
+    requires them; it is taken once all kernels are compiled. Gradients with respect to other floating arguments are compared
+    by further calls, unless the function differentiates by itself.
     Nothing outlives the comparison: the generator, the tensors that the function changes, their gradients and the state
     of optimizers are put back after each mode. A mode that can't run the function says why in `error`.
     Raises ArgumentError for what is no function, an unknown mode, another order or
@@ -64,20 +66,43 @@ def compare(
         if name in MODES:
             raise ArgumentError(f"compare: {name!r} is a mode, and can't be the name of a peer", 'use another, such as "torch"')
     compiled = compiled_function(fn)
-    case = Case(fn if compiled is None else compiled.fn, args, order)
-    found = []
-    with restored(case, seed):
-        found.append(run_eager(case, repeats))
+    fn = fn if compiled is None else compiled.fn
+    case, found = Case(fn, args, order), []
+    further = Case(fn, args, order, every=True) if case.further else None
+    try:
+        with restored(case, seed):
+            found.append(run_eager(case, repeats))
+    except GradientError:  # it calls `backward`, and the arguments are what it differentiates by
+        if further is None:
+            raise
+        case, further = further, None
+        with restored(case, seed):
+            found.append(run_eager(case, repeats))
+    if case.own_gradients:
+        further = None
+    if further is not None:
+        with restored(further, seed):
+            _add_gradients(found[0], run_eager(further, 0))
     runs: list[tuple[str, Callable[[Case, int], Mode]]] = [("session", run_session), ("compiled", run_compiled)]
     runs = [(name, run) for name, run in runs if name in modes]
     runs += [(name, _peer(name, twin)) for name, twin in (peers or {}).items()]
     for name, run in runs:
         with restored(case, seed):
             found.append(_attempt(name, run, case, repeats))
+        if further is not None and not found[-1].error:
+            with restored(further, seed):
+                _add_gradients(found[-1], _attempt(name, run, further, 0))
     for mode in found[1:]:
         if not mode.error:
             mode.differences = list(differences(mode, found[0]))
     return Comparison(case.name, found)
+
+
+def _add_gradients(mode: Mode, other: Mode) -> None:
+    """Take the gradients from another run, whose time is not that of the step that the caller wrote."""
+    mode.error, mode.gradients = other.error, other.gradients
+    mode.seconds, mode.second_error = other.seconds, other.second_error
+    mode.graph = mode.graph if mode.graph is not None and len(mode.graph.nodes) else other.graph
 
 
 def _peer(name: str, twin: Callable[..., Any]) -> Callable[[Case, int], Mode]:

@@ -88,7 +88,7 @@ def fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
     leaves: dict[str, Tensor] = {}
 
     def make(name: str, array: np.ndarray) -> Tensor:
-        leaves[name] = Tensor(array.copy(), requires_grad=case.order > 0 and array.dtype.kind in INEXACT)
+        leaves[name] = Tensor(array.copy(), requires_grad=name in case.leaves)
         leaves[name].name = name
         return leaves[name]
 
@@ -269,11 +269,11 @@ def _defined_step(case: Case) -> DefinedStep:
     with graph.as_default():
         result = case.fn(*case.arguments(make))
         symbolic = [x for _, x in leaves_of(result) if isinstance(x, Symbol)]
-        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind in INEXACT}, **case.parameters}
+        wanted = {**{name: x for name, x in inputs.items() if name in case.leaves}, **case.parameters}
         found: dict[str, Any] = {}
         if case.differentiate:
             total = total_of([x for x in symbolic if x.dtype.kind in INEXACT])
-            known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
+            known = [None] * len(wanted) if total is None or not wanted else gradients(total, list(wanted.values()))
             found = dict(zip(wanted, known, strict=True))
     nodes = {id(tensor): graph.standing_for(tensor) for tensor in case.tensors.values()}
     variables = {key: node for key, node in nodes.items() if node is not None}

@@ -24,8 +24,9 @@ from .comparison import AFTER
 class Case:
     """The function, its arguments by name, and the tensors that it reaches."""
 
-    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], order: int):
-        """order: of the gradients that are compared."""
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], order: int, *, every: bool = False):
+        """order: of the gradients that are compared. every: all floating arguments are differentiated by, and not only those
+        that require gradients."""
         self.fn, self.order = fn, order
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         code = getattr(fn, "__code__", None)
@@ -33,8 +34,15 @@ class Case:
             self.name = f"lambda at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
         self.args = [*zip(_names(fn, len(args)), args, strict=True)]
         self.arrays: dict[str, np.ndarray] = {}
+        self.leaves: set[str] = set()
+        """The arguments that are differentiated by."""
         for name, arg in self.args:
             _mapped(name, arg, self._keep)
+            self.leaves.update(path for path, leaf in leaves_of(arg, name) if isinstance(leaf, Tensor) and leaf.requires_grad)
+        floating = {name for name, array in self.arrays.items() if array.dtype.kind in INEXACT}
+        self.further = order > 0 and floating != self.leaves
+        """Some floating arguments require no gradients."""
+        self.leaves = floating if every else self.leaves
         self.differentiate = order > 0
         """Gradients are compared."""
         self.own_gradients = False

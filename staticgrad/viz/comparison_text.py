@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 SHOWN = 12
 """Rows of differences in a table: the largest."""
 COLUMNS = ("mode", "step (median)", "5% to 95%", "first step", "kernels", "host", "cuts", "traces", "memory", "off by")
+KINDS = {"value": "values", "gradient": "gradients", "second gradient": "second gradients", "state": "updates"}
+"""Differences by their kinds, in sentences."""
+MOST_ULPS = 1e4
+"""Beyond it, units of the last place say nothing: the value is close to 0, or another one."""
 TIE = 1.3
 """Times within this ratio are a tie."""
 
@@ -77,7 +81,8 @@ def difference_rows(comparison: Comparison) -> tuple[list[str], list[list[str]],
     for mode in modes:
         for d in mode.differences:
             worst[d.what] = max(worst.get(d.what, 0.0), d.relative)
-            cells.setdefault(d.what, {})[mode.name] = f"{d.absolute:.2e} ({d.ulps:.1f} ULP)"
+            units = f" ({d.ulps:.1f} ULP)" if d.ulps <= MOST_ULPS else ""
+            cells.setdefault(d.what, {})[mode.name] = f"{d.absolute:.2e}{units}"
     names = list(cells)
     chosen = names if len(names) <= SHOWN else sorted(names, key=lambda name: -worst[name])[:SHOWN]
     rows = [[name, *(cells[name].get(mode.name, "-") for mode in modes)] for name in names if name in set(chosen)]
@@ -99,28 +104,18 @@ def _agreement(comparison: Comparison) -> str:
         return "No other mode could be run."
     names = [comparison.modes[0].name, *(mode.name for mode in run)]
     found = [(m, d) for m in run for d in m.differences]
-    results = [pair for pair in found if pair[1].kind != "state"]
-    what = _joined(list(dict.fromkeys(f"{d.kind}s" for _, d in results))) or "results"
+    what = _joined(list(dict.fromkeys(KINDS[d.kind] for _, d in found))) or "results"
     if not any(d.absolute for _, d in found):
         return f"{_joined(names)} give equal {what}, bit by bit."
-    parts = []
-    if results:
-        mode, worst = max(results, key=lambda pair: excess(pair[1]))
-        if excess(worst) > 1:
-            return (
-                f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, "
-                f"{worst.relative:.0e} of its largest element."
-            )
-        far = f"they differ by at most {worst.relative:.0e} of the largest element ({worst.what}, {mode.name})"
-        parts.append(f"{_joined(names)} agree in {what}: {far if worst.absolute else 'they are equal'}.")
-    states = [pair for pair in found if pair[1].kind == "state" and excess(pair[1]) > 1]
-    if states:
-        mode, worst = max(states, key=lambda pair: excess(pair[1]))
-        parts.append(
-            f"{worst.what} differs by {worst.relative:.0e} of its largest element in {mode.name}: more than rounding explains, "
-            "unless the optimizer divides by the size of a gradient that is zero, as Adam does."
-        )
-    return " ".join(parts)
+    mode, worst = max(found, key=lambda pair: excess(pair[1]))
+    size = f"{worst.relative:.0e} of its largest element"
+    if excess(worst) > 1:
+        return f"The modes DISAGREE: {worst.what} in {mode.name} is off by {worst.absolute:.1e}, {size}."
+    mode, worst = max(found, key=lambda pair: pair[1].relative if pair[1].absolute > pair[1].floor else 0.0)
+    if worst.absolute <= worst.floor:
+        return f"{_joined(names)} agree in {what}: they differ by no more than {worst.floor:.0e}."
+    far = f"they differ by at most {worst.relative:.0e} of the largest element ({worst.what}, {mode.name})"
+    return f"{_joined(names)} agree in {what}: {far}."
 
 
 def _speed(comparison: Comparison) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +27,17 @@ class Difference:
     kind: str = "value"
     tolerance: float = 0.0
     """The relative difference up to which two roundings of one result are expected to lie."""
+    floor: float = 0.0
+    """Likewise the absolute difference, whatever the size of the result: what is left of terms that cancel."""
 
 
-def excess(difference: Difference) -> float:
-    """A difference in units of what rounding explains."""
-    if np.isinf(difference.relative):
-        return np.inf
-    return difference.relative / difference.tolerance if difference.tolerance else np.inf if difference.relative else 0.0
+def excess(difference: Difference, rtol: float | None = None, atol: float | None = None) -> float:
+    """A difference in units of what rounding explains: more than 1 is a disagreement. rtol, atol: other bounds than its own."""
+    bounds = (
+        (difference.relative, difference.tolerance if rtol is None else rtol),
+        (difference.absolute, difference.floor if atol is None else atol),
+    )
+    return min(apart / bound if bound else math.inf if apart else 0.0 for apart, bound in bounds)
 
 
 def difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None, kind: str) -> Difference:
@@ -74,14 +79,16 @@ def _tolerance(dtype: np.dtype, kind: str) -> float:
     return root if kind == "second gradient" else root / 10
 
 
-def close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
-    for what, expected in theirs.items():
-        actual, expected = _zeros(mine.get(what, MISSING), expected), _zeros(expected, mine.get(what, MISSING))
-        if actual is MISSING:
-            return False
-        if actual is None:  # and so is the other
-            continue
-        same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
-        if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
-            return False
-    return True
+ROUNDINGS = 10
+"""Units of precision that terms of size 1 may leave where they cancel."""
+
+
+def floor(dtype: np.dtype, scale: float) -> float:
+    """The absolute difference that rounding explains in a step whose largest value or gradient is `scale`."""
+    return ROUNDINGS * float(np.finfo(dtype).eps) * min(1.0, scale) if dtype.kind in "fc" else 0.0
+
+
+def largest(arrays: Iterable[np.ndarray | None]) -> float:
+    """The largest finite magnitude in arrays of floating numbers; 0 without any."""
+    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in arrays if a is not None and a.dtype.kind in "fc"]
+    return float(max(found, default=0.0))

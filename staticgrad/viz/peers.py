@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import StaticgradError
 from ..extras import is_installed
-from ..types import INEXACT
 from .compared_modes import Found, timed
 from .comparison import Mode
 from .comparison_case import Case, leaves_of
@@ -41,7 +40,7 @@ def _plain(x: Any) -> np.ndarray:
 
 def _wanted(case: Case) -> list[str]:
     """The arguments that are differentiated by."""
-    return [name for name, array in case.arrays.items() if case.differentiate and array.dtype.kind in INEXACT]
+    return [name for name in case.arrays if case.differentiate and name in case.leaves]
 
 
 def _numpy(name: str, twin: Callable[..., Any], case: Case, repeats: int) -> Mode:

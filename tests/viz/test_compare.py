@@ -14,7 +14,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 from staticgrad.tracing import settings, specialization_cache
-from staticgrad.viz.comparison import Comparison, Mode
+from staticgrad.viz.comparison import Comparison, Mode, differences
 from staticgrad.viz.differences import Difference
 
 pytestmark = pytest.mark.usefixtures("refusing")
@@ -183,7 +183,7 @@ def test_gradients_that_are_left_in_grad():
 
     for start in (None, sg.tensor(np.ones_like(W))):
         w.grad = start
-        result = sg.compare(accumulate, X, repeats=3)
+        result = sg.compare(accumulate, sg.tensor(X, requires_grad=True), repeats=3)
         expected = X.T @ np.ones((6, 3), np.float32) + (0 if start is None else 1)
         assert result.ok, result
         for mode in result.modes:
@@ -236,6 +236,73 @@ def test_compiled_functions():
     assert sg.compare(sg.compile(lambda x: x * 2), X, repeats=1, order=1).agree()
 
 
+def test_the_step_that_is_timed_is_the_one_that_was_written():
+    """Arguments are leaves in further calls alone, and never those of a step that differentiates by itself."""
+    net = nn.Linear(4, 3)
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    seen = []
+
+    def forward(x):
+        seen.append(x.requires_grad)
+        return net(x).square().sum()
+
+    def train(x):
+        opt.zero_grad()
+        loss = forward(x)
+        loss.backward()
+        opt.step()
+        return loss
+
+    for given, expected in ((X, False), (sg.tensor(X), False), (sg.tensor(X, requires_grad=True), True)):
+        result = sg.compare(train, given, repeats=3, modes=[])
+        assert set(result["eager"].gradients) == {"weight", "bias", *(["x"] if expected else [])}
+        assert set(seen) == {expected}
+        seen.clear()
+    result = sg.compare(forward, X, repeats=3, order=1, modes=[])
+    assert seen == [False] * 6 + [True] * 3  # the tape, a first call, those that are timed, memory; gradients by x
+    assert set(result["eager"].gradients) == {"x", "weight", "bias"}
+
+
+def test_one_rule_says_whether_modes_agree():
+    """A gradient that cancels is rounding of larger terms; an optimizer that divides by its size makes steps of that."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3))
+    opt = optim.Adam(net.parameters())
+
+    def step(x, y):
+        opt.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+        return loss
+
+    result = sg.compare(step, X, Y, repeats=2)
+    assert np.abs(result["eager"].gradients["0.bias"]).max() < 1e-6  # batch normalization takes it away
+    assert result.agree()
+    assert " agree in values, updates and gradients" in result.verdict
+    for units in re.findall(r"\(([\d.e+]+) ULP", str(result)):
+        assert float(units) <= 1e4
+    wrong = result["compiled"]
+    for name, what in (("values", "result"), ("values", "3.weight after"), ("gradients", "3.weight")):
+        kept = getattr(wrong, name)[what]
+        getattr(wrong, name)[what] = kept * 1.001
+        wrong.differences = [*differences(wrong, result["eager"])]
+        assert not result.agree()
+        assert result.verdict.startswith(f"The modes DISAGREE: {'gradient of ' * (name == 'gradients')}{what} in compiled")
+        assert result.agree(rtol=0.01)
+        getattr(wrong, name)[what] = kept
+
+
+@pytest.mark.parametrize(("size", "agrees"), [(1e-8, True), (1e-5, False)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_differences_of_a_value_near_zero(size, agrees, dtype):
+    eager = Mode("eager", values={"loss": np.ones((), dtype)}, gradients={"w": np.zeros(3, dtype)})
+    other = Mode("compiled", values={"loss": np.ones((), dtype)}, gradients={"w": np.full(3, size, dtype)})
+    other.differences = [*differences(other, eager)]
+    result = Comparison("step", [eager, other])
+    assert result.agree() == ("DISAGREE" not in result.verdict) == (agrees and dtype == "float32")
+    assert "ULP" not in str(result).split("gradient of w")[1].splitlines()[0]
+
+
 # what can't be run, and what differs ------------------------------------------------------------------------------------
 
 
@@ -279,7 +346,9 @@ def test_integers_have_no_gradients_and_wrong_results_are_seen():
     assert result.agree()
     assert list(result["eager"].gradients) == ["x"]
     result["compiled"].values["result"] = result["compiled"].values["result"] + 1
+    result["compiled"].differences = [*differences(result["compiled"], result["eager"])]
     assert not result.agree()
+    assert "DISAGREE" in result.verdict
 
 
 def test_differences_are_measured():

@@ -27,7 +27,7 @@ page.append(h("header", {}, h("p", { class: "kicker" }, "staticgrad: one functio
   h("p", { class: `verdict ${data.verdict.includes("DISAGREE") ? "bad" : "good"}`, role: "status" }, data.verdict)));
 
 const count = (x) => (x === null ? "–" : x.toLocaleString("en"));
-const worst = (mode) => mode.differences.filter((d) => d.kind !== "state").reduce((most, d) => (most && most.relative !== null && (d.relative === null || d.relative > most.relative) ? d : most || d), null);
+const worst = (mode) => mode.differences.reduce((most, d) => (most && most.relative !== null && (d.relative === null || d.relative > most.relative) ? d : most || d), null);
 const off = (d) => (!d ? "–" : d.relative === null ? "other" : d.absolute === 0 ? "equal" : digits(d.relative, 2));
 section("Modes",
   table("Figures of each mode", ["mode", "step (median)", "5% to 95%", "first step", "ready after", "kernels", "host calls", "cuts", "traces", "memory", "off by"],
