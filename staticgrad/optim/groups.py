@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 import numpy as np
 
 from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError
-from ..operators import F, Operators, Symbol, frontends, state, warn_former
+from ..operators import F, Operators, Symbol, check_change, frontends, state, warn_former
 from ..ops.leaves import hyper
 from ..tracing.after_run import check_read
 from .checks import check_switches, is_one_number
@@ -38,6 +38,80 @@ class Member(NamedTuple):
     parameter: Any
     gradient: Any
     slots: dict[str, Any]
+
+
+class CountedList(list[Any]):
+    """A list of an optimizer's: its groups, or the parameters of one. Compiled steps rely on its members, so `Structure` counts
+    their changes."""
+
+    def _change(self) -> None:
+        check_change(self, f"{self.contents} of an optimizer are changed")
+        Structure.changes += 1
+
+    contents = "the parameters"
+
+    def _member(self, x: Any) -> Any:
+        return x
+
+    def append(self, x: Any) -> None:
+        self._change()
+        super().append(self._member(x))
+
+    def extend(self, members: Iterable[Any]) -> None:
+        self[len(self) :] = members
+
+    def insert(self, at: SupportsIndex, x: Any) -> None:
+        self._change()
+        super().insert(at, self._member(x))
+
+    def pop(self, at: SupportsIndex = -1) -> Any:
+        self._change()
+        return super().pop(at)
+
+    def remove(self, x: Any) -> None:
+        self._change()
+        super().remove(x)
+
+    def clear(self) -> None:
+        del self[:]
+
+    def reverse(self) -> None:
+        self._change()
+        super().reverse()
+
+    def sort(self, **options: Any) -> None:
+        self._change()
+        super().sort(**options)
+
+    def __setitem__(self, at: Any, x: Any) -> None:
+        self._change()
+        super().__setitem__(at, [*map(self._member, x)] if isinstance(at, slice) else self._member(x))
+
+    def __delitem__(self, at: SupportsIndex | slice) -> None:
+        self._change()
+        super().__delitem__(at)
+
+    def __iadd__(self, members: Iterable[Any]) -> Self:  # type: ignore[misc]
+        self.extend(members)
+        return self
+
+    def __imul__(self, count: SupportsIndex) -> Self:
+        self._change()
+        return super().__imul__(count)
+
+
+class ParamGroups(CountedList):
+    """The groups of an optimizer. A plain dict becomes a group: one that steps with the hyper-parameters that it has."""
+
+    contents = "the groups"
+    sense: Callable[[ParamGroup], None] | None = None
+
+    def _member(self, x: Any) -> Any:
+        if isinstance(x, ParamGroup) or not isinstance(x, Mapping):
+            return x
+        group = ParamGroup(x)
+        group.sense = self.sense
+        return group
 
 
 class ParamGroup(dict[str, Any]):
@@ -100,6 +174,27 @@ class ParamGroup(dict[str, Any]):
         if key not in self:
             self[key] = default
         return self[key]
+
+    def _drop(self) -> None:
+        check_change(self, "hyper-parameters of an optimizer are removed")
+        Structure.changes += 1
+        self.writes += 1
+
+    def __delitem__(self, key: str) -> None:
+        self._drop()
+        super().__delitem__(key)
+
+    def pop(self, *args: Any) -> Any:
+        self._drop()
+        return super().pop(*args)
+
+    def popitem(self) -> Any:
+        self._drop()
+        return super().popitem()
+
+    def clear(self) -> None:
+        self._drop()
+        super().clear()
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         values = dict(*args, **kwargs)

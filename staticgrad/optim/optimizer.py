@@ -28,7 +28,17 @@ from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
 from ..types import PART_OF, get_default_dtype, part_dtype, shape_text
 from .checks import as_tuple, check_switches
-from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
+from .groups import (
+    CountedList,
+    Member,
+    ParamGroup,
+    ParamGroups,
+    as_groups,
+    checked_params,
+    named_apart,
+    narrowed,
+    reader,
+)
 from .hooks import Hooked
 from .native_step import native_step
 from .state_io import load, save
@@ -160,7 +170,7 @@ class Optimizer(Hooked):
 
     def __init__(self, params: Any, defaults: dict[str, Any]):
         self.defaults = defaults
-        self.param_groups: list[ParamGroup] = []
+        self.param_groups: list[ParamGroup] = []  # which becomes a `ParamGroups`
         self.state: dict[Any, dict[str, Tensor]] = {}  # which becomes a `State`
         self.variables: dict[Any, dict[str, Any]] = {}
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
@@ -178,6 +188,10 @@ class Optimizer(Hooked):
             value, given = State(), value
             value.counted = self.has_rule()
             value.update(given)
+        if name == "param_groups" and not (value and all(isinstance(group, ParamGroup) for group in value)):
+            value, given = ParamGroups(), value
+            value.sense = self.sense
+            value.extend(given)
         if not isinstance(getattr(type(self), name, None), property) and vars(self).get(name, self) is not value:
             Structure.changes += 1
         object.__setattr__(self, name, value)
@@ -296,12 +310,11 @@ class Optimizer(Hooked):
         known = {id(p) for other in self.param_groups for p in other["params"]}
         merged = ParamGroup(self.defaults)
         merged.update(param_group)
-        merged["params"] = checked_params(param_group["params"], known)
+        merged["params"] = CountedList(checked_params(param_group["params"], known))
         check_switches(merged)
         self.check(merged)
         merged.sense = self.sense
         self.param_groups.append(merged)
-        Structure.changes += 1
 
     def parameters(self) -> list[Any]:
         """All parameters, group by group."""
@@ -455,6 +468,11 @@ class Optimizer(Hooked):
         absent = (self.state.get(p, {}) for p in group["params"] if id(p) not in present)
         if all(slots.get("step") is not step for slots in absent):
             return step, members
+        if (trace := tracer()) is not None and trace.changes(step):
+            trace.refuse(
+                "some parameters of an optimizer's group step after all of them have, in one compiled function",
+                "give them a group of their own",
+            )
         own = Tensor(step._data.copy())
         for member in members:
             _put(member.slots, "step", own)

@@ -304,10 +304,14 @@ class Tracer:
         result = self.own(F.stop_gradient(x if dtype is None else F.astype(x, dtype)))
         return result.requires_grad_(True) if requires_grad else result
 
+    def changes(self, tensor: Tensor) -> bool:
+        """Whether the function has changed a tensor from before the trace."""
+        known = self.captured.get(id(tensor))
+        return known is not None and known[1].changed
+
     def fixed(self, tensor: Tensor) -> np.ndarray:
         """The values of a small tensor from before the trace, which holds for these alone: a mask that chooses rows."""
-        known = self.captured.get(id(tensor))
-        if self.observer is None or tensor._data.nbytes > FIXED or (known is not None and known[1].changed):
+        if self.observer is None or tensor._data.nbytes > FIXED or self.changes(tensor):
             self.no_value(tensor, "an array")
         self._check_not_argument(tensor)
         self.observer.read_values(tensor)

@@ -76,7 +76,11 @@ class AccessLog:
                 self.structured.append((label, value))
                 for i, p in enumerate(value.parameters()):
                     self.labels.setdefault(id(p), (f"{label}.parameters[{i}]", p))
-                self.read("length", value.param_groups, None, len(value.param_groups), f"{label}.param_groups")
+                lists = {f"{label}.param_groups": value.param_groups}
+                lists |= {f"{label}.param_groups[{i}]['params']": g["params"] for i, g in enumerate(value.param_groups)}
+                for name, members in lists.items():
+                    if type(members) is list:  # the user's own: the optimizer's count their changes
+                        self.read("members", members, None, tuple(members), name)
             elif hasattr(value, "named_modules") and id(value) not in self._modules:
                 self.structured.append((label, value))
                 for path, module in value.named_modules():
