@@ -63,8 +63,7 @@ class Slots(dict[Any, Any]):
         super().__setitem__(key, value)
 
     def _check(self) -> None:
-        if self.counted:
-            check_change(None, "the state of an optimizer is changed")
+        """Raises TraceError for a change that is not observed."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._check()
@@ -107,6 +106,10 @@ class Slots(dict[Any, Any]):
 class State(Slots):
     """The slots of each parameter; a parameter that is not there gets an empty dict when it is asked for, as in PyTorch. None
     at all are no change."""
+
+    def _check(self) -> None:
+        if self.counted:
+            check_change(None, "the state of an optimizer is changed")
 
     def __missing__(self, key: Any) -> Slots:
         made = Slots()
@@ -446,6 +449,8 @@ class Optimizer(Hooked):
         for p, g in pairs:
             if p not in self.state:
                 _put(self.state, p, Slots())
+                if (trace := tracer()) is not None:
+                    trace.keeps(self.state[p])
             slots = self.state[p]
             for name in self.kept(group, p):
                 if name not in slots:

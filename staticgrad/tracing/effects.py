@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .containers import refill
-from .guards import MISSING
+from .guards import MISSING, has, namespace, order_of, slot
 from .observer.code_origin import IGNORED, origin_of
 
 BLIND = frozenset(
@@ -125,7 +125,7 @@ class Effect:
         elif kind == "function":
             key(*args, **kwargs)
         elif kind == "no attribute":
-            delattr(holder, key)
+            (delattr if has(type(holder), "structure") else delete)(holder, key)
         else:
             print(*args, **kwargs)
 
@@ -146,7 +146,7 @@ def native(holder: Any, name: str) -> Any:
     """The method of the built-in class. An override by the user is Python code, whose own effects are recorded, the call of
     this method among them; one of this library is not observed."""
     if isinstance(holder, (dict, list, set, bytearray, collections.deque)) and type(holder).__module__ != "builtins":
-        for kind in type(holder).__mro__:
+        for kind in order_of(type(holder)):
             found = vars(kind).get(name)
             if found is not None and not is_observed(found):
                 return found.__get__(holder)
@@ -160,19 +160,19 @@ def is_observed(method: Any) -> bool:
 
 def put(holder: Any, name: str, value: Any) -> None:
     """Set an attribute as the user's statement does. A module counts it only where its own code may read it."""
-    if isinstance(holder, type):
-        setattr(holder, name, value)
-    elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":
-        if reads_own_attributes(type(holder)):
-            setattr(holder, name, value)
-        else:
-            object.__setattr__(holder, name, value)
-    elif hasattr(type(holder), "add_param_group") and (name in ("state", "param_groups") or hasattr(type(holder), name)):
+    kind = type(holder)
+    if has(kind, "named_modules"):
+        read = name == "training" or (reads_own_attributes(kind) and namespace(holder)["_roles"].get(name) is None)
+        (setattr if read else object.__setattr__)(holder, name, value)
+    elif has(kind, "add_param_group") and (name in ("state", "param_groups") or has(kind, name)):
         setattr(holder, name, value)  # which an optimizer's own code reads, and counts
-    elif isinstance(getattr(type(holder), "__setattr__", None), types.FunctionType):
-        object.__setattr__(holder, name, value)
     else:
-        setattr(holder, name, value)
+        slot(holder, "__setattr__")(name, value)
+
+
+def delete(holder: Any, name: str) -> None:
+    """Delete an attribute past the code of the object's class."""
+    slot(holder, "__delattr__")(name)
 
 
 def reads_own_attributes(kind: type) -> bool:
@@ -193,10 +193,10 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
             native(holder, "__setitem__")(key, value)
     elif kind == "attribute":
         if value is not MISSING:
-            (setattr if isinstance(holder, type) else object.__setattr__)(holder, key, value)
+            slot(holder, "__setattr__")(key, value)
         else:
             with contextlib.suppress(AttributeError):
-                (delattr if isinstance(holder, type) else object.__delattr__)(holder, key)
+                delete(holder, key)
     elif kind == "cell":
         if value is MISSING:
             del holder.cell_contents

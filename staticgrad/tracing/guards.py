@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from keyword import iskeyword
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .containers import each, pairs, size
 from .plain import key as plain_key
 from .plain import same
 
+Instance = TypeVar("Instance")
 MISSING: Any = type("MISSING", (), {"__repr__": lambda self: "MISSING", "__bool__": lambda self: False})()
 
 
@@ -41,15 +42,9 @@ def _item(holder: Any, key: Any) -> Any:
         return MISSING
 
 
-def _attribute(holder: Any, name: str) -> Any:
-    try:
-        return getattr(holder, name)
-    except AttributeError:
-        return MISSING
-
-
 def _method(holder: Any, name: str) -> Any:
-    return getattr(_attribute(holder, name), "__func__", MISSING)
+    found = look_up(holder, name)
+    return found.__func__ if type(found) is types.MethodType else MISSING
 
 
 def _cell(cell: Any, _: Any) -> Any:
@@ -64,19 +59,97 @@ def contents(array: np.ndarray) -> Any:
     return array.shape, array.dtype.str, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
 
 
+order_of = type.__dict__["__mro__"].__get__
+"""The method resolution order of a class, whatever its metaclass says."""
+body_of = type.__dict__["__dict__"].__get__
+"""The namespace of a class, likewise."""
+
+
+module_of = type.__dict__["__module__"].__get__
+"""The name of the module of a class, likewise."""
+
+
 def static(kind: type, name: str) -> Any:
     """The value of a name in the body of a class or of its bases, without calling descriptors; MISSING for none."""
-    for base in type.mro(kind) if kind is type else kind.__mro__:
-        space = type.__dict__["__dict__"].__get__(base)
+    for base in order_of(kind):
+        space = body_of(base)
         if name in space:
             return space[name]
     return MISSING
 
 
+def has(kind: type, name: str) -> bool:
+    """`hasattr` of a class without its metaclass."""
+    return static(kind, name) is not MISSING
+
+
+@overload
+def is_a(x: Any, kinds: type[Instance]) -> TypeGuard[Instance]: ...
+@overload
+def is_a(x: Any, kinds: tuple[Any, ...]) -> TypeGuard[Any]: ...
+def is_a(x: Any, kinds: Any) -> bool:
+    """`isinstance` by the type alone: the built-in function also asks for `x.__class__`, which may be the user's code."""
+    return issubclass(type(x), kinds)
+
+
+def runs_code(found: Any) -> bool:
+    """Whether a value in the body of a class is a descriptor that is read by Python code."""
+    return is_a(found, property) or is_a(static(type(found), "__get__"), types.FunctionType)
+
+
+def python_method(kind: type, name: str) -> bool:
+    """Whether a class has a special method that is Python code."""
+    return is_a(static(kind, name), types.FunctionType)
+
+
+def asks_user(kind: type) -> bool:
+    """Whether looking an attribute up may run code of the class."""
+    return has(kind, "__getattr__") or python_method(kind, "__getattribute__")
+
+
+def slot(x: Any, name: str) -> Any:
+    """A special method of `x` as the innermost class defines it that is written in C: it passes the user's code."""
+    for base in order_of(type(x)):
+        found = body_of(base).get(name)
+        if type(found) is types.WrapperDescriptorType:
+            return found.__get__(x)
+    return MISSING
+
+
+def namespace(x: Any) -> Any:
+    """`x.__dict__` without running the user's code; None for an object without one."""
+    try:
+        return None if runs_code(static(type(x), "__dict__")) else slot(x, "__getattribute__")("__dict__")
+    except AttributeError:
+        return None
+
+
+def look_up(x: Any, name: str) -> Any:
+    """The value of an attribute as far as no code of the user's is run for it; MISSING for none."""
+    space = namespace(x) if is_a(x, types.ModuleType) or runs_code(static(type(x), name)) else None
+    if space is not None:
+        return space.get(name, MISSING)
+    if is_a(x, type) and runs_code(found := static(x, name)):
+        return found
+    try:
+        return slot(x, "__getattribute__")(name)
+    except AttributeError:
+        return MISSING
+
+
+def own_value(x: Any, name: str) -> Any:
+    """The value that an object itself has under a name, in a slot or in its namespace; MISSING for none."""
+    found = static(type(x), name)
+    if is_a(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        return look_up(x, name)
+    space = namespace(x)
+    return MISSING if space is None else space.get(name, MISSING)
+
+
 KINDS = {
     "item": Kind("{h}[{k}] is {v}", _item, 1),
-    "lookup": Kind("look_up({h}, {k}, MISSING) is {v}", _item, 2),
-    "attribute": Kind("{h}.{n} is {v}", _attribute, 0),
+    "lookup": Kind("get({h}, {k}, MISSING) is {v}", _item, 2),
+    "attribute": Kind("{h}.{n} is {v}", look_up, 0),
     "method": Kind("{h}.{n}.__func__ is {v}", _method, 3),
     "cell": Kind("{h}.cell_contents is {v}", _cell, 1),
     "type": Kind("type({h}) is {v}", lambda holder, _: type(holder), 1),
@@ -91,17 +164,19 @@ KINDS = {
     "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
     "static": Kind("static({h}, {k}) is {v}", static, 7),
     "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
+    "thread": Kind("{h}() == {v}", lambda holder, _: holder(), 2),
     "context": Kind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
-    "type of attribute": Kind("type({h}.{n}) is {v}", lambda holder, name: type(_attribute(holder, name)), 1),
+    "type of attribute": Kind("type({h}.{n}) is {v}", lambda holder, name: type(look_up(holder, name)), 1),
     "type of item": Kind("type({h}[{k}]) is {v}", lambda holder, key: type(_item(holder, key)), 2),
     "type of cell": Kind("type({h}.cell_contents) is {v}", lambda cell, _: type(_cell(cell, None)), 2),
     "contains": Kind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
 }  # fmt: skip
 GONE = {
-    "item": "{k} not in {h}", "lookup": "{k} not in {h}", "attribute": "attribute({h}, {k}) is {v}",
-    "cell": "cell({h}, None) is {v}",
+    "item": "{k} not in {h}", "lookup": "{k} not in {h}", "attribute": "look_up({h}, {k}) is {v}",
+    "cell": "cell({h}, None) is {v}", "method": "method({h}, {k}) is {v}",
+    "type of attribute": "type(look_up({h}, {k})) is {v}",
 }  # fmt: skip
-"""The expressions for places that had no value."""
+"""The expressions for places that had no value, and for objects whose lookup of attributes runs the user's code."""
 DERIVED = {
     "length": "size({h}) == {v}", "members": "size({h}) == {v}.__len__() and all(map(is_, each({h}), {v}))",
     "pairs": "size({h}) * 2 == {v}.__len__() and all(map(is_, pairs({h}), {v}))",
@@ -215,7 +290,7 @@ class Guards:
         self.snapshot = dict(self._facts())
         self.space: dict[str, Any] = {
             "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
-            "attribute": _attribute, "cell": _cell, "look_up": dict.get, "size": size, "each": each, "pairs": pairs,
+            "look_up": look_up, "method": _method, "cell": _cell, "get": dict.get, "size": size, "each": each, "pairs": pairs,
         }  # fmt: skip
         self._codes: dict[str, types.CodeType] = {}
         self.cells: dict[str, types.CellType] = {}
@@ -262,7 +337,11 @@ class Guards:
                 continue
             if read.value is MISSING or ("{n}" in text and (not read.key.isidentifier() or iskeyword(read.key))):
                 text = GONE.get(read.kind, text)
-            elif type(read.holder).__module__ not in ("builtins", "collections"):
+            elif "{n}" in text and asks_user(type(read.holder)):
+                found = namespace(read.holder)
+                own = found is not None and read.key in found and not python_method(type(read.holder), "__getattribute__")
+                text = f"{{k}} in {{h}}.__dict__ and {text}" if own else GONE[read.kind]
+            elif module_of(type(read.holder)) not in ("builtins", "collections"):
                 text = DERIVED.get(read.kind, text)
             holder = named(read.holder, "h")
             self.space[f"v{i}"] = read.value

@@ -192,6 +192,11 @@ class Tracer:
         if self.observer is not None:
             self.observer.set_attribute(holder, name, value)
 
+    def keeps(self, x: Any) -> None:
+        """An object that this package's own code has made stays after the trace: changes of it are the function's."""
+        if self.observer is not None:
+            self.observer.keeps(x)
+
     def keeps_flag(self) -> NoReturn:
         self.refuse("requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()")
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import StaticgradError, TraceError, Where
 from ...operators import Symbol
 from ..effects import Effect, restore
-from ..guards import Read
+from ..guards import Read, has, is_a
 from ..plain import key as plain_key
 from .arrays import ArrayMemory, owner_of
 from .code_origin import USER, origin_of
@@ -60,19 +60,19 @@ class AccessLog:
 
     def see(self, value: Any, label: str) -> None:
         """Label an object that existed before the trace, and register arrays, modules and optimizers."""
-        if value is None or isinstance(value, (bool, int, float, str)) or id(value) in self.labels:
+        if value is None or is_a(value, (bool, int, float, str)) or id(value) in self.labels:
             return
-        if isinstance(value, type) and value.__module__ == "builtins":
+        if is_a(value, type) and value.__module__ == "builtins":
             return
         self.labels[id(value)] = label, value
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             owner = owner_of(value)
             if id(value) not in self.ages.made and id(owner) not in self.ages.made:
                 self.arrays.owners[id(owner)] = owner
         elif type(value) is dict and not gc.is_tracked(value):
             self.ages.untracked[id(value)] = value
-        elif not isinstance(value, type) and hasattr(type(value), "structure"):
-            if hasattr(value, "param_groups"):
+        elif not is_a(value, type) and has(type(value), "structure"):
+            if has(type(value), "add_param_group"):
                 self.structured.append((label, value))
                 for i, p in enumerate(value.parameters()):
                     self.labels.setdefault(id(p), (f"{label}.parameters[{i}]", p))
@@ -81,21 +81,21 @@ class AccessLog:
                 for name, members in lists.items():
                     if type(members) is list:  # the user's own: the optimizer's count their changes
                         self.read("members", members, None, tuple(members), name)
-            elif hasattr(value, "named_modules") and id(value) not in self._modules:
+            elif has(type(value), "named_modules") and id(value) not in self._modules:
                 self.structured.append((label, value))
                 for path, module in value.named_modules():
                     self._modules.add(id(module))
                     self.labels.setdefault(id(module), (f"{label}.{path}" if path else label, module))
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             self.see(value.func, label)
             for part in (*value.args, *value.keywords.values()):
                 self.see(part, label)
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             self.see(value.__self__, label.rpartition(".")[0] or "self")
 
     def read(self, kind: str, holder: Any, key: Any, value: Any, label: str) -> None:
         """Record a read of `holder`, unless the trace itself wrote the place."""
-        if isinstance(value, Symbol):
+        if is_a(value, Symbol):
             return
         self.check_present(holder, key)
         place = kind, id(holder), key_of(key)
@@ -113,7 +113,7 @@ class AccessLog:
         """Raises TraceError for a read of what a call at the end of the run is going to change."""
         found = self.postponed.get(id(holder))
         if found is not None and key not in found[1]:
-            name = f"{self.label(holder)}[{key!r}]" if isinstance(holder, dict) and key is not None else self.label(holder)
+            name = f"{self.label(holder)}[{key!r}]" if is_a(holder, dict) and key is not None else self.label(holder)
             self.refuse(
                 f"{name} is read after a scheduler's step in a compiled function, which takes that at the end of each run",
                 "step the scheduler last",
@@ -148,4 +148,4 @@ class AccessLog:
 
 def key_of(key: Any) -> Any:
     """A hashable key of a place."""
-    return key if isinstance(key, str) else plain_key(key)
+    return key if is_a(key, str) else plain_key(key)

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import TraceError, Where, user_line
 from ...operators import Symbol
 from ..effects import Effect
-from ..guards import MISSING, Read, contents
+from ..guards import MISSING, Read, contents, is_a
 
 if TYPE_CHECKING:
     from ..sharing import MemoryUse
@@ -44,27 +44,27 @@ ADVICE = "keep it in a tensor that the function changes (x.copy_(value)), or wri
 
 def owner_of(x: ndarray) -> ndarray:
     """The array that an array is a view of, by way of any others."""
-    while isinstance(x.base, ndarray):
+    while is_a(x.base, ndarray):
         x = x.base
     return x
 
 
 def array_of(x: Any) -> Any:
     """The array that an object writes when it is written: itself, or that of an iterator, a row or a memoryview."""
-    if isinstance(x, (np.flatiter, np.void)):
+    if is_a(x, (np.flatiter, np.void)):
         x = x.base
-    elif isinstance(x, memoryview):
+    elif is_a(x, memoryview):
         x = x.obj
-    return x if isinstance(x, ndarray) else None
+    return x if is_a(x, ndarray) else None
 
 
 def arrays_in(values: Iterable[Any], depth: int = 3) -> Iterator[ndarray]:
     """The arrays among values, and in lists, tuples and dicts of them."""
     for x in values:
-        if isinstance(x, ndarray):
+        if is_a(x, ndarray):
             yield x
-        elif depth and isinstance(x, (list, tuple, dict)):
-            yield from arrays_in(x.values() if isinstance(x, dict) else x, depth - 1)
+        elif depth and is_a(x, (list, tuple, dict)):
+            yield from arrays_in(x.values() if is_a(x, dict) else x, depth - 1)
         else:
             array = array_of(x)
             if array is not None:
@@ -130,7 +130,7 @@ class ArrayMemory:
 
     def frozen(self, value: Any) -> Any:
         """A value as a write takes it now: later changes of what the trace made don't matter."""
-        if isinstance(value, ndarray):
+        if is_a(value, ndarray):
             if not self.existed(value):
                 return value.copy()
             self.read_late.append(value)
@@ -225,13 +225,13 @@ def set_array_item(log: AccessLog, holder: Any, key: Any, value: Any) -> None:
     if array.dtype.hasobject and _has_symbol(value):
         log.refuse(f"{log.label(array, 'an array')} of objects gets a tensor of a compiled function", "keep tensors in a list")
     memory.keep(array)
-    known = holder is array or isinstance(holder, np.flatiter)
+    known = holder is array or is_a(holder, np.flatiter)
     effect = Effect("function", array, holder.__setitem__, (memory.frozen(key), memory.frozen(value))) if known else None
     memory.write(array, effect, log)
 
 
 def _has_symbol(x: Any) -> bool:
-    return any(map(_has_symbol, x)) if isinstance(x, (tuple, list)) else isinstance(x, Symbol)
+    return any(map(_has_symbol, x)) if is_a(x, (tuple, list)) else is_a(x, Symbol)
 
 
 def observe_arrays(
@@ -252,7 +252,7 @@ def observe_arrays(
             read(result)
             return
         results = result if type(result) is tuple else (result,)
-        known = _repeatable(fn, args) and all(x is None or (isinstance(x, ndarray) and memory.existed(x)) for x in results)
+        known = _repeatable(fn, args) and all(x is None or (is_a(x, ndarray) and memory.existed(x)) for x in results)
         known = known and all(x.shape == copy.shape for x, copy in before)
         effect = Effect("function", written[0], fn, memory.frozen(args), memory.frozen(kwargs)) if known else None
         for i, x in enumerate(written):
@@ -266,14 +266,12 @@ def observe_arrays(
 def _targets(fn: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[ndarray]:
     """Arrays that a call writes by its meaning."""
     yield from arrays_in((kwargs.get("out"),))
-    if isinstance(fn, np.ufunc):
+    if is_a(fn, np.ufunc):
         yield from arrays_in(args[fn.nin :])
-    elif args and isinstance(args[0], np.ufunc):
+    elif args and is_a(args[0], np.ufunc):
         yield from arrays_in(args[1:2] if name == "at" else ())
     elif name in WRITERS or name in IN_PLACE or (name.startswith("__i") and name != "__invert__"):
-        function = not isinstance(getattr(fn, "__objclass__", None), type) and not isinstance(
-            getattr(fn, "__self__", None), ndarray
-        )
+        function = not is_a(getattr(fn, "__objclass__", None), type) and not is_a(getattr(fn, "__self__", None), ndarray)
         if args and not (function and name in ("sort", "partition")):
             yield from arrays_in(args[:1])
 
@@ -286,9 +284,9 @@ IN_PLACE = frozenset(
 
 def _repeatable(fn: Any, args: tuple[Any, ...]) -> bool:
     """Whether a call does the same each time, to what its arguments are then."""
-    if args and isinstance(args[0], (ndarray, np.ufunc)) and type(args[0]).__module__.partition(".")[0] == "numpy":
+    if args and is_a(args[0], (ndarray, np.ufunc)) and type(args[0]).__module__.partition(".")[0] == "numpy":
         owner = getattr(fn, "__self__", getattr(fn, "__objclass__", None))
         if owner is args[0] or owner in (ndarray, np.ufunc):
             return True
     module = getattr(fn, "__module__", None) or ""
-    return isinstance(fn, np.ufunc) or module == "_operator" or (module.startswith("numpy") and "random" not in module)
+    return is_a(fn, np.ufunc) or module == "_operator" or (module.startswith("numpy") and "random" not in module)

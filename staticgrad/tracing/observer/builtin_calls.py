@@ -14,38 +14,47 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ...operators.sizes import SymbolicCount
 from ..effects import Effect
-from ..guards import MISSING, static
+from ..guards import MISSING, has, is_a, static
 from .access_log import AccessLog
 from .attribute_reads import read_attribute
 from .container_reads import read_item, read_length
 from .protocol_reads import advance, iterate, read_subscript, result_of
-from .python_types import OBJECT, has_plain_hash, is_heap_type
-from .state_writes import set_attribute, set_plain_attribute, set_plain_item
+from .python_types import has_plain_hash, is_heap_type
+from .state_writes import delete_attribute, set_attribute, set_plain_item
 
 
 def call_getattr(log: AccessLog, x: Any, name: Any, *default: Any) -> Any:
-    if isinstance(name, str):
+    if is_a(name, str):
         read_attribute(log, x, name)
     return result_of(log, getter=True)
 
 
+def call_getattribute(log: AccessLog, x: Any, name: Any) -> Any:
+    if is_a(name, str):
+        read_attribute(log, x, name, own=True)
+    return result_of(log, getter=True)
+
+
 def call_setattr(log: AccessLog, x: Any, name: Any, value: Any) -> None:
-    if type(x).__setattr__ is OBJECT.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
-        set_attribute(log, x, name, value)
-    else:
-        set_plain_attribute(log, x, name, value)
+    set_attribute(log, x, name, value)
 
 
-def call_delattr(log: AccessLog, x: Any, name: Any) -> Any:
-    read_attribute(log, x, name)
-    log.remember("attribute", x, name, getattr(x, name, MISSING))
-    log.effects.append(Effect("no attribute", x, name, ()))
+def call_plain_setattr(log: AccessLog, x: Any, name: Any, value: Any) -> None:
+    set_attribute(log, x, name, value, own=True)
+
+
+def call_delattr(log: AccessLog, x: Any, name: Any) -> None:
+    delete_attribute(log, x, name)
+
+
+def call_plain_delattr(log: AccessLog, x: Any, name: Any) -> None:
+    delete_attribute(log, x, name, own=True)
 
 
 def call_vars(log: AccessLog, *args: Any) -> Any:
     if args:
         read_attribute(log, args[0], "__dict__")
-        if isinstance(args[0], types.ModuleType):
+        if is_a(args[0], types.ModuleType):
             log.ages.set_owner(vars(args[0]), args[0])
     return None if args else log.ages.add_made
 
@@ -57,7 +66,7 @@ def call_len(log: AccessLog, x: Any) -> Any:
 def call_isinstance(log: AccessLog, x: Any, kinds: Any) -> Any:
     if type(x) is SymbolicCount:
         raise x.unfollowed("the type of a number of elements is asked for")
-    if not isinstance(x, (Symbol, Tensor, type)) and is_heap_type(type(x)) and not hasattr(x, "named_modules"):
+    if not is_a(x, (Symbol, Tensor, type)) and is_heap_type(type(x)) and not has(type(x), "named_modules"):
         log.read("type", x, None, type(x), f"the class of {log.label(x)}")
 
 
@@ -71,7 +80,7 @@ def call_next(log: AccessLog, x: Any, *default: Any) -> Any:
 
 
 def call_get(log: AccessLog, x: Any, *args: Any) -> Any:
-    if isinstance(x, dict) and args and has_plain_hash(args[0]):
+    if is_a(x, dict) and args and has_plain_hash(args[0]):
         read_item(log, x, args[0], f"{log.label(x)}[{args[0]!r}]")
         return result_of(log, getter=True)
     if type(x).__name__ == "ContextVar":
@@ -95,30 +104,32 @@ def call_set(log: AccessLog, x: Any, *args: Any) -> Any:
 
 
 def call_setitem(log: AccessLog, x: Any, key: Any, value: Any) -> Any:
-    if isinstance(x, (list, dict, np.ndarray, collections.deque)):
+    if is_a(x, (list, dict, np.ndarray, collections.deque)):
         set_plain_item(log, x, key, value)
         return None
     return NotImplemented
 
 
 def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
-    if isinstance(static(type(x), "__getitem__"), types.FunctionType) and isinstance(x, dict):
+    if is_a(static(type(x), "__getitem__"), types.FunctionType) and is_a(x, dict):
         read_item(log, x, key, f"{log.label(x)}[{key!r}]")
         return result_of(log, getter=True)
     return read_subscript(log, x, key)
 
 
 def call_print(log: AccessLog, *args: Any, **kwargs: Any) -> Any:
-    if not any(isinstance(x, Symbol) for x in args) and kwargs.get("file") in (None, sys.stdout, sys.stderr):
+    if not any(is_a(x, Symbol) for x in args) and kwargs.get("file") in (None, sys.stdout, sys.stderr):
         log.effects.append(Effect("print", None, None, log.arrays.frozen(args), kwargs))
 
 
 BUILTINS: dict[str, Callable[..., Any]] = {
     "getattr": call_getattr,
     "hasattr": call_getattr,
-    "getattribute": call_getattr,
+    "__getattribute__": call_getattribute,
     "setattr": call_setattr,
+    "__setattr__": call_plain_setattr,
     "delattr": call_delattr,
+    "__delattr__": call_plain_delattr,
     "vars": call_vars,
     "len": call_len,
     "isinstance": call_isinstance,
@@ -130,5 +141,5 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "getitem": call_getitem,
     "print": call_print,
 }
-"""By name, without the underscores of special methods. Each returns a callback for the result or None, and NotImplemented for
-a function that only shares the name."""
+"""By name, without the underscores of special methods that do what a function does. Each returns a callback for the result or
+None, and NotImplemented for a function that only shares the name."""

@@ -6,6 +6,7 @@ import collections
 import functools
 import inspect
 import random
+import threading
 import types
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ..effects import BLIND, MOVING
-from ..guards import MISSING, static
+from ..guards import MISSING, is_a, static
 from .access_log import AccessLog
 from .arrays import observe_arrays, read_or_fed
 from .attribute_reads import read_all_attributes
@@ -25,8 +26,8 @@ from .class_reads import read_class_attribute, read_special_methods
 from .code_origin import IGNORED, origin_of, origin_of_class
 from .container_reads import read_contents
 from .protocol_reads import advance, both, result_of
-from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_native_function
-from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random
+from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_known, is_native_function
+from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random, refuse_thread, refuse_use
 from .state_writes import call_mutator, changed_by_call
 
 PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
@@ -49,32 +50,32 @@ GETTERS = frozenset(
 WRITERS = frozenset(
     ["append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear", "put", "put_nowait", "get", "get_nowait"]
 )
-"""Methods by which classes of C that a trace does not know, such as `array.array` and `queue.SimpleQueue`, are changed."""
+"""Methods by which `array.array` and containers are changed."""
 COPIERS = frozenset(["__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"])
 """Functions that read all attributes of their arguments."""
 
 
 def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record a call that is about to happen. Returns a callback for its result, or None."""
-    if isinstance(fn, types.MethodType):
+    if is_a(fn, types.MethodType):
         args, fn = (fn.__self__, *args), fn.__func__
-    if isinstance(fn, functools.partial):
+    if is_a(fn, functools.partial):
         read_contents(log, fn.keywords, log.label(fn))
         return observe_call(log, fn.func, (*fn.args, *args), {**fn.keywords, **kwargs})
-    if isinstance(fn, types.FunctionType):
+    if is_a(fn, types.FunctionType):
         return _python_call(log, fn, args, kwargs)
-    if isinstance(fn, type):
+    if is_a(fn, type):
         return _class_call(log, fn, args, kwargs)
-    if isinstance(fn, functools._lru_cache_wrapper):
+    if is_a(fn, functools._lru_cache_wrapper):
         return _cached_call(log, fn, args, kwargs)
     name = getattr(fn, "__name__", "")
-    name = name if isinstance(name, str) else ""
+    name = name if is_a(name, str) else ""
     if not name or not is_native_function(fn):
         if static(type(fn), "__call__") is not MISSING:
             read_special_methods(log, fn, "__call__")
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
-        if isinstance(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
+        if is_a(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
             return both(changed_by_call(log, args), observe_arrays(log, fn, name, args, kwargs, result_of(log)))
         return observe_arrays(log, fn, name, args, kwargs, result_of(log, *args, *kwargs.values()))
     return _native_call(log, fn, name, args, kwargs)
@@ -82,15 +83,17 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     file = fn.__code__.co_filename
+    if fn is threading.Thread.start:
+        refuse_thread(log)
     if origin_of(file) is not IGNORED:  # what it makes is seen where it is made, and what it returns may have existed before
 
         def done(result: Any) -> None:
-            if isinstance(result, types.GeneratorType) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
+            if is_a(result, types.GeneratorType) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
                 log.ages.add_made(result)
 
         return done
     name = fn.__name__
-    if args and isinstance(args[0], dict) and (name in BLIND or name in MOVING):  # a dict of this library, which counts changes
+    if args and is_a(args[0], dict) and (name in BLIND or name in MOVING):  # a dict of this library, which counts changes
         return both(call_mutator(log, args[0], name, args[1:], name in BLIND, kwargs), result_of(log, getter=True))
     numpy = "numpy" in (fn.__module__ or "")
     if numpy and fn.__name__ in NUMPY_FILES:
@@ -123,13 +126,13 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
         return None
     if fn in (super, property, staticmethod, classmethod, functools.partial):
         return None
-    written_in_c = not isinstance(static(fn, "__init__"), types.FunctionType)
+    written_in_c = not is_a(static(fn, "__init__"), types.FunctionType)
     for x in (*args, *kwargs.values()):
         if written_in_c:
             _read_argument(log, x, fn.__name__)
         else:
             _read_value(log, x)
-        if not is_iterator(x) and not isinstance(x, (*CONTAINERS, *VIEWS)):
+        if not is_iterator(x) and not is_a(x, (*CONTAINERS, *VIEWS)):
             read_special_methods(log, x, "__len__", "__iter__", "__float__", "__int__", "__bool__", "__str__", "__index__")
     return read_or_fed(log, args, kwargs, result_of(log, *args, *kwargs.values()))
 
@@ -148,26 +151,26 @@ def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _has_symbol(x: Any) -> bool:
-    if isinstance(x, dict):
+    if is_a(x, dict):
         return any(map(_has_symbol, x.values()))
-    return any(map(_has_symbol, x)) if isinstance(x, (tuple, list)) else isinstance(x, Symbol)
+    return any(map(_has_symbol, x)) if is_a(x, (tuple, list)) else is_a(x, Symbol)
 
 
 def _read_argument(log: AccessLog, x: Any, callee: str) -> None:
     """Record what a function of C reads of an argument. Raises TraceError for a method that changes a container and would be
     called where a trace can't see it, as in `map(x.append, values)`."""
     inner = x
-    while isinstance(inner, functools.partial):
+    while is_a(inner, functools.partial):
         inner = inner.func
-    if isinstance(inner, (types.BuiltinMethodType, types.MethodWrapperType)):
+    if is_a(inner, (types.BuiltinMethodType, types.MethodWrapperType)):
         owner, name = inner.__self__, inner.__name__
-        if (name in BLIND or name in MOVING or name in WRITERS) and isinstance(owner, CONTAINERS) and name != "get":
+        if (name in BLIND or name in MOVING or name in WRITERS) and is_a(owner, CONTAINERS) and name != "get":
             if not log.ages.is_new(owner):
                 log.refuse(
                     f"{callee} calls {type(owner).__name__}.{name} inside a compiled function, where a trace can't see it",
                     "call it in a loop of Python",
                 )
-        elif isinstance(owner, CONTAINERS):
+        elif is_a(owner, CONTAINERS):
             read_contents(log, owner, deep=True, arrays=False)
     _read_value(log, x)
 
@@ -180,26 +183,26 @@ def _read_value(log: AccessLog, x: Any) -> None:
 
 def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     owner = getattr(fn, "__self__", None)
-    bound = owner is not None and not isinstance(owner, types.ModuleType)
-    if bound and not isinstance(owner, type):
+    bound = owner is not None and not is_a(owner, types.ModuleType)
+    if bound and not is_a(owner, type):
         args = (owner, *args)
-    module = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(fn, "__module__", None)
+    module = owner.__name__ if is_a(owner, types.ModuleType) else getattr(fn, "__module__", None)
     first = args[0] if args else None
     check_allowed(log, fn, name, module, first, args)
-    if isinstance(first, (Tensor, Symbol)) and name not in ("getattr", "setattr", "hasattr"):
+    if is_a(first, (Tensor, Symbol)) and name not in ("getattr", "setattr", "hasattr"):
         for x in args[1:]:
             read_contents(log, x, deep=True, arrays=False)
         return result_of(log)
-    special = BUILTINS.get(name.strip("_"))
+    special = BUILTINS.get(name, BUILTINS.get(name.strip("_")))
     if special is not None and (
-        module == "builtins" or bound or isinstance(fn, (types.WrapperDescriptorType, types.MethodDescriptorType))
+        module == "builtins" or bound or is_a(fn, (types.WrapperDescriptorType, types.MethodDescriptorType))
     ):
         result = special(log, *args, **kwargs)
         if result is not NotImplemented:
             return result
-    if (name in BLIND or name in MOVING) and isinstance(first, (list, dict, set, collections.deque, bytearray)):
+    if (name in BLIND or name in MOVING) and is_a(first, (list, dict, set, collections.deque, bytearray)):
         for x in args[1:]:
-            if isinstance(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
+            if is_a(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
                 read_contents(log, x)
             if is_iterator(x) and name in ("extend", "update", "extendleft"):
                 advance(log, x)
@@ -207,12 +210,12 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         return done if name in BLIND else both(done, result_of(log, getter=True))
     if name in PURE and module == "builtins":
         return None
-    method = bound or isinstance(fn, types.MethodDescriptorType)
-    if method and name in WRITERS and not isinstance(first, (*CONTAINERS, np.ndarray, type)) and not log.ages.is_new(first):
-        log.refuse(
-            f"{type(first).__name__}.{name} is called inside a compiled function, which would happen only while tracing",
-            "keep the values in a list or a deque, or do it outside",
-        )
+    method = bound or is_a(fn, types.MethodDescriptorType)
+    strange = name in WRITERS or (name not in ("__enter__", "__exit__") and not is_known(type(first), name))
+    if method and strange and not is_a(first, (*CONTAINERS, np.ndarray, type)):
+        refuse_use(log, first, name)
+    if module == "_thread" and name in ("get_ident", "get_native_id"):
+        return lambda result: log.read("thread", fn, None, result, "the thread")
     for x in (*args, *kwargs.values()):
         _read_argument(log, x, name)
         if name in COPIERS and not is_iterator(x):

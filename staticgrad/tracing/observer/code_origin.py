@@ -31,7 +31,7 @@ PURE_PACKAGES = (
 )
 """Packages whose results depend on their arguments, and pytest, whose frames surround the program's."""
 IGNORED_STDLIB = (
-    "importlib", "threading.py", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
+    "importlib", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
 )  # fmt: skip
 
 

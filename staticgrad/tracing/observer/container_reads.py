@@ -10,12 +10,13 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import each, pairs, size
-from ..guards import MISSING, Read
+from ..guards import MISSING, Read, is_a
 from ..numbers import closed
 from .access_log import AccessLog, key_of
 from .arrays import read_array
 from .class_reads import read_special_methods
 from .python_types import CONTAINERS, VIEWS, dict_of_view
+from .refused_calls import check_known
 
 
 def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
@@ -24,7 +25,7 @@ def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
     if log.copied(holder):
         _, contents_before = log.before["copy", id(holder), None]
         written = log.written_items.get(id(holder))
-        if written is not None and isinstance(holder, dict):
+        if written is not None and is_a(holder, dict):
             if key_of(key) in written and ("item", id(holder), key_of(key)) not in log.moved:
                 return
             value = contents_before.get(key, MISSING)
@@ -36,7 +37,7 @@ def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
             return
         read_contents(log, holder, label)
         return
-    if isinstance(holder, dict):
+    if is_a(holder, dict):
         value = dict.get(holder, key, MISSING)
         log.read("item" if type(holder) is dict else "lookup", holder, key, value, label)
     else:
@@ -51,55 +52,56 @@ def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
 
 def read_length(log: AccessLog, holder: Any) -> None:
     """Read `len(holder)`."""
-    if isinstance(holder, VIEWS):
+    if is_a(holder, VIEWS):
         holder = dict_of_view(holder)
-    if isinstance(holder, (tuple, str, bytes, range, frozenset, Tensor, Symbol)):
+    if is_a(holder, (tuple, str, bytes, range, frozenset, Tensor, Symbol)):
         return
     if log.copied(holder):
         read_contents(log, holder, log.label(holder))
-    elif isinstance(holder, CONTAINERS):
+    elif is_a(holder, CONTAINERS):
         log.read("length", holder, None, size(holder), log.label(holder))
-    elif isinstance(holder, np.ndarray) and holder.ndim:
+    elif is_a(holder, np.ndarray) and holder.ndim:
         log.read("length", holder, None, len(holder), log.label(holder))
     else:
         read_special_methods(log, holder, "__len__")
+        check_known(log, holder, "__len__")
 
 
 def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = False, arrays: bool = True) -> None:
     """Read all members of a container, or the values of an array. deep: members of members, too; arrays: values of arrays."""
-    if holder is None or isinstance(holder, (bool, int, float, str, bytes, Symbol, Tensor)):
+    if holder is None or is_a(holder, (bool, int, float, str, bytes, Symbol, Tensor)):
         return
     label = label if label else log.label(holder)
-    if isinstance(holder, VIEWS):
+    if is_a(holder, VIEWS):
         holder = dict_of_view(holder)
-    if isinstance(holder, types.MappingProxyType):
+    if is_a(holder, types.MappingProxyType):
         holder = dict_of_view(holder)
-    if isinstance(holder, np.ndarray):
+    if is_a(holder, np.ndarray):
         if arrays:
             read_array(log, holder)
         return
-    if isinstance(holder, (bytearray, memoryview)) or type(holder).__name__ == "array":
+    if is_a(holder, (bytearray, memoryview)) or type(holder).__name__ == "array":
         log.read("bytes", holder, None, bytes(holder), label)
         return
-    if not isinstance(holder, CONTAINERS):
+    if not is_a(holder, CONTAINERS):
         return
-    if isinstance(holder, (tuple, frozenset)):
+    if is_a(holder, (tuple, frozenset)):
         members = tuple(holder)
     else:
         log.check_present(holder, None)
-        kind = "pairs" if isinstance(holder, dict) else "members"
+        kind = "pairs" if is_a(holder, dict) else "members"
         known = log.before.get(("copy", id(holder), None))
         now = known[1] if known is not None else holder
-        value = pairs(now) if isinstance(now, dict) else tuple(each(now))
+        value = pairs(now) if is_a(now, dict) else tuple(each(now))
         place = kind, id(holder), None
         if place in log.reads and not deep:
             return
         log.reads.setdefault(place, Read(kind, holder, None, value, label))
-        members = tuple(dict.values(holder)) if isinstance(holder, dict) else tuple(each(holder))
-    names = list(dict.keys(holder)) if isinstance(holder, dict) else range(len(members))
+        members = tuple(dict.values(holder)) if is_a(holder, dict) else tuple(each(holder))
+    names = list(dict.keys(holder)) if is_a(holder, dict) else range(len(members))
     for name, member in zip(names, members, strict=False):
-        if isinstance(member, Symbol):
+        if is_a(member, Symbol):
             continue
         log.see(member, f"{label}[{name!r}]")
-        if deep and isinstance(member, (*CONTAINERS, np.ndarray)):
+        if deep and is_a(member, (*CONTAINERS, np.ndarray)):
             read_contents(log, member, f"{label}[{name!r}]", deep, arrays)

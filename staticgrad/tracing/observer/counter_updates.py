@@ -11,7 +11,7 @@ from typing import Any
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..frames import Code, Operands, Step
-from ..guards import MISSING, static
+from ..guards import MISSING, has, is_a, own_value, python_method, static
 from .access_log import AccessLog, key_of
 from .python_types import OBJECT, is_heap_type
 
@@ -77,13 +77,13 @@ def _update_of(steps: dict[int, Step], step: Step) -> tuple[Any, Any] | None:
 
 def is_plain_attribute(x: Any, name: str) -> bool:
     """Whether an object has the attribute in its own namespace or slots, so that reading and setting it runs no user code."""
-    if not is_heap_type(type(x)) or isinstance(x, (type, types.ModuleType, Symbol, Tensor)):
-        return isinstance(x, types.SimpleNamespace) and name in vars(x)
-    if type(x).__getattribute__ is not OBJECT.__getattribute__:
+    if not is_heap_type(type(x)) or is_a(x, (type, types.ModuleType, Symbol, Tensor)):
+        return is_a(x, types.SimpleNamespace) and name in vars(x)
+    if static(type(x), "__getattribute__") is not OBJECT.__getattribute__:
         return False
-    if isinstance(static(type(x), "__setattr__"), types.FunctionType) and not hasattr(type(x), "named_modules"):
+    if python_method(type(x), "__setattr__") and not has(type(x), "named_modules"):
         return False
     found = static(type(x), name)
-    if isinstance(found, types.MemberDescriptorType):
-        return getattr(x, name, MISSING) is not MISSING
-    return not hasattr(type(found), "__set__") and name in getattr(x, "__dict__", ())
+    if is_a(found, types.MemberDescriptorType):
+        return own_value(x, name) is not MISSING
+    return not has(type(found), "__set__") and own_value(x, name) is not MISSING

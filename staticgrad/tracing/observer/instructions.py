@@ -19,17 +19,27 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..effects import Effect, is_observed
 from ..frames import NULL, Step
-from ..guards import MISSING, static
+from ..guards import MISSING, is_a, python_method, static
 from .access_log import AccessLog, key_of
 from .arrays import array_of, observe_arrays, read_array
 from .attribute_reads import read_attribute
 from .calls import observe_call
 from .class_reads import read_special_methods, read_super
+from .code_origin import USER, origin_of
 from .container_reads import read_contents, read_length
 from .counter_updates import FrameScope, is_counter_update, is_plain_attribute
 from .protocol_reads import advance, both, iterate, read_subscript, result_of
-from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
-from .state_writes import add_effect, call_mutator, set_attribute, set_item, unless_raised
+from .python_types import CHANGEABLE, CONTAINERS, VIEWS, has_plain_hash, is_iterator
+from .refused_calls import check_known
+from .state_writes import (
+    add_effect,
+    call_mutator,
+    delete_attribute,
+    refuse_change,
+    set_attribute,
+    set_item,
+    unless_raised,
+)  # fmt: skip
 
 BINARY_METHODS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and",
@@ -83,7 +93,7 @@ def on_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
 
 def on_super(log: AccessLog, scope: FrameScope, step: Step) -> None:
     _, this, x = scope.operands.top(step.depth, 3)
-    read_super(log, this, x if isinstance(x, type) else type(x), step.value)
+    read_super(log, this, x if is_a(x, type) else type(x), step.value)
 
 
 ITEMS = ("__getitem__", "__setitem__")
@@ -92,8 +102,8 @@ ITEMS = ("__getitem__", "__setitem__")
 def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
     kind = type(holder)
-    known = kind is dict or (isinstance(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
-    known = known and has_plain_hash(key) and not isinstance(key, Tensor) and dict.__contains__(holder, key)
+    known = kind is dict or (is_a(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
+    known = known and has_plain_hash(key) and not is_a(key, Tensor) and dict.__contains__(holder, key)
     if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{key!r}]"):
         return None
     return read_subscript(log, holder, key)
@@ -106,14 +116,15 @@ def on_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
 
 def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
     item, holder = scope.operands.top(step.depth, 2)
-    if isinstance(static(type(holder), "__contains__"), types.FunctionType):
+    if is_a(static(type(holder), "__contains__"), types.FunctionType):
         read_special_methods(log, holder, "__contains__")
-    elif isinstance(holder, (dict, set)) and has_plain_hash(item) and not log.copied(holder):
+    elif is_a(holder, (dict, set)) and has_plain_hash(item) and not log.copied(holder):
         log.read("contains", holder, item, item in holder, f"{item!r} in {log.label(holder)}")
-    elif isinstance(holder, (VIEWS, CONTAINERS, np.ndarray)):
+    elif is_a(holder, (VIEWS, CONTAINERS, np.ndarray)):
         read_contents(log, holder)
     else:
         read_special_methods(log, holder, "__contains__", "__iter__", "__getitem__")
+        check_known(log, holder, "__contains__", "__iter__", "__getitem__")
 
 
 def on_iterate(log: AccessLog, scope: FrameScope, step: Step) -> Any:
@@ -135,11 +146,11 @@ def on_content(log: AccessLog, scope: FrameScope, step: Step) -> None:
 
 def on_truth(log: AccessLog, scope: FrameScope, step: Step) -> None:
     (x,) = scope.operands.top(step.depth, 1)
-    if isinstance(x, np.ndarray):
+    if is_a(x, np.ndarray):
         read_array(log, x)
-    elif isinstance(x, CONTAINERS):
+    elif is_a(x, CONTAINERS):
         read_length(log, x)
-    elif x is not None and not isinstance(x, (bool, int, float, str)):
+    elif x is not None and not is_a(x, (bool, int, float, str)):
         read_special_methods(log, x, "__bool__", "__len__")
 
 
@@ -170,37 +181,41 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
         names = COMPARISONS
     result = None
     for x in (left, right):
-        if x is None or isinstance(x, (bool, int, float, str, Symbol)):
+        if x is None or is_a(x, (bool, int, float, str, Symbol)):
             continue
-        if isinstance(x, np.ndarray):
+        if is_a(x, np.ndarray):
             result = result_of(log, left, right)
             if in_place and x is left:
                 name = f"__i{name}__"
-                return None if isinstance(right, Symbol) else observe_arrays(
+                return None if is_a(right, Symbol) else observe_arrays(
                     log, getattr(operator, name), name, (left, right), {}, result
                 )  # fmt: skip
-        elif isinstance(x, (*CONTAINERS, *VIEWS)):
+        elif is_a(x, (*CONTAINERS, *VIEWS)):
             result = result_of(log)
-            if not (in_place and x is left and isinstance(x, (list, set, dict, collections.deque))):
+            if not (in_place and x is left and is_a(x, (list, set, dict, collections.deque))):
                 read_contents(log, x)
         else:
             read_special_methods(log, x, *names)
-    if in_place and isinstance(left, (list, dict, set, collections.deque, bytearray)):
+    if in_place and not is_a(left, (*CHANGEABLE, Tensor, Symbol)):
+        own = static(type(left), f"__i{name}__")
+        if own is not MISSING and not python_method(type(left), f"__i{name}__"):
+            refuse_change(log, left)
+    if in_place and is_a(left, CHANGEABLE):
         if is_observed(static(type(left), f"__i{name}__")):
             read_special_methods(log, left, *names)
             return result_of(log, getter=True)
-        done = call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
+        done = call_mutator(log, left, f"__i{name}__", (right,), blind=is_a(left, list) and symbol == "+=")
         return both(done, result_of(log, getter=True))  # it is the left operand
     return result
 
 
 def on_unary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     (x,) = scope.operands.top(step.depth, 1)
-    if isinstance(x, np.ndarray):
+    if is_a(x, np.ndarray):
         return result_of(log, x)
-    if x is not None and not isinstance(x, (bool, int, float, str)):
+    if x is not None and not is_a(x, (bool, int, float, str)):
         read_special_methods(log, x, "__neg__", "__pos__", "__invert__", "__bool__", "__len__")
-        if step.op == "UNARY_NOT" and isinstance(x, CONTAINERS):
+        if step.op == "UNARY_NOT" and is_a(x, CONTAINERS):
             read_length(log, x)
     return None
 
@@ -208,6 +223,8 @@ def on_unary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
 def on_with(log: AccessLog, scope: FrameScope, step: Step) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     read_special_methods(log, x, "__enter__", "__exit__")
+    if origin_of(scope.frame.f_code.co_filename) is USER:  # locks of the standard library's own protect what is observed
+        check_known(log, x, "__enter__")
 
 
 def on_build(log: AccessLog, scope: FrameScope, step: Step) -> Any:
@@ -229,17 +246,13 @@ def on_set_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
 
 def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
     (x,) = scope.operands.top(step.depth, 1)
-    if isinstance(x, (Symbol, Tensor)):
-        return
-    read_attribute(log, x, step.value)
-    log.remember("attribute", x, step.value, getattr(x, step.value, MISSING))
-    log.effects.append(Effect("no attribute", x, step.value, ()))
+    delete_attribute(log, x, step.value)
 
 
 def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     value, holder, key = scope.operands.top(step.depth, 3)
     count = scope.take_count()
-    if count is None and not isinstance(holder, (Symbol, Tensor)) and array_of(holder) is None:
+    if count is None and not is_a(holder, (Symbol, Tensor)) and array_of(holder) is None:
         log.moved.discard(("item", id(holder), key_of(key)))
     known = len(log.effects)
     set_item(log, holder, key, value, count)
@@ -255,10 +268,12 @@ def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
 
 def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
-    if isinstance(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
-        whole = isinstance(holder, list) and isinstance(key, slice) and key == slice(None)
+    if is_a(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
+        whole = is_a(holder, list) and is_a(key, slice) and key == slice(None)
         return call_mutator(log, holder, *(("clear", (), True) if whole else ("__delitem__", (key,))))
     read_special_methods(log, holder, "__delitem__")
+    if not is_a(holder, Tensor) and not python_method(type(holder), "__delitem__"):
+        refuse_change(log, holder)
     return None
 
 
@@ -308,7 +323,7 @@ def on_call(log: AccessLog, scope: FrameScope, step: Step) -> Any:
         read_contents(log, args)
         if more:
             read_contents(log, kwargs)
-        if not isinstance(args, (tuple, list)) or not isinstance(kwargs, dict):
+        if not is_a(args, (tuple, list)) or not is_a(kwargs, dict):
             return None
         return observe_call(log, fn, tuple(args), dict(kwargs))
     if op == "CALL_KW":

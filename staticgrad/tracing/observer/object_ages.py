@@ -49,6 +49,10 @@ class ObjectAges:
         for values in (self.made, self.untracked, self._owners, self._at_start):
             values.clear()
 
+    def keep(self, x: Any) -> None:
+        """An object that the trace made counts as one that existed before."""
+        self._at_start.add(id(x))
+
     def add_made(self, x: Any) -> None:
         self.made[id(x)] = x
 

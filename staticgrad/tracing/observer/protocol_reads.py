@@ -13,45 +13,47 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..effects import Effect, is_observed
-from ..guards import MISSING, static
+from ..guards import MISSING, is_a, static
 from .access_log import AccessLog, key_of
 from .arrays import array_of, arrays_in, read_array
 from .attribute_reads import read_attribute
 from .class_reads import read_special_methods
 from .container_reads import read_contents, read_item
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
+from .refused_calls import check_known
 from .state_writes import call_mutator
 
 
 def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
     """Read `holder[key]`. Returns a callback for the result, or None."""
-    plain = not isinstance(key, (Symbol, Tensor, np.ndarray)) and not isinstance(holder, (Symbol, Tensor))
+    plain = not is_a(key, (Symbol, Tensor, np.ndarray)) and not is_a(holder, (Symbol, Tensor))
     label = f"{log.label(holder)}[{key!r}]" if plain else log.label(holder)
     if array_of(holder) is not None:
         return result_of(log, holder, key)
-    if isinstance(holder, (Symbol, Tensor)) and isinstance(key, (list, tuple, np.ndarray)):
+    if is_a(holder, (Symbol, Tensor)) and is_a(key, (list, tuple, np.ndarray)):
         read_contents(log, key, deep=True)
     getter = static(type(holder), "__getitem__")
-    if isinstance(getter, types.FunctionType):
+    if is_a(getter, types.FunctionType):
         read_special_methods(log, holder, "__getitem__")
-    elif isinstance(holder, dict):
+    elif is_a(holder, dict):
         if has_plain_hash(key):
             read_item(log, holder, key, label)
             if not dict.__contains__(holder, key):
                 read_special_methods(log, holder, "__missing__")
                 made = static(type(holder), "__missing__")  # of a dict of this library, which is not observed
-                if isinstance(holder, collections.defaultdict) or (made is not MISSING and not is_observed(made)):
+                if is_a(holder, collections.defaultdict) or (made is not MISSING and not is_observed(made)):
                     read_attribute(log, holder, "default_factory")
                     call_mutator(log, holder, "setdefault", None)
                     return _default_item(log, holder, key)
         else:
             read_contents(log, holder)
-    elif isinstance(holder, (list, tuple, collections.deque)):
-        if isinstance(key, (int, np.integer)):
+    elif is_a(holder, (list, tuple, collections.deque)):
+        if is_a(key, (int, np.integer)):
             read_item(log, holder, int(key), label)
         else:
             read_contents(log, holder)
-    elif not isinstance(holder, (str, bytes, range, type)):
+    elif not is_a(holder, (str, bytes, range, type)):
+        check_known(log, holder, "__getitem__")
         read_contents(log, holder)
     return None
 
@@ -73,9 +75,9 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
     arrays, direct = ([x for x in arrays_in(operands, depth) if log.arrays.existed(x)] for depth in (3, 0))
 
     def done(result: Any) -> None:
-        if isinstance(result, (Symbol, Tensor)):
+        if is_a(result, (Symbol, Tensor)):
             return
-        if isinstance(result, np.ndarray):
+        if is_a(result, np.ndarray):
             if log.arrays.existed(result):
                 if arrays:
                     log.labels.setdefault(id(result), (log.label(arrays[0]), result))
@@ -86,13 +88,11 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
             log.ages.add_made(result)
         elif type(result) in (list, tuple) and not getter:
             for part in result:
-                if isinstance(part, np.ndarray) and not log.arrays.existed(part):
+                if is_a(part, np.ndarray) and not log.arrays.existed(part):
                     log.ages.add_made(part)
         elif type(result) is dict and not getter and not gc.is_tracked(result) and id(result) not in log.ages.untracked:
             log.ages.add_made(result)  # the garbage collector tells of others
-        held = set(
-            map(id, result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ())
-        )
+        held = set(map(id, result.values() if is_a(result, dict) else result if is_a(result, (list, tuple)) else ()))
         for x in direct if is_iterator(result) else arrays:
             if id(x) not in held:  # it does not depend on the values of an array that it holds
                 read_array(log, x)
@@ -114,17 +114,18 @@ def both(changed: Any, read: Any) -> Any:
 
 def iterate(log: AccessLog, x: Any) -> Any:
     """Read the state that `iter(x)` depends on. Returns a callback for the result, or None."""
-    if isinstance(x, np.ndarray):
+    if is_a(x, np.ndarray):
         read_array(log, x)
     elif is_iterator(x):
         advance(log, x)
         return None
-    elif isinstance(static(type(x), "__iter__"), types.FunctionType):
+    elif is_a(static(type(x), "__iter__"), types.FunctionType):
         read_special_methods(log, x, "__iter__")
     else:
         read_contents(log, x)
-        if not isinstance(x, (*CONTAINERS, *VIEWS)):
+        if not is_a(x, (*CONTAINERS, *VIEWS)):
             read_special_methods(log, x, "__iter__", "__getitem__", "__len__")
+            check_known(log, x, "__iter__", "__getitem__")
     return result_of(log)
 
 
@@ -132,7 +133,7 @@ def advance(log: AccessLog, x: Any) -> None:
     """Check that an iterator whose next item is taken was made by the trace. Raises TraceError."""
     if id(x) in log.ages.made or not is_iterator(x):
         return
-    if isinstance(static(type(x), "__next__"), types.FunctionType):
+    if is_a(static(type(x), "__next__"), types.FunctionType):
         read_special_methods(log, x, "__next__")
     elif log.ages.is_new(x):
         log.ages.add_made(x)

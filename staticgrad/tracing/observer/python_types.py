@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..guards import static
+from ..containers import CONTENTS
+from ..guards import body_of, has, is_a, module_of, order_of
 from ..plain import ByIdentity
 from ..plain import key as plain_key
 
 CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque, bytearray, types.MappingProxyType)
+CHANGEABLE = tuple(CONTENTS)
+"""Classes whose changes are recorded, undone and repeated."""
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 OBJECT: Any = object
 """Its methods are compared with those of other classes, which type checkers take to be never the same."""
@@ -26,22 +29,38 @@ def is_heap_type(kind: type) -> bool:
     return bool(kind.__flags__ & HEAP_TYPE)
 
 
+KNOWN_HOMES = frozenset(
+    [
+        "array", "builtins", "collections", "datetime", "decimal", "itertools", "numpy", "operator", "re", "staticgrad",
+        "types", "weakref", "zoneinfo", "_ast", "_contextvars", "_io", "_random", "_struct", "_weakref",
+    ]
+)  # fmt: skip
+"""Modules whose classes of C have objects that don't change, or whose changes are recorded or refused by themselves."""
+
+
+def is_known(kind: type, name: str) -> bool:
+    """Whether what a method does is known: only those of classes of C that are not in `KNOWN_HOMES` do something else than
+    Python code, which is observed."""
+    for base in order_of(kind):
+        found = body_of(base).get(name)
+        if found is not None:
+            native = type(found) in (types.MethodDescriptorType, types.WrapperDescriptorType)
+            return not native or str(module_of(base)).partition(".")[0] in KNOWN_HOMES
+    return True
+
+
 def is_iterator(x: Any) -> bool:
-    return hasattr(type(x), "__next__")
+    return has(type(x), "__next__")
 
 
 def has_plain_hash(key: Any) -> bool:
     """Whether looking a key up runs no user code."""
-    return not isinstance(plain_key(key), ByIdentity) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
-
-
-def has_python_getattribute(x: Any) -> bool:
-    return isinstance(static(type(x), "__getattribute__"), types.FunctionType)
+    return not is_a(plain_key(key), ByIdentity) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
 
 
 def is_native_function(fn: Any) -> bool:
     """Whether a callable is implemented in C."""
-    return isinstance(
+    return is_a(
         fn,
         (
             types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
@@ -52,7 +71,8 @@ def is_native_function(fn: Any) -> bool:
 
 def defining_class(kind: type, name: str) -> type:
     """The class in the method resolution order whose body defines a name."""
-    return next(base for base in kind.__mro__ if name in vars(base))
+    found: type = next(base for base in order_of(kind) if name in body_of(base))
+    return found
 
 
 def dict_of_view(view: Any) -> Any:

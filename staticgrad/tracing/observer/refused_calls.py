@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
+from ..guards import has, is_a
 from .access_log import AccessLog
+from .python_types import is_known
 
 CLOCKS = frozenset(
     [
@@ -55,6 +57,30 @@ def refuse_clock(log: AccessLog, what: str) -> NoReturn:
     )
 
 
+def refuse_thread(log: AccessLog) -> NoReturn:
+    log.refuse(
+        "a thread is started inside a compiled function, which would happen only while tracing",
+        "start it outside, and pass the values as arguments",
+    )
+
+
+def refuse_use(log: AccessLog, x: Any, name: str) -> None:
+    """Raises TraceError for a method of a class of C that is not known: it may read state that no guard sees, and its changes
+    could neither be undone nor be repeated. An object that the trace has made may be used."""
+    if not log.ages.is_new(x):
+        log.refuse(
+            f"{type(x).__name__}.{name} is called inside a compiled function, which would happen only while tracing",
+            "keep the values in a list or a deque, or do it outside",
+        )
+
+
+def check_known(log: AccessLog, x: Any, *names: str) -> None:
+    """The same for an operator or statement that calls the first of these methods which the object has."""
+    found = next((name for name in names if has(type(x), name)), None)
+    if found is not None and not is_known(type(x), found):
+        refuse_use(log, x, found)
+
+
 def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, args: tuple[Any, ...]) -> None:
     """Raises TraceError for a native function that a trace can't contain. first: its first argument or `__self__`."""
     kind = type(first)
@@ -65,13 +91,15 @@ def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, a
         refuse_random(log, f"np.random.{name}")
     if name == "default_rng" and (not args or args[0] is None):
         refuse_random(log, "np.random.default_rng")
+    if module == "_thread" and name.startswith("start_"):
+        refuse_thread(log)
     if module in ("_random", "_secrets"):
         refuse_random(log, name)
     if module == "time" and name in CLOCKS:
         refuse_clock(log, f"time.{name}")
     if (
         name in ("now", "today", "utcnow")
-        and isinstance(getattr(fn, "__self__", None), type)
+        and is_a(getattr(fn, "__self__", None), type)
         and fn.__self__.__module__ == "datetime"
     ):
         refuse_clock(log, f"{fn.__self__.__name__}.{name}")

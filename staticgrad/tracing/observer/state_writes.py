@@ -11,13 +11,14 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import same_members, snapshot
 from ..effects import Effect, is_observed
-from ..guards import MISSING, static
+from ..guards import MISSING, body_of, has, is_a, namespace, own_value, python_method, static
 from ..numbers import closed
 from .access_log import AccessLog, key_of
 from .arrays import ADVICE, array_of, set_array_item
+from .attribute_reads import read_attribute
 from .class_reads import read_special_methods
 from .container_reads import read_contents
-from .python_types import CONTAINERS, has_plain_hash
+from .python_types import CHANGEABLE, CONTAINERS, has_plain_hash
 
 ITERATING = frozenset(
     [
@@ -51,12 +52,12 @@ def call_mutator(log: AccessLog, holder: Any, name: str, args: Any, blind: bool 
     by_outcome = args is not None and (
         name == "sort" or (name in ITERATING and not all(type(x) in ITERATED_IN_C for x in (*args, *(kwargs or {}).values())))
     )
-    if by_outcome and blind and name in ("extend", "__iadd__") and isinstance(holder, list):
+    if by_outcome and blind and name in ("extend", "__iadd__") and is_a(holder, list):
         _keep(log, holder)
         return _extended(log, holder, len(holder))
     if not blind or by_outcome:
         read_contents(log, holder)
-    if name == "pop" and isinstance(holder, set) and len(holder) > 1:
+    if name == "pop" and is_a(holder, set) and len(holder) > 1:
         log.refuse(
             "which member a set's pop() takes in a compiled function can't be known before the run",
             "pop from a list, or remove a member that is named",
@@ -116,7 +117,7 @@ def unless_raised(log: AccessLog, effects: Sequence[Effect]) -> Done:
 def changed_by_call(log: AccessLog, args: tuple[Any, ...]) -> Done | None:
     """A callback that records the containers among its arguments that a function written in C has changed, such as
     `heapq.heappush`; None where there are none."""
-    kept = [(x, snapshot(x)) for x in args if isinstance(x, (list, dict, set, collections.deque, bytearray))]
+    kept = [(x, snapshot(x)) for x in args if is_a(x, (list, dict, set, collections.deque, bytearray))]
 
     count = len(log.effects)
 
@@ -130,43 +131,74 @@ def changed_by_call(log: AccessLog, args: tuple[Any, ...]) -> Done | None:
     return done if kept else None
 
 
-def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = None) -> None:
-    """Record `x.name = value`; count: (operation, number) of a counter update."""
-    if isinstance(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
+def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = None, own: bool = False) -> None:
+    """Record `x.name = value`; count: (operation, number) of a counter update; own: past a `__setattr__` of the user's."""
+    if is_a(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
         return
     if (array := array_of(x)) is not None and log.arrays.watched(array):
         log.refuse(f"{log.label(x)}.{name} of an array from outside is set inside a compiled function", ADVICE)
-    if isinstance(x, Symbol):
+    if is_a(x, Symbol):
         log.refuse(
             f"an attribute {name!r} is written to a tensor that is computed inside a compiled function",
             "keep it in a variable, or in an object of your own",
         )
-    how = static(type(x), "__setattr__")
-    if isinstance(how, types.FunctionType) and not (hasattr(type(x), "named_modules") or hasattr(type(x), "add_param_group")):
-        read_special_methods(log, x, "__setattr__")
+    if not own and _by_python(log, x, name, "__setattr__", "__set__"):
         return
-    found = static(type(x), name)
-    if found is not MISSING and hasattr(type(found), "__set__") and not isinstance(found, types.MemberDescriptorType):
-        read_special_methods(log, x, name)
-        if not isinstance(found, types.GetSetDescriptorType):
-            return
-    if isinstance(x, (types.ModuleType, type)):
-        space = vars(x)
-        log.ages.set_owner(space, x)
-        old = space.get(name, MISSING)
-        log.remember("item", space, name, old)
-    elif name == "__dict__":
-        old = x.__dict__
-    else:
-        try:
-            old = object.__getattribute__(x, name)
-            inherited = found is not MISSING and not hasattr(type(found), "__set__")  # a descriptor's value is the object's own
-            if isinstance(old, types.MethodType) or (inherited and name not in getattr(x, "__dict__", (name,))):
-                old = MISSING
-        except AttributeError:
-            old = MISSING
+    old = _before_write(log, x, name)
     log.remember("attribute", x, name, old)
     add_effect(log, "attribute", x, name, value, count)
+
+
+def delete_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None:
+    """Record `del x.name`; own: past a `__delattr__` of the user's."""
+    if is_a(x, (Symbol, Tensor)):
+        return
+    if not own and _by_python(log, x, name, "__delattr__", "__delete__"):
+        return
+    read_attribute(log, x, name, own=True)
+    log.remember("attribute", x, name, _before_write(log, x, name))
+    log.effects.append(Effect("no attribute", x, name, ()))
+
+
+def _by_python(log: AccessLog, x: Any, name: str, method: str, described: str) -> bool:
+    """Whether code of the user's class, which is observed, changes the attribute."""
+    kind = type(x)
+    if python_method(kind, method) and not (has(kind, "named_modules") or has(kind, "add_param_group")):
+        read_special_methods(log, x, method)
+        return True
+    found = static(kind, name)
+    if found is MISSING or not has(type(found), "__set__"):
+        return False
+    if is_a(found, property) or python_method(type(found), described):
+        read_special_methods(log, x, name)
+        return True
+    return False
+
+
+def _before_write(log: AccessLog, x: Any, name: str) -> Any:
+    """The value that an object has under a name before it is written. Raises TraceError for one that can't be put back."""
+    found = static(type(x), name)
+    plain = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    if found is not MISSING and has(type(found), "__set__") and not is_a(found, plain) and name != "__dict__":
+        refuse_change(log, x, f"attribute {name!r} of")
+    if is_a(x, (types.ModuleType, type)):
+        space = vars(x) if is_a(x, types.ModuleType) else body_of(x)
+        log.ages.set_owner(space, x)
+        log.remember("item", space, name, space.get(name, MISSING))
+    return namespace(x) if name == "__dict__" else own_value(x, name)
+
+
+def refuse_change(log: AccessLog, x: Any, what: str = "") -> None:
+    """Raises TraceError for a change of an object of a class that is written in C and not known: it could neither be undone
+    after the trace nor be repeated. One that the trace has made may be changed."""
+    while is_a(x, memoryview):
+        x = x.obj
+    if not log.ages.is_new(x):
+        log.refuse(
+            f"{what + ' ' if what else ''}a {type(x).__name__} is changed inside a compiled function, which would happen only "
+            "while tracing",
+            "keep the values in a list, a dict or a tensor, or do it outside",
+        )
 
 
 def add_effect(log: AccessLog, kind: str, holder: Any, key: Any, value: Any, count: Any) -> None:
@@ -179,12 +211,16 @@ def add_effect(log: AccessLog, kind: str, holder: Any, key: Any, value: Any, cou
 
 def set_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = None) -> None:
     """Record `holder[key] = value`; count: (operation, number) of a counter update."""
-    if isinstance(holder, (Symbol, Tensor)):
+    if is_a(holder, (Symbol, Tensor)):
         read_contents(log, key, deep=True)
         read_contents(log, value, deep=True)
         return
     if is_observed(static(type(holder), "__setitem__")):
         read_special_methods(log, holder, "__setitem__")
+        return
+    if array_of(holder) is None and not is_a(holder, CHANGEABLE):
+        if not python_method(type(holder), "__setitem__"):  # of this package, which checks its changes itself
+            refuse_change(log, holder)
         return
     set_plain_item(log, holder, key, value, count)
 
@@ -197,17 +233,11 @@ def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any
     key = closed(key)  # a number that the function keeps, whose value Python needs
     first = not log.copied(holder)
     _keep(log, holder)
-    if isinstance(holder, dict) and has_plain_hash(key):
+    if is_a(holder, dict) and has_plain_hash(key):
         if first:
             log.written_items[id(holder)] = set()
         if id(holder) in log.written_items:
             log.written_items[id(holder)].add(key_of(key))
-    elif isinstance(value, CONTAINERS):
+    elif is_a(value, CONTAINERS):
         read_contents(log, value)
     add_effect(log, "item", holder, key, value, count)
-
-
-def set_plain_attribute(log: AccessLog, x: Any, name: str, value: Any) -> None:
-    """Record `object.__setattr__(x, name, value)`."""
-    log.remember("attribute", x, name, getattr(x, "__dict__", {}).get(name, MISSING))
-    log.effects.append(Effect("attribute", x, name, (value,)))

@@ -22,7 +22,7 @@ from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
 from ..effects import Effect, reads_own_attributes
 from ..frames import Operands, code_of, function_of, places, trace_instructions
-from ..guards import MISSING, Guards, Read, contents, static
+from ..guards import MISSING, Guards, Read, body_of, contents, has, is_a, order_of, static
 from ..sharing import MemoryUse
 from ..state_inputs import without_inputs
 from .access_log import AccessLog
@@ -89,8 +89,14 @@ class TraceObserver:
         self.log.read("values", tensor, None, contents(tensor._data), label)
 
     def set_attribute(self, holder: Any, name: str, value: Any) -> None:
-        """An attribute of an object is about to be set by code that is not observed."""
+        """An attribute of an object is about to be set, to another value of Python, by code that is not observed."""
+        former = [e for e in self.log.effects if e.holder is holder and (e.kind, e.key) == ("attribute", name)]
+        self.log.effects = [effect for effect in self.log.effects if effect not in former]  # nobody reads it in between
         set_attribute(self.log, holder, name, value)
+
+    def keeps(self, x: Any) -> None:
+        """An object that the package has made stays after the trace: changes of it are effects."""
+        self.log.ages.keep(x)
 
     def call(self, fn: Callable[..., Any]) -> None:
         """The traced function is about to be called."""
@@ -119,7 +125,7 @@ class TraceObserver:
         except BaseException as error:
             sys.settrace(before)
             self.rewind()
-            if log.error is not None and isinstance(error, Exception) and not isinstance(error, NOTED):
+            if log.error is not None and is_a(error, Exception) and not is_a(error, NOTED):
                 raise log.error from None  # the user's code caught it, and raised another one
             raise
         finally:
@@ -154,7 +160,7 @@ class TraceObserver:
         }
         skipped, replaced = set(), set()
         for label, value in structured:
-            for path, module in value.named_modules() if hasattr(value, "named_modules") else ():
+            for path, module in value.named_modules() if has(type(value), "named_modules") else ():
                 own = reads_own_attributes(type(module))
                 for name in vars(module):
                     if (id(module), name) in changed:
@@ -162,7 +168,7 @@ class TraceObserver:
                         _, before = self.log.before.get(("attribute", id(module), name), (module, None))
                         if not own:
                             skipped.add(full)
-                        elif before is MISSING or (isinstance(before, Tensor) and id(before) not in captured):
+                        elif before is MISSING or (is_a(before, Tensor) and id(before) not in captured):
                             replaced.add(full)
         return frozenset(skipped), frozenset(replaced)
 
@@ -217,11 +223,11 @@ class TraceObserver:
         if (
             not is_heap_type(kind)
             or (id(kind), id(function)) in self._methods
-            or (name and (not hasattr(kind, "structure") or issubclass(kind, dict)))
+            or (name and (not has(kind, "structure") or issubclass(kind, dict)))
         ):
             return
         self._methods[id(kind), id(function)] = kind, function
-        names = [name] if name else [n for base in kind.__mro__ for n, v in vars(base).items() if v is function]
+        names = [name] if name else [n for base in order_of(kind) for n, v in body_of(base).items() if v is function]
         for name in names:
             if static(kind, name) is function:
                 read_class_attribute(self.log, kind if name != "__call__" else defining_class(kind, name), name)
@@ -248,7 +254,7 @@ class TraceObserver:
                     if pending is not None:
                         callback, pending = pending[0], None
                         callback(MISSING)
-                    if log.error is None and isinstance(arg[1], NOTED):
+                    if log.error is None and is_a(arg[1], NOTED):
                         log.error = arg[1]  # which a handler of this frame may catch
                 return local
             step = steps.get(frame.f_lasti)
@@ -290,6 +296,6 @@ def _is_counted(read: Read) -> bool:
     there may be replaced by a compiled function, which is not counted."""
     return (
         read.kind == "attribute"
-        and hasattr(type(read.holder), "named_modules")
-        and ((isinstance(read.value, Tensor) and read.value._parameter) or hasattr(type(read.value), "named_modules"))
+        and has(type(read.holder), "named_modules")
+        and ((is_a(read.value, Tensor) and read.value._parameter) or has(type(read.value), "named_modules"))
     )
