@@ -56,6 +56,7 @@ def tensor(
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol, np.ndarray)):
+        data = as_array(data) if isinstance(data, np.ndarray) else data
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
     data = with_numbers(data)

@@ -42,8 +42,8 @@ class ResultTape:
     roots: positions of the results among the fetches. leaves: captured tensors, and numbers of arguments. saved: where the
     backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a
     position). wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes
-    those that the plan does not return; None where it returns all. first: the gradients as functions that can be
-    differentiated, or the error that says why they can't be.
+    those that the plan does not return, from the tensors of the cells `reread`, too; None where it returns all. first: the
+    gradients as functions that can be differentiated, or the error that says why they can't be.
     """
 
     def __init__(
@@ -55,10 +55,11 @@ class ResultTape:
         reached: Sequence[bool],
         recompute: Program | None,
         first: Derivatives | GradientError,
+        reread: Sequence[Cell] = (),
     ):
         self.roots, self.leaves, self.saved = list(roots), list(leaves), list(saved)
         self.backward, self.reached, self.recompute = backward, list(reached), recompute
-        self.wanted = False
+        self.reread, self.wanted = list(reread), False
         self._first = first
         self._filled: Callable[[], Derivatives] | None = None
         self._symbolic: list[SymbolicProgram] = []
@@ -81,6 +82,7 @@ class ResultTape:
         new = copy.copy(self)
         new.wanted = False
         new.saved = [(kind, cells.get(key, key) if kind == "cell" else key) for kind, key in self.saved]
+        new.reread = [cells.get(cell, cell) for cell in self.reread]
         filled = [symbolic.filled(filler, _Others(cells)) for symbolic in self._symbolic]
         new.backward = self.backward.of(filled[0], None)
         whole, first = self._whole, self._first
@@ -135,14 +137,18 @@ class _Run:
                 self.saved.append(wrap(arrays[key]))
             else:
                 source = given[key] if kind == "argument" else key.tensor
-                self.saved.append(source if isinstance(source, Tensor) else wrap(arrays[key]))
+                self.saved.append(source if isinstance(source, Tensor) else wrap(arrays[key].copy()))
         if tape.recompute is not None:
-            self.arrays = arrays
+            bare = {i for i, x in enumerate(given) if not isinstance(x, Tensor)}
+            self.arrays = [a.copy() if i in bare else a for i, a in enumerate(arrays)]
+            self.saved += [x for x in given if isinstance(x, Tensor)]  # a backward pass notices their changes
+            self.saved += [cell.tensor for cell in tape.reread]
 
     def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
         """The cotangents of the leaves, which can be differentiated where gradients are recorded."""
         tape = self.tape
         tape.wanted = True
+        saved = saved[: len(tape.saved)]
         values = [np.asarray(x._data, order="C") for x in saved]
         computed = []
         if tape.recompute is not None:
@@ -311,11 +317,15 @@ def _tape(
             places[leaf.node] = "cell", leaf.origin.attrs["cell"]
     rest = [node for node in early if node not in places]
     repeated = None
+    reread: list[Cell] = []
     if rest and not saves:
         above = graph.reaching(rest)
-        if any(node.op.leaf in ("generator", "argument") or node in changed for node in above):  # others by then
+        own = {id(tensor) for owner, tensor in tracer.wrappers.values() if isinstance(owner, np.ndarray)}
+        others = {leaf.origin for tensor, leaf in tracer.captured.values() if leaf.changed or id(tensor) in own}
+        if any(node.op.leaf in ("generator", "argument") or node in changed or node in others for node in above):  # by then
             saves = True
         else:
+            reread = [node.attrs["cell"] for node in above if node.op.leaf == "variable"]
             repeated = Program(graph, rest, feeds, numerics=specialization.numerics)
     if saves:
         for node in rest:
@@ -336,7 +346,7 @@ def _tape(
         versions = [nodes for _, nodes in keys.values()]
         inputs = [seed.node for seed in seeds]
         first = Derivatives(graph, versions, feeds_back[: -len(seeds)], inputs, grads, stops, specialization.numerics)
-    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated, first)
+    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated, first, reread)
 
 
 def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:

@@ -388,10 +388,38 @@ def from_numpy_of_an_argument(compiled):
         yield [fn(sg.ones(3) * i, array), array]
 
 
+def written_before_the_backward_pass(compiled):
+    array, p = np.arange(6, dtype="float32"), sg.nn.Parameter(sg.ones(6))
+
+    def step(x, given):
+        return ((x * array).tanh() * p * sg.tensor(array) * given).sum()
+
+    fn = compiled(step)
+    for i in range(4):
+        x, given = sg.tensor(np.full(6, 0.1 * (i + 1), "float32"), requires_grad=True), np.arange(6, dtype="float32")
+        p.grad = None
+        loss = fn(x, given)
+        array[...] = np.roll(array, 1) + 1
+        given[...] = 9
+        yield [loss, *[g.clone() for g in sg.grad(loss, [x, p])]]
+
+
+def a_tensor_that_changes_before_the_backward_pass(compiled):
+    w = sg.ones(3)
+    fn = compiled(lambda x: (x * sg.exp(w)).sum())
+    for i in range(3):
+        x = sg.tensor([0.5, 1.0, 2.0], requires_grad=True)
+        loss = fn(x)
+        if i:  # the first backward pass computes values again, and refuses those of other tensors
+            w.add_(1)
+        yield sg.grad(loss, [x])[0]
+
+
 PROGRAMS = [
     returned_alone, returned, returned_with_a_view, returned_with_a_tensor_of_its_memory, stored, memory_of_a_parameter,
     memory_of_a_captured_tensor, written_by_numpy_of_a_tensor, structured, resized, a_tensor_in_an_array_of_objects,
     errors_that_are_caught, a_write_before_an_error, replaced, in_arguments, from_numpy_of_an_argument,
+    written_before_the_backward_pass, a_tensor_that_changes_before_the_backward_pass,
 ]  # fmt: skip
 
 
@@ -399,6 +427,21 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_with_arrays(program, mode):
     assert_same([*program(lambda f: sg.compile(f, **MODES[mode]))], [*program(lambda f: f)])
+
+
+def test_a_first_backward_pass_notices_a_tensor_that_has_changed():
+    w, x = sg.ones(3), sg.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    loss = sg.compile(lambda x: (x * sg.exp(w)).sum())(x)
+    w.add_(1)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_arrays_that_no_tensor_can_hold_are_refused_as_in_eager_mode():
+    for array in (np.array([1, 2], dtype=object), np.array(["a"]), np.ones(2, "float16"), np.ones(2, "uint16")):
+        for fn in (sg.tensor, sg.compile(lambda array=array: sg.tensor(array))):
+            with pytest.raises(sg.DTypeError):
+                fn(array)
 
 
 def unpacked(a):
