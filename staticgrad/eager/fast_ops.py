@@ -192,7 +192,8 @@ ROUTED = """
     movedim unflatten split chunk unbind tensor_split cat concatenate stack index_select take take_along_axis gather
     where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin max min all any prod cumsum cumprod
     median topk sort argsort dot mv mm floor ceil round reciprocal isnan isinf isfinite pow
-    logical_not logical_and logical_or bitwise_not scatter_add scatter index_add
+    logical_not logical_and logical_or bitwise_not scatter_add scatter scatter_reduce index_add index_copy index_fill index_put
+    index_reduce isin
 """
 """Functions whose calls take routes. One that is `@composite` has a plan instead."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,26 +155,21 @@ for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.m
 # products ---------------------------------------------------------------------------------------------------------------
 
 
-def _reversed(x: Any, axis: int) -> Any:
-    return backwards(x, (axis,))
-
-
-def _later(x: Any, axis: int, fill: float) -> Any:
-    """Each element's successor along an axis, and `fill` for the last one."""
+def _neighbors(x: Any, axis: int, fill: float, *, later: bool) -> Any:
+    """Each element's successor along an axis, or its predecessor, and `fill` for the one at the end."""
     lead = (slice(None),) * axis
-    return F.concatenate([F.getitem(x, (*lead, slice(1, None))), F.full_like(F.getitem(x, (*lead, slice(0, 1))), fill)], axis)
+    end = F.full_like(F.getitem(x, (*lead, slice(0, 1))), fill)
+    if later:
+        return F.concatenate([F.getitem(x, (*lead, slice(1, None))), end], axis)
+    return F.concatenate([end, F.getitem(x, (*lead, slice(0, -1)))], axis)
 
 
-def _earlier(x: Any, axis: int, fill: float) -> Any:
-    """Each element's predecessor, and `fill` for the first one."""
-    lead = (slice(None),) * axis
-    return F.concatenate([F.full_like(F.getitem(x, (*lead, slice(0, 1))), fill), F.getitem(x, (*lead, slice(0, -1)))], axis)
-
-
-def _backwards(factors: Any, terms: Any, axis: int) -> Any:
-    """r[i] = terms[i] + factors[i + 1] r[i + 1]."""
-    successors = _reversed(_later(factors, axis, 0.0), axis)
-    return _reversed(apply(recurrence_op, successors, _reversed(terms, axis), axis=axis), axis)
+def _from_end(factors: Any, terms: Any, axis: int, *, later: bool = True) -> Any:
+    """r[i] = terms[i] + factors[i + 1] r[i + 1]; the other way round where what is earlier counts."""
+    if not later:
+        return apply(recurrence_op, _neighbors(factors, axis, 0.0, later=False), terms, axis=axis)
+    successors = backwards(_neighbors(factors, axis, 0.0, later=True), (axis,))
+    return backwards(apply(recurrence_op, successors, backwards(terms, (axis,)), axis=axis), (axis,))
 
 
 def _recurrence_eval(factors: np.ndarray, terms: np.ndarray, axis: int) -> np.ndarray:
@@ -186,7 +182,7 @@ def _recurrence_eval(factors: np.ndarray, terms: np.ndarray, axis: int) -> np.nd
 
 def _recurrence_vjp_factors(g: Any, node: Any, out: Any, factors: Any, terms: Any) -> Any:
     axis = node.attrs["axis"]
-    return _backwards(factors, g, axis) * _earlier(out, axis, 0.0)
+    return _from_end(factors, g, axis) * _neighbors(out, axis, 0.0, later=False)
 
 
 def _recurrence_infer(factors: TensorType, terms: TensorType, axis: int) -> TensorType:
@@ -206,32 +202,54 @@ recurrence_op: OpDef = define(
         attrs={"axis": at.axis_of(0)},
         infer=_recurrence_infer,
         eval=_recurrence_eval,
-        vjp=(_recurrence_vjp_factors, lambda g, node, out, factors, terms: _backwards(factors, g, node.attrs["axis"])),
+        vjp=(_recurrence_vjp_factors, lambda g, node, out, factors, terms: _from_end(factors, g, node.attrs["axis"])),
         emit=Native(_along_axis("linear", "linear_recurrence")),
         doc="r[i] = factors[i] r[i - 1] + terms[i] along an axis; the first factor is not read.",
     )
 )
 
 
+def _cumprod_eval(x: np.ndarray, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
+    result = np.ones_like(x) if exclusive else np.empty_like(x)
+    source, out = (np.moveaxis(v, axis, 0)[:: -1 if reverse else 1] for v in (x, result))
+    if exclusive:
+        source, out = source[:-1], out[1:]
+    np.multiply.accumulate(source, 0, x.dtype, out)
+    return result
+
+
 def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """The product of the elements before i, times r[i] = g[i] + x[i + 1] r[i + 1], in which no x[i] is divided by."""
-    axis = node.attrs["axis"]
-    return _earlier(out, axis, 1.0) * _backwards(x, g, axis)
+    """The product of the elements before i, times r[i] = g[i] + x[i + 1] r[i + 1], in which no x[i] is divided by. Where
+    products leave out the element itself, it is g[i + 1]."""
+    axis, later = node.attrs["axis"], not node.attrs["reverse"]
+    if node.attrs["exclusive"]:
+        return out * _from_end(x, _neighbors(g, axis, 0.0, later=later), axis, later=later)
+    return _neighbors(out, axis, 1.0, later=not later) * _from_end(x, g, axis, later=later)
+
+
+def _cumprod_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    (call,), settings = _along_axis("product", "cumprod")(node, layouts), (node.attrs["exclusive"], node.attrs["reverse"])
+    assert isinstance(call, Routine)
+    return [replace(call, sizes=(*call.sizes, *map(int, settings)))]
 
 
 cumprod_op: OpDef = define(
     OpDef(
         name="cumprod",
         complex=HOLOMORPHIC,
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: x,
-        eval=lambda x, axis: np.multiply.accumulate(x, axis, x.dtype),
+        attrs={"axis": at.axis_of(0), "exclusive": at.flag, "reverse": at.flag},
+        infer=lambda x, axis, exclusive, reverse: x,
+        eval=_cumprod_eval,
         vjp=(_cumprod_vjp,),
-        emit=Native(_along_axis("product", "cumprod")),
+        emit=Native(_cumprod_plan),
         promote=widened,
-        doc="Running products along an axis.",
+        doc="Running products along an axis, without each element itself where they are exclusive, from the end in reverse.",
     )
 )
+
+
+def running_product(x: Any, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Any:
+    return apply(cumprod_op, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @torch_function(np.cumprod, inplace=True)
@@ -243,7 +261,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
         tensor([1, 2, 6])
     """
     x, axis, scalar = with_axis(input if dtype is None else F.astype(input, dtype), dim)
-    result: Tensor = without_axis(apply(cumprod_op, x, axis=axis), scalar)
+    result: Tensor = without_axis(running_product(x, axis), scalar)
     return result if dtype is None else F.astype(result, dtype)
 
 
@@ -253,8 +271,7 @@ MULTIPLY: Any = np.multiply  # the stubs of ufunc.reduce know fewer forms than N
 def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """The product of the others: of those before, and of those after."""
     (axis,) = node.attrs["axis"]
-    before = apply(cumprod_op, _earlier(x, axis, 1.0), axis=axis)
-    after = _reversed(apply(cumprod_op, _reversed(_later(x, axis, 1.0), axis), axis=axis), axis)
+    before, after = (running_product(x, axis, exclusive=True, reverse=reverse) for reverse in (False, True))
     return spread(g, x, (axis,), node.attrs["keepdims"]) * before * after
 
 
@@ -310,9 +327,9 @@ def _complex_logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
 def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """exp(x[i] - out[i]) r[i], with r[i] = g[i] + exp(out[i] - out[i + 1]) r[i + 1]: no exponent is above 0."""
     axis = node.attrs["axis"]
-    before = _earlier(out, axis, 0.0)
+    before = _neighbors(out, axis, 0.0, later=False)
     shrunk = F.exp(F.where(F.eq(before, out), 0, before - out))
-    return F.exp(x - out) * _backwards(shrunk, g, axis)
+    return F.exp(x - out) * _from_end(shrunk, g, axis)
 
 
 logcumsumexp_op = define(

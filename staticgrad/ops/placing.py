@@ -7,6 +7,7 @@ that replace elements, the last one for each place is found first.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -378,6 +379,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
         mask = F.reshape(mask, (*mask.shape, *[1] * (len(shape) - len(mask.shape))))
         value = F.astype(value, input.dtype)
         return F.where(mask, input + value if accumulate else value, input)
+    if shape and all(is_tensor(k) and k.dtype.kind in "iu" for k in keys) and len(keys) <= len(shape):
+        return _rows_put(input, keys, shape, value, accumulate)
     numbers = F.reshape(np.arange(math.prod(shape), dtype=np.int64), shape)
     keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
@@ -385,6 +388,20 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     flat = F.reshape(input, (-1,))
     out = added(flat, places, spread) if accumulate else written(flat, F.reshape(places, (-1,)), spread)
     return F.reshape(out, tuple(input.shape))
+
+
+def _rows_put(x: Any, keys: Sequence[Any], shape: tuple[int, ...], value: Any, accumulate: bool) -> Tensor:
+    """x with values in the rows that integers name along its leading axes, which become one."""
+    count = len(keys)
+    place: Any = 0
+    for axis, key in enumerate(keys):
+        place = place * shape[axis] + bounded(key, x, axis, negative=True)
+    rest = shape[count:]
+    spread = F.broadcast_to(F.astype(value, x.dtype), (*place.shape, *rest))
+    rows, values = F.reshape(x, (math.prod(shape[:count]), *rest)), F.reshape(spread, (math.prod(place.shape), *rest))
+    places = F.reshape(place, (-1,))
+    out = F.index_add(rows, 0, places, values) if accumulate else rows_written(rows, values, places)
+    return F.reshape(out, shape)
 
 
 def frontend_tensor(x: Any) -> Any:

@@ -12,6 +12,7 @@ import staticgrad as sg
 from staticgrad import linalg, special
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
+from staticgrad.ops.cumulative import running_product
 from tests.helpers import Arg, boolean, integer, positive, real
 
 ONE = ((real(3, 4),), (real(),), (real(0, 3),))
@@ -466,6 +467,27 @@ def ordered(Case: Any) -> list[Any]:
         ),
         Case("prod", lambda x: F.prod(x, 1), lambda x: np.prod(x, 1), CUBE, ulps=8),
         Case("cumprod", lambda x: F.cumprod(x, 1), lambda x: np.cumprod(x, 1), CUBE, ulps=8),
+        Case(
+            "cumprod of those before",
+            lambda x: running_product(x, 1, exclusive=True),
+            lambda x: np.cumprod(np.concatenate([np.ones_like(x[:, :1]), x[:, :-1]], 1), 1),
+            CUBE,
+            ulps=8,
+        ),
+        Case(
+            "cumprod from the end",
+            lambda x: running_product(x, 1, reverse=True),
+            lambda x: np.cumprod(x[:, ::-1], 1)[:, ::-1],
+            CUBE,
+            ulps=8,
+        ),
+        Case(
+            "cumprod of those after",
+            lambda x: running_product(x, 1, exclusive=True, reverse=True),
+            lambda x: np.cumprod(np.concatenate([np.ones_like(x[:, :1]), x[:, :0:-1]], 1), 1)[:, ::-1],
+            CUBE,
+            ulps=8,
+        ),
         Case("logcumsumexp", lambda x: F.logcumsumexp(x, 1), lambda x: np.logaddexp.accumulate(x, 1), CUBE, ulps=8),
         Case("nanmean", lambda x: F.nanmean(x, 1), lambda x: np.nanmean(x, 1), CUBE, ulps=8),
         Case("count_nonzero", lambda x: F.count_nonzero(x, 1), lambda x: np.count_nonzero(x, 1), CUBE, order=0),

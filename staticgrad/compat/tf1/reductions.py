@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...operators import F
+from ...ops.cumulative import running_product
+from ...types import normalize_axis
 from .dtypes import as_dtype
 from .tensor import SIZES, operation, tensor
 
@@ -125,12 +127,8 @@ def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False
 def cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Running products along `axis`; exclusive: without the element itself; reverse: from the end."""
     x = tensor(x)
-    x = F.flip(x, axis) if reverse else x
-    if exclusive:
-        before = (slice(None),) * (axis % x.ndim)
-        x = F.concatenate([F.ones_like(x[(*before, slice(0, 1))]), x[(*before, slice(0, -1))]], axis=axis)
-    out = F.astype(F.cumprod(x, axis), x.dtype)
-    return F.flip(out, axis) if reverse else out
+    out = running_product(x, normalize_axis(axis, x.ndim), exclusive=bool(exclusive), reverse=bool(reverse))
+    return F.astype(out, x.dtype)
 
 
 @operation("Norm", sizes=SIZES | {"ord"})

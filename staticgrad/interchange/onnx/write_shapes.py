@@ -150,13 +150,21 @@ def _cumulative(b: Scope, node: Node, x: Name) -> Name:
 
 def _cumulative_product(b: Scope, node: Node, x: Name) -> Name:
     """Products of ever longer parts: the op set of this version has no running product."""
-    axis, extent = node.attrs["axis"], static_shape(node)[node.attrs["axis"]]
-    shift = 1
+    axis, shape, reverse = node.attrs["axis"], static_shape(node), node.attrs["reverse"]
+    extent, shift = shape[axis], 1
+
+    def part(begin: int, end: int) -> Name:
+        return b.add("Slice", [x, b.ints([begin]), b.ints([end]), b.ints([axis])])
+
+    def joined(kept: Name, rest: Name) -> Name:
+        return b.add("Concat", [rest, kept] if reverse else [kept, rest], axis=axis)
+
+    if node.attrs["exclusive"]:
+        ones = b.constant(np.ones([1 if i == axis else n for i, n in enumerate(shape)], node.type.dtype))
+        x = joined(ones, part(1, extent) if reverse else part(0, extent - 1))
     while shift < extent:
-        head = b.add("Slice", [x, b.ints([0]), b.ints([shift]), b.ints([axis])])
-        tail = b.add("Slice", [x, b.ints([shift]), b.ints([extent]), b.ints([axis])])
-        before = b.add("Slice", [x, b.ints([0]), b.ints([extent - shift]), b.ints([axis])])
-        x = b.add("Concat", [head, b.add("Mul", [tail, before])], axis=axis)
+        first, last = part(0, extent - shift), part(shift, extent)
+        x = joined(part(extent - shift, extent) if reverse else part(0, shift), b.add("Mul", [first, last]))
         shift *= 2
     return x
 
