@@ -35,12 +35,19 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
     x: AnyTensor
     if isinstance(data, (Tensor, Symbol)):
-        x = data
+        x = data.detach() if _stands_for_array(data) else data
     elif frontends.tracing and state.tracer is not None and isinstance(data, np.ndarray):
         x = state.tracer.shared(as_array(data))
     else:
         x = Tensor(with_numbers(data))
     return x if dtype is None else astype(x, as_dtype(dtype))
+
+
+def _stands_for_array(x: Any) -> TypeGuard[AnyTensor]:
+    """Whether a tensor is an array that was passed to a compiled function. Others of its memory are tensors of their own."""
+    if isinstance(x, Symbol):
+        return bool(frontends.tracing and state.tracer is not None and state.tracer.is_array(x))
+    return isinstance(x, Tensor) and x._given
 
 
 def is_tensor(x: object) -> TypeGuard[AnyTensor]:
@@ -70,8 +77,8 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     traced = frontends.tracing and state.tracer is not None
     if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not (INFERRING or traced):
         return wrap(array)
-    if (isinstance(array, Symbol) and traced) or (isinstance(array, Tensor) and array._given):
-        return array  # an array that was passed to a compiled function
+    if _stands_for_array(array):
+        return array.detach()
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)

@@ -295,6 +295,10 @@ class Tracer:
         self.shared_arrays.append((made, made.node, array, array.copy()))
         return made
 
+    def is_array(self, x: Any) -> bool:
+        """Whether a value stands for an argument that is an array."""
+        return any(leaf is x and isinstance(given, np.ndarray) for given, leaf in self.arguments)
+
     def check_shared(self) -> None:
         """Raises TraceError for a change of memory that a tensor shares with an array which the function made."""
         for made, node, array, copy in self.shared_arrays:

@@ -415,11 +415,29 @@ def a_tensor_that_changes_before_the_backward_pass(compiled):
         yield sg.grad(loss, [x])[0]
 
 
+def tensors_of_arguments(compiled):
+    kept = []
+
+    def step(x, a, b):
+        kept.append(sg.from_numpy(a))
+        kept.append(sg.as_tensor(b))
+        return x * a, kept[0], kept[-1]
+
+    fn = compiled(step)
+    for i in range(3):
+        a, b = np.arange(3, dtype="float32") + i, np.ones(3, "float32")
+        y, first, last = fn(sg.ones(3), a, b)
+        a[0] = b[0] = 9
+        first.add_(1)
+        last.add_(1)
+        yield [y, a, b, last is kept[-1], kept[-2].clone(), first is kept[0]]
+
+
 PROGRAMS = [
     returned_alone, returned, returned_with_a_view, returned_with_a_tensor_of_its_memory, stored, memory_of_a_parameter,
     memory_of_a_captured_tensor, written_by_numpy_of_a_tensor, structured, resized, a_tensor_in_an_array_of_objects,
     errors_that_are_caught, a_write_before_an_error, replaced, in_arguments, from_numpy_of_an_argument,
-    written_before_the_backward_pass, a_tensor_that_changes_before_the_backward_pass,
+    tensors_of_arguments, written_before_the_backward_pass, a_tensor_that_changes_before_the_backward_pass,
 ]  # fmt: skip
 
 
