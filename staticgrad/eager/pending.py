@@ -29,6 +29,9 @@ class Deferral(Protocol):
     def settle(self) -> None:
         """Run all that was noted."""
 
+    def is_contiguous(self, value: Value) -> bool:
+        """Whether the elements of a value will be in row-major order."""
+
 
 class Value(FreedTensor):
     """A value that is not computed yet. It stands in a record for the result of its operation, as a value that was freed does.
@@ -106,7 +109,7 @@ class Pending(PublicTensor):
         return out
 
     def contiguous(self, memory_format: object = None) -> AnyTensor:
-        return self if self._value.source is None else F.clone(self)
+        return self if self._value.owner.is_contiguous(self._value) else F.clone(self)
 
 
 def pending(value: Value, record: Record | None = None) -> Tensor:

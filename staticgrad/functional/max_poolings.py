@@ -178,7 +178,7 @@ def _bins(extent: int, count: int) -> np.ndarray:
 
 def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool) -> Any:
     extents = adaptive_extents(name, output_size, axes)
-    x = check_adaptive(name, x, axes)
+    start = x = check_adaptive(name, x, axes)
     inner = x.shape[len(x.shape) - axes :]
     if None in inner:
         raise ShapeError(f"{name}: extents to be pooled have to be known", f"got {size_text(x.shape)}")
@@ -192,6 +192,7 @@ def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool)
         count = extents[a]
         if count is not None and count != extent:
             x, numbers = _largest_at(x, numbers, axis, _bins(extent, count))
+    x = F.clone(x) if x is start else x
     return (x, numbers) if indices else x
 
 

@@ -390,7 +390,7 @@ def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
     n = len(lead)
     parts = F.reshape(x, (*lead, c // (r * r), r, r, h, w))
     order = (*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return F.reshape(F.permute(parts, order), (*lead, c // (r * r), h * r, w * r))
+    return F.reshape(F.clone(F.permute(parts, order)), (*lead, c // (r * r), h * r, w * r))
 
 
 @spelled
@@ -402,7 +402,8 @@ def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor:
         raise ShapeError(f"pixel_unshuffle: height and width have to be multiples of {r}; got {x.shape}")
     n = len(lead)
     parts = F.reshape(x, (*lead, c, h // r, r, w // r, r))
-    return F.reshape(F.permute(parts, (*range(n + 1), n + 2, n + 4, n + 1, n + 3)), (*lead, c * r * r, h // r, w // r))
+    moved = F.permute(parts, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
+    return F.reshape(F.clone(moved), (*lead, c * r * r, h // r, w // r))
 
 
 @spelled
@@ -415,7 +416,7 @@ def channel_shuffle(input: TensorLike, groups: int) -> Tensor:
     if c % groups:
         raise ShapeError(f"channel_shuffle: {c} channels in {groups} groups")
     parts = F.reshape(x, (n, groups, c // groups, *rest))
-    return F.reshape(F.swapaxes(parts, 1, 2), (n, c, *rest))
+    return F.reshape(F.clone(F.swapaxes(parts, 1, 2)), (n, c, *rest))
 
 
 native_channel_shuffle = channel_shuffle

@@ -42,7 +42,9 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
     (term, x), *_ = pairs
     x = _summed(term, x, set(result))[1]
     term = "".join(s for s in term if s in result)
-    return F.permute(x, tuple(term.index(s) for s in result)) if term != result else x
+    if term != result:
+        return F.permute(x, tuple(term.index(s) for s in result))
+    return F.reshape(x, x.shape) if x is values[0] and None not in x.shape else x  # a view
 
 
 def _parsed(equation: str, ndims: list[int]) -> tuple[list[str], str]:

@@ -53,7 +53,7 @@ def pad(input: TensorLike, pad: Sequence[int], mode: str = "constant", value: fl
             x = _constant(x, axis, before, after, 0 if value is None else value)
         elif before or after:
             x = _own(x, axis, before, after, mode)
-    return x
+    return F.clone(x) if x is input else x
 
 
 def _cut(x: Tensor, axis: int, begin: int | None, end: int | None, step: int = 1) -> Tensor:

@@ -115,7 +115,7 @@ def written(x: Any, places: Any, values: Any) -> Any:
     size = extent("scatter", x, 0)
     source = F.reshape(values, (-1,))
     if not extent("scatter", source, 0) or not size:
-        return x
+        return F.clone(x)
     last = last_writer(places, size)
     picked = F.take(source, F.maximum(last, 0), 0)
     return F.where(F.ge(last, 0), picked, x)

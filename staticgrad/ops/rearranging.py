@@ -91,7 +91,8 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 @torch_function()
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+    """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one without
+    dims.
 
     Examples:
         >>> sg.roll(sg.tensor([1, 2, 3]), 1)
@@ -103,14 +104,14 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     axes = list(dims) if isinstance(dims, (tuple, list)) else [dims]
     if len(steps) != len(axes):
         raise ArgumentError(f"shifts and dimensions must align. shifts: {len(steps)}, dims: {len(axes)}")
+    result: Tensor = input
     for step, dim in zip(steps, axes, strict=True):
         axis = normalize_axis(dim, ndim_of(input))
         whole = extent("roll", input, axis)
         back = integer("roll", "a shift", step) % whole if whole else 0
         if back:
-            input = F.concatenate([cut(input, axis, whole - back, None), cut(input, axis, None, whole - back)], axis)
-    result: Tensor = input
-    return result
+            result = F.concatenate([cut(result, axis, whole - back, None), cut(result, axis, None, whole - back)], axis)
+    return F.clone(result) if result is input else result
 
 
 @numpy_twin(np.roll)

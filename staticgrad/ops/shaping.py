@@ -368,13 +368,13 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
     ndim = max(ndim_of(x), 1)  # a 0-d tensor becomes one with an axis
     start, end = normalize_axis(start_dim, ndim), normalize_axis(end_dim, ndim)
-    if start == 0 and end == ndim - 1:
-        return reshape(x, (-1,))
     if start > end:
         raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim", f"got {start_dim} and {end_dim}")
-    if start == end:
+    if start == end and x.shape:
         same: Tensor = x
         return same
+    if start == 0 and end == ndim - 1:
+        return reshape(x, (-1,))
     lead, joined, tail = x.shape[:start], x.shape[start : end + 1], x.shape[end + 1 :]
     if None in joined or (*lead, *tail).count(None) > 1 or (None in (*lead, *tail) and 0 in joined):
         raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")
@@ -502,7 +502,10 @@ def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, imp
     lead = len(target) - ndim_of(input)
     if any(d == -1 and i < lead for i, d in enumerate(target)):
         raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {target} for {shape_text(input.shape)}")
-    return broadcast_to(input, tuple(input.shape[i - lead] if d == -1 else d for i, d in enumerate(target)))
+    shape = tuple(input.shape[i - lead] if d == -1 else d for i, d in enumerate(target))
+    if shape == tuple(input.shape) and None not in shape:
+        return reshape(input, shape)  # a view, as any other
+    return broadcast_to(input, shape)
 
 
 @numpy_twin(np.flip)

@@ -248,7 +248,10 @@ class SpecializationCache:
         """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
         values that the backward pass reads."""
         self.saves, self.trace_templates = True, TraceTemplates()
-        specialization = self._traced(call, road=known.road)
+        try:
+            specialization = self._traced(call, road=known.road)
+        except SharedMemory as shared:
+            specialization = self._traced(call, shared.places, road=known.road)
         self.recompiles.append("same arguments, but gradients of the results are taken outside")
         self.specializations[call.key] = [specialization if x is known else x for x in self.specializations[call.key]]
         self.recent = tuple(x for x in self.recent if x is not known)

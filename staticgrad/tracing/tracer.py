@@ -26,7 +26,7 @@ from .handlers import caught, may_fail
 from .numbers import RunNumber, TracedNumber, closed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
-from .sharing import MemoryUse, Place, SharedView
+from .sharing import ADVICE, MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node
 from .views import TracedView, assign_item
 
@@ -627,11 +627,7 @@ class Tracer:
             )
         recorded = same_memory and modes.now.grad and not detached
         if not recorded and x.node in self.tracked and not self.is_leaf(x.node):
-            self.refuse(
-                f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
-                "gradient would go to what it was made of, past the change",
-                "change a clone() of its detach(), or make the change outside of sg.no_grad()",
-            )
+            self._refuse_unrecorded(x)
         written = aliases[0] if aliases else x
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
         value = F.broadcast_to(F.astype(self.operand(value), written.dtype), written.shape)
@@ -641,6 +637,11 @@ class Tracer:
             if alias.detaches and apart is None:
                 apart = alias, value
             value = alias.within(value)
+        if apart is not None and isinstance(apart[0], SharedView) and modes.now.grad and apart[1].requires_grad:
+            self.refuse(
+                f"{written.describe()}, which shares memory with another argument, is changed by a value that requires grad",
+                ADVICE,
+            )
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
@@ -675,6 +676,13 @@ class Tracer:
                 if isinstance(view, TracedView) and view.root is x:
                     view.node  # noqa: B018 - its present value
 
+    def _refuse_unrecorded(self, x: Traced) -> NoReturn:
+        self.refuse(
+            f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
+            "gradient would go to what it was made of, past the change",
+            "change a clone() of its detach(), or make the change outside of sg.no_grad()",
+        )
+
     def assign_item(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value`."""
         assign_item(self, target, key, value)
@@ -706,18 +714,18 @@ class Tracer:
                 "data inside",
                 "pass a clone() of one of them",
             )
-        leaf = not isinstance(target, Alias)
-        former: Any = None
-        for reference in self.aliases:  # they keep the former memory
-            alias = reference()
-            if alias is not None and alias.base is target:
-                if former is None:
-                    former = cast("Traced", F.stop_gradient(target)) if leaf else self.plain(target.node)
-                    self.cut.add(former.node)
-                if isinstance(alias, TracedView):
-                    alias.settle(alias.node)
-                else:
-                    alias.base = former
+        kept = [x for reference in self.aliases if (x := reference()) is not None and x.base is target]
+        former = self._former(target) if kept else target
+        for alias in kept:
+            if isinstance(former, Alias):
+                alias.node  # noqa: B018 - its present value, which stays
+                alias.base, alias._seen = former, former.node
+            elif isinstance(alias, TracedView):
+                alias.settle(alias.node)
+            else:
+                alias.base = former
+        if isinstance(target, Alias) and target.requires_grad:
+            self._refuse_unrecorded(target)
         if isinstance(target, TracedView):
             target.settle(self.own(F.stop_gradient(self.operand(value))).node)
         elif isinstance(target, Alias):
@@ -725,6 +733,20 @@ class Tracer:
         else:
             self.rebound[target.node] = user_line()
             self.overwrite(target, value, same_memory=False)
+
+    def _former(self, x: Any) -> Traced:
+        """What stands for the memory that x gives up."""
+        if isinstance(x, TracedView) and x.follows():
+            assert x.maker is not None
+            view = TracedView(self, x.base, x.maker)
+            view.unrecorded = x.unrecorded
+            self.aliases.append(weakref.ref(view))
+            return view
+        if isinstance(x, Alias) and not isinstance(x, TracedView):
+            return self.detach(x.base, type(x))
+        former = cast("Traced", F.stop_gradient(x))
+        self.cut.add(former.node)
+        return former
 
     # gradients ----------------------------------------------------------------------------------------------------------
 

@@ -171,6 +171,11 @@ def memory_of(x: Any, owners: Mapping[int, Any]) -> tuple[Any, list[Step]]:
                 break
             steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
         else:
+            if x.requires_grad:
+                x.tracer.refuse(
+                    f"{x.describe()} is returned, a detached tensor that was changed in place by a value that requires grad",
+                    "return a clone() of it, or change a clone()",
+                )
             steps.append(Step(None, {}, data=isinstance(x, DataAlias)))
         x = x.base
     return x, steps[::-1]
@@ -191,7 +196,7 @@ def in_order(root: Traced, parts: Sequence[Sequence[Step]]) -> tuple[Traced, Ste
     value with its axes in the order of memory, and the operation that gives their own order back. Else None."""
     parts = [steps for steps in parts if any(step.op is not None for step in steps)]
     layout = _known_layout(root) if parts else None
-    if layout is None or layout == Layout.contiguous(layout.shape):
+    if layout is None or layout.is_contiguous:
         return None
     whole = _room(Layout.contiguous(layout.shape), root.dtype)
     if all(np.may_share_memory(_part(whole, steps), whole) for steps in parts):

@@ -275,6 +275,8 @@ def matrix_power(A: Any, n: int) -> Tensor:
     n = integer("matrix_power", "n", n)
     if n < 0:
         A, n = LINALG["inv"](A), -n
+    if n == 1:
+        return F.clone(A)
     result: Tensor | None = None
     while n:
         if n & 1:

@@ -145,7 +145,7 @@ class Deferral:
         if not whole and (large or all(ref.__class__ in NUMBERS for ref in refs)):
             return None
         if large:
-            refs = [self._taken(a._data.copy()) if r is None else r for a, r in zip(args, refs, strict=True)]
+            refs = [self._taken(a._data.copy(), like=a._data) if r is None else r for a, r in zip(args, refs, strict=True)]
         step = self.at.latest
         if step is None or not step.matches(op, refs, attrs, flags):
             step = self.roads.find(self.at, op, refs, attrs, flags)
@@ -222,12 +222,16 @@ class Deferral:
         if alone:
             node = self._taken(array, array, tensor, former)
         else:
-            node = self._taken(array.copy(), None, tensor, former)
+            node = self._taken(array.copy(), None, tensor, former, array)
             self.copied.setdefault(id(tensor), (node, tensor))
             self.sources[node] = tensor
         if tensor._tracked and tensor._record is None:
             self.leaves[node] = tensor
         return node
+
+    def is_contiguous(self, value: Value) -> bool:
+        """Whether the elements of a value will be in row-major order."""
+        return self.roads.layout(value.node).is_contiguous
 
     def usable(self, array: ndarray) -> bool:
         """Whether an array can be an input as it is."""
@@ -243,11 +247,12 @@ class Deferral:
         self.count += region.steps
 
     def _taken(
-        self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None, former: Node | None = None
-    ) -> Node:
+        self, array: ndarray, key: ndarray | None = None, origin: Tensor | None = None, former: Node | None = None,
+        like: ndarray | None = None,
+    ) -> Node:  # fmt: skip
         """The node of an array that nobody else writes. key: the array of the tensor `origin`, where it is that; former: the
-        node of the first copy of that."""
-        self.at = self.roads.input(self.at, array, origin is not None and origin._tracked)
+        node of the first copy of that; like: the array of which it is a copy."""
+        self.at = self.roads.input(self.at, array if like is None else like, origin is not None and origin._tracked)
         node = self.at.node
         assert node is not None
         if self.region is not None:
@@ -484,7 +489,7 @@ class Deferral:
                     raised = error
                 results = [np.array(computed[value.node]) if value.node in computed else None for value in roots]
             for value, array in zip(roots, results, strict=True):
-                value.array = array
+                value.array = None if array is None else self.roads.laid_out(value.node, array)
         for home, value in self.written.values():
             if value.array is not None:
                 np.copyto(home, value.array)

@@ -22,8 +22,8 @@ from ...compiler.templates import Templates
 from ...eager.execution import recover
 from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
-from ...ir import REGISTRY, Graph, Native, Node, OpDef, Reduction, View, is_complex, over_complex
-from ...operators import Symbol, append, promotion
+from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, is_complex, over_complex
+from ...operators import Symbol, append, layout_of, promotion
 from ...types import TensorType
 from ..plain import same
 
@@ -146,16 +146,34 @@ class Roads:
         self.numerics, self.passes, self.most = numerics, passes, most
         self.templates = Templates()
         self.segments: list[Segment] = []
+        self.layouts: dict[Node, Layout | None] = {}
+        """Those of eager mode, of the values for which they were asked."""
 
     def input(self, at: Step, array: np.ndarray, tracked: bool) -> Step:
-        """The step that takes an array of this type."""
-        key = array.shape, array.dtype.num, tracked
+        """The step that takes an array of this type and layout."""
+        key = array.shape, array.dtype.num, tracked, None if array.flags.c_contiguous else array.strides
         step = at.inputs.get(key)
         if step is None:
             kind = TensorType(array.shape, array.dtype)
             node = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}).node
             step = at.inputs[key] = Step(at, node, (node,))
+            if not array.flags.c_contiguous:
+                self.layouts[node] = Layout(array.shape, tuple([s // array.itemsize for s in array.strides]), 0)
         return step
+
+    def layout(self, node: Node) -> Layout:
+        """The layout that a value has in eager mode."""
+        found = self.layouts[node] if node in self.layouts else layout_of(node, self.layouts)
+        assert found is not None  # every extent is known
+        return found
+
+    def laid_out(self, node: Node, array: np.ndarray) -> np.ndarray:
+        """The array of a value that a plan has computed, in eager mode's order."""
+        layout = self.layout(node)
+        if layout.is_contiguous:
+            return array
+        order = sorted(range(array.ndim), key=lambda axis: -layout.strides[axis])
+        return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
 
     def find(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> Step | None:
         """The step after `at` that is this operation."""
