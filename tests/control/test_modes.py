@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from tests.control.programs import CASES, agree, compiled, derived, drawn, in_session, tensors
-from tests.helpers import assert_close
+from tests.control.programs import CASES, Case, agree, compiled, derived, drawn, in_session, tensors
+from tests.helpers import assert_close, real
 
 DTYPES = [pytest.param(np.float64, id="f64"), pytest.param(np.float32, id="f32")]
 
@@ -210,3 +210,24 @@ def test_higher_gradients_through_a_loop_of_unknown_length(order):
         result = program(fed, lambda y, x: sg.gradients(y, [x])[0])
         with sg.Session() as sess:
             assert_close(sess.run(result, {fed: 1.3}), expected, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loops_in_blocks_inside_of_a_body(dtype):
+    """Of which gradients keep the carries of blocks."""
+
+    def loss(c, x):
+        def body(h, v):
+            inner, ys = sg.scan(lambda a, b: (sg.tanh(a * b) + v, a.sum()), h, sg.stack([v, v * 2, h]), checkpoint_every=2)
+            last = sg.while_loop(lambda a: (a**2).sum() > 1.0, lambda a: sg.tanh(a * v) * 0.5, v + 1, checkpoint_every=2)
+            return inner, (ys, inner * 2, last)
+
+        last, (ys, inner, ends) = sg.scan(body, c, x)
+        return (last**2).sum() + (ys**2).sum() + (inner**2).sum() + (ends**2).sum()
+
+    case = Case(loss, (real(2, 3), real(5, 2, 3)))
+    arrays = drawn("blocks", case, dtype)
+    expected = derived(case, tensors(arrays))
+    agree(compiled(case, arrays)[0], expected, dtype, "compiled")
+    agree(in_session(case, arrays, known=True), expected, dtype, "session")
+    agree(sg.compile(lambda *given: derived(case, given), numerics="strict")(*tensors(arrays)), expected, dtype, "strict")
