@@ -17,6 +17,7 @@ from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
 from .containers import blank, native_class, refill, same_members, snapshot
 from .effects import Former
+from .given_objects import Apart, GivenObjects, StandIns, blank_like, filled, members_of
 from .number_arguments import ArgumentNumbers, NumberKey
 from .numbers import NUMBERS, StateNumbers
 from .observer.access_log import AccessLog
@@ -82,14 +83,15 @@ def spread(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
 
 
 class _Symbols(NamedTuple):
-    """What stands for the arguments of a call in its trace, in their order. containers: (stand-in, its label) by id of the
-    argument."""
+    """What stands for the arguments of a call in its trace, in their order. containers, objects: (stand-in, its label) by id of
+    the argument."""
 
     tracer: Tracer
     arrays: Iterator[np.ndarray]
     others: Iterator[tuple[int, Any]]
     numbers: Iterator[int]
     containers: dict[int, tuple[Any, str]]
+    objects: dict[int, tuple[Any, str]]
 
 
 class ContainerPlace:
@@ -113,7 +115,8 @@ class Call:
     made; given: the objects that they came from; containers: lists, dicts and deques, each once; others: (number of the part,
     argument) for arguments that are neither arrays nor containers. bound: tensors and containers that are compared by identity,
     by id. own: number of positional arguments that the user's function takes; state follows them. varying: positions of parts
-    whose numbers are run-time values: `numbers`, at `places` among the parts.
+    whose numbers are run-time values: `numbers`, at `places` among the parts. objects: the forms of objects that are taken
+    apart; apart: those objects, by id.
     """
 
     def __init__(
@@ -124,12 +127,17 @@ class Call:
         bound: Mapping[int, Any],
         own: int | None = None,
         varying: Set[int] = frozenset(),
+        objects: GivenObjects | None = None,
     ):
         self.args, self.kwargs = args, kwargs
         self.own = len(args) if own is None else own
         self.names = names
         self.bound = bound
         self.varying = varying
+        self.objects = objects
+        self.apart: dict[int, Apart] = {}
+        self._inside = 0
+        """How many objects are being taken apart: arrays in them are no arguments, as eager code finds arrays there."""
         self.numbers: list[Any] = []
         self.places: list[int] = []
         self.parts: list[Hashable] = []
@@ -147,7 +155,7 @@ class Call:
 
     def again(self) -> Call:
         """The same call, after more tensors were bound."""
-        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying)
+        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying, self.objects)
 
     def _add(self, arg: Any) -> None:
         if isinstance(arg, Tensor):
@@ -159,7 +167,7 @@ class Call:
             raise TraceError(
                 f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"
             )
-        elif hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+        elif hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
             self._array(arg, as_array(arg))
         elif isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
             if id(arg) in self.containers:
@@ -171,6 +179,8 @@ class Call:
             self.parts.append(form)
             for part in members:
                 self._add(part)
+        elif self.objects is not None and (apart := self.objects.form(arg)) is not None:
+            self._object(arg, apart, self.objects.fields[apart])
         else:
             place = len(self.parts)
             self.others.append((place, arg))
@@ -182,6 +192,18 @@ class Call:
                 self.parts.append(("container", id(arg)))
             else:
                 self.parts.append(Value(arg))
+
+    def _object(self, given: Any, form: Hashable, fields: Set[str]) -> None:
+        if id(given) in self.apart:
+            self.parts.append(("the same object", [*self.apart].index(id(given))))
+            return
+        part, names, members = members_of(given, form, fields)
+        self.apart[id(given)] = Apart(given, form, names, members)
+        self.parts.append(part)
+        self._inside += 1
+        for member in members:
+            self._add(member)
+        self._inside -= 1
 
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
@@ -207,10 +229,10 @@ class Call:
         result: list[str] = []
         known = set(self.bound)
         for i, arg in enumerate(self.args):
-            _label(arg, names[i] if i < len(names) else f"argument {i}", result, known)
+            self._label(arg, names[i] if i < len(names) else f"argument {i}", result, known)
         for name in sorted(self.kwargs):
             result.append(name)
-            _label(self.kwargs[name], name, result, known)
+            self._label(self.kwargs[name], name, result, known)
         return result
 
     def array_labels(self) -> list[str]:
@@ -222,13 +244,15 @@ class Call:
         labels = self.labels()
         return [(labels[i], x) for i, x in self.others]
 
-    def symbols(self, tracer: Tracer, kept: StateNumbers, log: AccessLog) -> tuple[list[Any], dict[str, Any]]:
+    def symbols(
+        self, tracer: Tracer, kept: StateNumbers, log: AccessLog, stand_ins: StandIns
+    ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. Containers have
-        stand-ins, which the log learns of. kept: the numbers of the function's state."""
+        stand-ins, which the log learns of. kept: the numbers of the function's state; stand_ins: gets those of objects."""
         if self.numbers:
             texts = self.labels()
             tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept)
-        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {})
+        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {}, {})
         labels = self.names()
         args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]
         named = {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
@@ -237,12 +261,14 @@ class Call:
             log.see(stand_in, label)
             log.stand_ins[id(stand_in)] = stand_in
             log.formers[id(stand_in)] = Former(ContainerPlace(number))
+        for key, (made, label) in symbols.objects.items():
+            stand_ins.made.append((made, self.apart[key].form, label))
         return args, named
 
     def _symbol(self, arg: Any, symbols: _Symbols, name: str) -> Any:
         if isinstance(arg, Tensor):
             return arg if id(arg) in self.bound else symbols.tracer.argument(arg, next(symbols.arrays), name)
-        if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+        if hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
             return symbols.tracer.argument(arg, next(symbols.arrays), name)
         if isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
             if id(arg) in symbols.containers:
@@ -256,10 +282,42 @@ class Call:
                 for k, part in zip((*suffixes, *attributes(arg)), taken_apart(arg)[1], strict=True)
             ]
             return put_together(arg, members, symbols.containers[id(arg)][0] if changeable else None)
+        if id(arg) in self.apart:
+            return self._stand_in(self.apart[id(arg)], symbols, name)
         place, _ = next(symbols.others)
         if isinstance(self.parts[place], NumberKey):
             return symbols.tracer.given_numbers.number(next(symbols.numbers))
         return arg
+
+    def _stand_in(self, apart: Apart, symbols: _Symbols, name: str) -> Any:
+        key = id(apart.value)
+        if key in symbols.objects:
+            return symbols.objects[key][0]
+        symbols.objects[key] = made, _ = blank_like(apart.value), name  # before its members: it may be one of them
+        self._inside += 1
+        members = [self._symbol(x, symbols, f"{name}_{n}") for n, x in zip(apart.names, apart.members, strict=True)]
+        self._inside -= 1
+        made = filled(apart.value, made, apart.names, members)
+        symbols.objects[key] = made, name
+        return made
+
+    def _label(self, arg: Any, name: str, result: list[str], known: set[int]) -> None:
+        """known: ids of containers and objects that are one part of the key."""
+        result.append(name)
+        if isinstance(arg, Tensor) or id(arg) in known:
+            return
+        if id(arg) in self.apart:
+            known.add(id(arg))
+            for key, part in zip(self.apart[id(arg)].names, self.apart[id(arg)].members, strict=True):
+                self._label(part, f"{name}.{key}", result, known)
+        if hasattr(arg, "__array__") or not isinstance(arg, CONTAINERS):
+            return
+        if not isinstance(arg, tuple):
+            known.add(id(arg))
+        keys = map(repr, arg) if isinstance(arg, dict) else map(str, range(len(arg)))
+        texts = (*(f"{name}[{key}]" for key in keys), *(f"{name}.{key}" for key in attributes(arg)))
+        for text, part in zip(texts, taken_apart(arg)[1], strict=True):
+            self._label(part, text, result, known)
 
 
 def attributes(arg: Any) -> dict[str, Any]:
@@ -299,19 +357,6 @@ def put_together(arg: Any, members: Sequence[Any], stand_in: Any) -> Any:
     if more:
         vars(stand_in).update(zip(more, members[len(own) :], strict=True))
     return stand_in
-
-
-def _label(arg: Any, name: str, result: list[str], known: set[int]) -> None:
-    """known: ids of containers that are one part of the key."""
-    result.append(name)
-    if isinstance(arg, Tensor) or hasattr(arg, "__array__") or not isinstance(arg, CONTAINERS) or id(arg) in known:
-        return
-    if not isinstance(arg, tuple):
-        known.add(id(arg))
-    keys = map(repr, arg) if isinstance(arg, dict) else map(str, range(len(arg)))
-    texts = (*(f"{name}[{key}]" for key in keys), *(f"{name}.{key}" for key in attributes(arg)))
-    for text, part in zip(texts, taken_apart(arg)[1], strict=True):
-        _label(part, text, result, known)
 
 
 def unhashable(call: Call, function: str) -> TraceError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import NoneType
 from typing import Any
 
@@ -19,6 +19,8 @@ from .arguments import Call, Keywords, parameter_names, spread, unhashable
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
+from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
+from .guards import Read
 from .number_arguments import NumbersRefused, VaryingArguments
 from .observer.trace_observer import TraceObserver
 from .segments.runs import HeldOutput, drop_held, printed_once
@@ -85,6 +87,8 @@ class SpecializationCache:
         """What stands for the names of keyword arguments."""
         self.varying = VaryingArguments()
         """Arguments that are run-time numbers."""
+        self.objects = GivenObjects()
+        """The forms of arguments that are taken apart."""
         self.raising: dict[tuple[tuple[Any, ...], tuple[bool, ...]], int] = {}
         """How many calls began with a road on which the trace of an earlier one raised RoadRaises, by key and road; -1: one of
         them did not raise."""
@@ -96,12 +100,15 @@ class SpecializationCache:
         """What happens where Python needs a value: "split", "eager" or "error"."""
         return default_break[0] if self._on_break is None else self._on_break
 
-    def _with_state(self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None) -> Call:
+    def _with_state(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None, whole: bool = False
+    ) -> Call:
         """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
-        known."""
+        known. whole: no object is taken apart."""
         varying = self.varying.positions if varying is None else varying
         more = self.state.begin() if self.state.places else ()
-        call = Call(lambda: self._names(args, len(more)), (*args, *more), kwargs, self.bound, len(args), varying)
+        names = functools.partial(self._names, args, len(more))
+        call = Call(names, (*args, *more), kwargs, self.bound, len(args), varying, None if whole else self.objects)
         if more and call.containers:
             self.state.check_apart(call.containers)
         return call
@@ -164,8 +171,12 @@ class SpecializationCache:
                 self.replaced = "same arguments, but " + specialization_difference(nearest, call)
                 self.state.add(places)
                 return self._find(self._again(call), road)
-            if call.varying == self.varying.positions and self.varying.varied(call):
+            if self.objects.varied(call.others, self._reads):
+                self.replaced = "other objects of the same kind: what it reads of them are arguments now"
+                self.varying = VaryingArguments()  # there are other parts
                 return self._find(self._with_state(call.args[: call.own], call.kwargs), road)
+            if call.varying == self.varying.positions and self.varying.varied(call):
+                return self._find(self._again(call, self.varying.positions), road)
             self._check_raising(call, road)
             try:
                 specialization = self._trace(call, None, road)
@@ -178,8 +189,15 @@ class SpecializationCache:
             except StateReached as reached:
                 self.state.add(reached.places)
                 return self._find(self._again(call), road)
+            except ObjectsRead:
+                return self._find(self._again(call), road)
+            except ObjectsRefused as refused:
+                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset(), True), road)
+                self.objects.refuse(refused.forms)
+                self.varying = VaryingArguments()
+                return found
             except NumbersRefused:
-                found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset()), road)
+                found = self._find(self._again(call, frozenset()), road)
                 self.varying.fixed(call.places)  # it is the numbers that the code does not take
                 return found
             except SharedMemory as shared:
@@ -218,9 +236,16 @@ class SpecializationCache:
         if not keys:
             self.state.places.clear()
 
-    def _again(self, call: Call) -> Call:
-        """A call with the present state."""
-        return self._with_state(call.args[: call.own], call.kwargs, call.varying)
+    def _again(self, call: Call, varying: Set[int] | None = None) -> Call:
+        """A call with the present state. varying: its run-time numbers, if others."""
+        varying = call.varying if varying is None else varying
+        return self._with_state(call.args[: call.own], call.kwargs, varying, call.objects is None)
+
+    def _reads(self) -> Iterator[Read]:
+        """The guards of all traces."""
+        for known in self.specializations.values():
+            for specialization in known:
+                yield from specialization.guards.reads
 
     def _moved(self, latest: Specialization) -> list[StatePlace]:
         """Places whose tensors or numbers others replace."""
@@ -338,6 +363,8 @@ class SpecializationCache:
             except Exception as error:
                 if call.numbers:
                     raise NumbersRefused from None
+                if call.apart:
+                    raise ObjectsRefused({apart.form for apart in call.apart.values()}) from None
                 if not isinstance(error, (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError)):
                     raise
                 if self.state.without_numbers():
@@ -360,7 +387,9 @@ class SpecializationCache:
     def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
-        args, kwargs = call.symbols(tracer, self.state.numbers, observer.log)
+        stand_ins = StandIns(self.objects)
+        args, kwargs = call.symbols(tracer, self.state.numbers, observer.log, stand_ins)
+        stand_ins.enter(observer.log)
         unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
 
         def traced() -> Any:
@@ -374,6 +403,8 @@ class SpecializationCache:
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
+            if stand_ins.made:
+                stand_ins.check(observer.log, result)
             places = replaced(observer.log, observer.effects, self.state.constant, [*call.containers.values()])
             if places:
                 raise StateReached(places)

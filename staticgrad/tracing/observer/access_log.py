@@ -47,7 +47,9 @@ class AccessLog:
         self.formers: dict[int, Any] = {}
         """For a stand-in that is the value of a place: the container there when a run begins, by id of the stand-in."""
         self.stand_ins: dict[int, Any] = {}
-        """Containers that lie in such places while the function is traced, by id."""
+        """Containers that lie in such places while the function is traced, and what stands for arguments, by id."""
+        self.identities: set[int] = set()
+        """Ids of stand-ins that the trace told apart from other objects."""
         self.postponed: dict[int, tuple[Any, frozenset[str]]] = {}
         """Objects that a call at the end of the run is going to change, and the keys and attributes that it leaves alone, by
         id."""

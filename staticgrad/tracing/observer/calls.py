@@ -32,6 +32,8 @@ from .state_writes import call_mutator, changed_by_call
 
 PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
 """Built-in functions that read no state."""
+IDENTITY = frozenset(["id", "hash", "repr"])
+"""Those whose result may follow from the identity of their argument."""
 GETTERS = frozenset(
     [
         "getattr",
@@ -209,6 +211,8 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         done = call_mutator(log, first, name, args[1:], name in BLIND, kwargs)
         return done if name in BLIND else both(done, result_of(log, getter=True))
     if name in PURE and module == "builtins":
+        if name in IDENTITY and id(first) in log.stand_ins:
+            log.identities.add(id(first))
         return None
     method = bound or is_a(fn, types.MethodDescriptorType)
     strange = name in WRITERS or (name not in ("__enter__", "__exit__") and not is_known(type(first), name))

@@ -1,0 +1,272 @@
+"""Objects among the arguments of a function of which each call may bring another one: a batch, a closure, a partial.
+
+An object is part of a key by its identity. Once a function has been traced for two objects of one *form* (a class; the code of
+a function), objects of this form are taken apart: what traces read of them are arguments in their turn, and the trace gets a
+stand-in of the same form. What no trace reads is no part of the key. A function that changes such an object, returns it or
+keeps it needs the object itself, so that form is taken by identity again.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .guards import MISSING, Read, static
+from .observer.access_log import AccessLog
+from .observer.code_origin import USER, origin_of_class
+from .observer.python_types import is_heap_type
+from .plain import ATOMS, ByIdentity
+
+NAMED = ("attribute", "item", "lookup", "method", "contains", "type of attribute", "type of item")
+"""Kinds of reads of one attribute, from the object or its `__dict__`."""
+
+
+class ObjectsRead(BaseException):
+    """A trace read more of its stand-ins than the key has. The next one has it."""
+
+
+class ObjectsRefused(BaseException):
+    """A trace needs its objects of some forms themselves. The next one has them."""
+
+    def __init__(self, forms: Collection[Hashable]):
+        self.forms = forms
+
+
+class Apart(NamedTuple):
+    """An object that is taken apart: its form, and its members by name."""
+
+    value: Any
+    form: Hashable
+    names: list[str]
+    members: list[Any]
+
+
+def form_of(x: Any) -> Hashable:
+    """What is the same for objects that can take each other's place in a trace; None for one that is taken by identity."""
+    kind: Any = type(x)
+    if kind is types.FunctionType:
+        plain = not x.__dict__ and not x.__kwdefaults__
+        return (x.__code__, id(x.__globals__)) if plain else None  # guards on globals keep these alive
+    if kind is types.MethodType:
+        return kind, ByIdentity(x.__func__)
+    if kind is functools.partial:
+        return None if x.__dict__ else (kind, len(x.args), tuple(x.keywords))
+    own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is USER
+    if not own or hasattr(kind, "structure") or issubclass(kind, enum.Enum):
+        return None
+    return kind if kind.__getattribute__ is object.__getattribute__ else None
+
+
+class GivenObjects:
+    """The forms of one function's arguments that are taken apart."""
+
+    def __init__(self) -> None:
+        self.fields: dict[Hashable, set[str]] = {}
+        """By form, the attributes that traces read."""
+        self.first: dict[Hashable, Any] = {}
+        """The first object that was traced, of each form that is not taken apart."""
+        self.refused: set[Hashable] = set()
+
+    def varied(self, others: Iterable[tuple[int, Any]], reads: Callable[[], Iterator[Read]]) -> bool:
+        """Note the objects of a call that is to be traced; whether there are more forms that are taken apart now. reads: those
+        of earlier traces."""
+        found = False
+        for _, x in others:
+            form = form_of(x)
+            if form is None or form in self.refused or form in self.fields:
+                continue
+            first = self.first.setdefault(form, x)
+            if first is not x:
+                del self.first[form]  # it need not live longer
+                self.fields[form] = names_read(reads(), {id(first), id(getattr(first, "__dict__", first))})
+                found = True
+        return found
+
+    def form(self, x: Any) -> Hashable:
+        """The form of an object that is taken apart, or None."""
+        if not self.fields:
+            return None
+        form = form_of(x)
+        return form if form in self.fields else None
+
+    def refuse(self, forms: Iterable[Hashable]) -> None:
+        """Take objects of these forms by identity from now on."""
+        for form in forms:
+            self.fields.pop(form, None)
+            self.refused.add(form)
+
+
+def names_read(reads: Iterable[Read], holders: Collection[int]) -> set[str]:
+    return {read.key for read in reads if read.kind in NAMED and id(read.holder) in holders and type(read.key) is str}
+
+
+def members_of(x: Any, form: Hashable, fields: Collection[str]) -> tuple[Hashable, list[str], list[Any]]:
+    """(part of the key, names of the members, members) of an object."""
+    kind = type(x)
+    if kind is types.FunctionType:
+        cells, defaults = [_content(cell) for cell in x.__closure__ or ()], x.__defaults__ or ()
+        names = [*x.__code__.co_freevars, *[f"default {i}" for i in range(len(defaults))]]
+        return (form, len(defaults)), names, [*cells, *defaults]
+    if kind is types.MethodType:
+        return (form,), ["__self__"], [x.__self__]
+    if kind is functools.partial:
+        names = ["func", *[f"args[{i}]" for i in range(len(x.args))], *x.keywords]
+        return (form,), names, [x.func, *x.args, *x.keywords.values()]
+    found = {name: value for name in sorted(fields) if (value := _own(x, name)) is not MISSING}
+    return (form, tuple(found)), [*found], [*found.values()]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _own(x: Any, name: str) -> Any:
+    """An attribute that the object has itself, read without code of the user's."""
+    space = getattr(x, "__dict__", None)
+    if space is not None and name in space:
+        return space[name]
+    found = static(type(x), name)
+    if isinstance(found, types.MemberDescriptorType):
+        try:
+            return found.__get__(x)
+        except AttributeError:
+            return MISSING
+    return MISSING
+
+
+def blank_like(x: Any) -> Any:
+    """What is going to be a stand-in of an object; None for those that are made of their members."""
+    kind = type(x)
+    if kind is types.FunctionType:
+        cells = tuple([types.CellType() for _ in x.__closure__ or ()])
+        made = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, cells)
+        made.__qualname__, made.__module__ = x.__qualname__, x.__module__
+        return made
+    if kind in (types.MethodType, functools.partial):
+        return None
+    made = object.__new__(kind)
+    if hasattr(x, "__dict__"):
+        vars(made).update(vars(x))
+    for base in kind.__mro__:
+        for slot in vars(base).values():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    slot.__set__(made, slot.__get__(x))
+                except AttributeError:
+                    continue
+    return made
+
+
+def filled(x: Any, made: Any, names: Sequence[str], members: Sequence[Any]) -> Any:
+    """The stand-in with these members. made: see `blank_like`."""
+    kind: Any = type(x)
+    if kind is types.FunctionType:
+        cells = made.__closure__ or ()
+        for cell, value in zip(cells, members, strict=False):
+            if value is not MISSING:
+                cell.cell_contents = value
+        made.__defaults__ = tuple(members[len(cells) :]) or None
+        return made
+    if kind is types.MethodType:
+        return types.MethodType(x.__func__, members[0])
+    if kind is functools.partial:
+        first, fn = 1 + len(x.args), members[0]
+        return functools.partial(fn, *members[1:first], **dict(zip(x.keywords, members[first:], strict=True)))
+    for name, value in zip(names, members, strict=True):
+        if name in getattr(made, "__dict__", ()):
+            vars(made)[name] = value
+        else:
+            slot: Any = static(kind, name)
+            slot.__set__(made, value)
+    return made
+
+
+class StandIns:
+    """The stand-ins of one trace."""
+
+    def __init__(self, given: GivenObjects):
+        self.given = given
+        self.made: list[tuple[Any, Hashable, str]] = []
+        """(stand-in, form, label)"""
+
+    def _parts(self) -> Iterator[tuple[Any, Hashable]]:
+        """The stand-ins, their cells and namespaces."""
+        for made, form, _ in self.made:
+            yield made, form
+            if isinstance(made, types.FunctionType):
+                yield from ((cell, form) for cell in made.__closure__ or ())
+            elif isinstance(form, type) and hasattr(made, "__dict__"):
+                yield vars(made), form
+
+    def enter(self, log: AccessLog) -> None:
+        """Let the log name the stand-ins, and leave them out of the guards."""
+        for made, _, label in self.made:
+            log.see(made, label)
+        for part, _ in self._parts():
+            log.stand_ins[id(part)] = part
+
+    def check(self, log: AccessLog, result: Any) -> None:
+        """After a trace. Raises ObjectsRefused where it changed, returned or kept a stand-in, or told its identity; ObjectsRead
+        where it read attributes that are no part of the key."""
+        known = {id(part): form for part, form in self._parts()}
+        kept = [x for effect in log.effects for x in (effect.holder, *effect.values)]
+        ids = {*map(id, held([result, kept])), *(id(holder) for holder, _ in log.before.values()), *log.identities}
+        forms = {form for part, form in known.items() if part in ids}
+        reads = [*log.reads.values()]
+        forms.update(self._reached(reads, known))
+        before = {form: len(fields) for form, fields in self.given.fields.items()}
+        for read in reads:
+            form = known.get(id(read.holder))
+            if not isinstance(form, type) or read.kind == "type":
+                continue
+            if read.kind not in NAMED or type(read.key) is not str:
+                forms.add(form)  # all attributes, by their number and order
+                continue
+            self.given.fields[form].add(read.key)
+            if read.kind == "method" or (read.holder.__class__ is form and _own(read.holder, read.key) is MISSING):
+                log.read("static", form, read.key, static(form, read.key), f"{form.__name__}.{read.key}")
+        if forms:
+            raise ObjectsRefused(forms)
+        if before != {form: len(fields) for form, fields in self.given.fields.items()}:
+            raise ObjectsRead
+
+    def _reached(self, reads: Iterable[Read], known: Collection[int]) -> Iterator[Hashable]:
+        """The forms of objects that the trace also found elsewhere: code may ask whether they are those that it was given."""
+        forms = {form for _, form, _ in self.made}
+        for read in reads:
+            for x in (*_each(read.value), *_each(read.key)):
+                if not isinstance(x, ATOMS) and id(x) not in known and (form := form_of(x)) in forms:
+                    yield form
+
+
+def _each(value: Any) -> Sequence[Any]:
+    return value if type(value) is tuple else (value,)
+
+
+def held(values: Any) -> Iterator[Any]:
+    """The values, and all that they hold."""
+    seen: set[int] = set()
+    stack = [values]
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or isinstance(x, (*ATOMS, type, types.ModuleType)) or hasattr(type(x), "structure"):
+            continue
+        seen.add(id(x))
+        yield x
+        if isinstance(x, dict):
+            stack += [*dict.keys(x), *dict.values(x)]
+        elif isinstance(x, (tuple, list, set, frozenset)):
+            stack += x
+        elif isinstance(x, types.FunctionType):
+            stack += [_content(cell) for cell in x.__closure__ or ()]
+        elif isinstance(x, types.MethodType):
+            stack.append(x.__self__)
+        elif isinstance(x, functools.partial):
+            stack += [x.func, *x.args, *x.keywords.values()]
+        stack += getattr(x, "__dict__", {}).values()
