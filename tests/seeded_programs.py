@@ -1,16 +1,23 @@
 """Programs whose results follow from their seed: each gives all losses and parameters.
 
     python -m tests.seeded_programs [name ...]
+    python -m tests.seeded_programs examples/pinn_poisson.py [argument ...]
 
-prints a hash of each program's bits. `tests/test_same_bits.py` runs them in several processes.
+prints a hash of each program's bits, or of all numbers that a script reads from tensors and sessions.
+`tests/test_same_bits.py` runs the programs in several processes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
+import io
+import runpy
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,6 +200,34 @@ def bits_of(name: str) -> str:
     return found.hexdigest()
 
 
+def bits_of_script(path: str) -> str:
+    """A hash of what a script reads, in this order. Its own processes are not looked at."""
+    found = hashlib.sha256()
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> Any:
+            out = function(*args, **named)
+            for part in out if isinstance(out, (list, tuple)) else [out]:
+                if isinstance(part, (int, float, np.ndarray)):
+                    found.update(np.asarray(part).tobytes())
+            return out
+
+        return call
+
+    for name in ("item", "__float__", "numpy", "tolist"):
+        setattr(sg.Tensor, name, noted(getattr(sg.Tensor, name)))
+    sg.Session.run = noted(sg.Session.run)  # type: ignore[method-assign]
+    with contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path(path, run_name="__main__")
+    return found.hexdigest()
+
+
 if __name__ == "__main__":
-    for each in sys.argv[1:] or PROGRAMS:
-        print(each, bits_of(each), flush=True)
+    if sys.argv[1:] and sys.argv[1].endswith(".py"):
+        del sys.argv[0]
+        sys.path.insert(0, str(Path(sys.argv[0]).parent))
+        print(sys.argv[0], bits_of_script(sys.argv[0]), flush=True)
+    else:
+        for each in sys.argv[1:] or PROGRAMS:
+            print(each, bits_of(each), flush=True)
