@@ -27,8 +27,8 @@ import staticgrad.functional as F
 from staticgrad import nn
 from staticgrad.utils.data import DataLoader, Prefetcher, TensorDataset
 
-STEPS = 140
-"""More than NumPy takes of any operation of small arrays."""
+STEPS = 100
+"""More than NumPy takes of a training step."""
 PROGRAMS: dict[str, Callable[[], Iterator[Any]]] = {}
 
 
@@ -92,7 +92,7 @@ def eager_operations() -> Iterator[Any]:
     """Values and gradients of single operations, of sizes for which the number of calls in NumPy differs."""
     for shape in ((40, 60), (120, 300), (700, 500)):
         x = sg.rand(*shape, requires_grad=True)
-        for _ in range(70 if shape[0] < 100 else 24):
+        for _ in range(600 if shape[0] < 100 else 40):
             y = (x.exp().softmax(-1) * x.sin()).sum(0).std()
             (g,) = sg.grad(y, [x])
             yield y

@@ -26,6 +26,18 @@ def test_traces_and_their_reasons_are_logged(caplog):
     assert {record.name for record in caplog.records} == {"staticgrad"}
 
 
+def test_plans_of_eager_operations_are_details(caplog):
+    model = sg.nn.Sequential(sg.nn.Linear(3, 7), sg.nn.GELU(), sg.nn.Linear(7, 11))
+    optimizer = sg.optim.Adam(model.parameters())
+    with caplog.at_level(logging.DEBUG, "staticgrad"), sg.eager_kernels(wait=True):
+        for _ in range(3):
+            optimizer.zero_grad()
+            (model(sg.ones(5, 3)) ** 2).mean().backward()
+            optimizer.step()
+    assert any("plan" in record.getMessage() for record in caplog.records)
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}
+
+
 def test_a_warning_is_logged_once_and_not_printed_by_the_logger(caplog, capfd):
     with pytest.warns(RuntimeWarning, match="too often"):
         logs.warn("too often", 1)

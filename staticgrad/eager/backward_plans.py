@@ -20,7 +20,7 @@ from ..signals import module
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
-from .kernels import NONE, OFF, Call, Make, requests
+from .kernels import NONE, OFF, Call, Make, requests, uses_of
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, Kind, form_of
@@ -187,7 +187,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
         if form.size < heavy:
             return None
         group.vain = 0 if mode.waits or mode.seen[key] is not None else group.vain + 1
-        call = requests.call(key, _maker(form), elements_of(form))
+        call = requests.call(key, _maker(form), uses_of(elements_of(form)))
     plan: TapePlan | None = call.use
     if plan is None or (call.plan is None and plan.computes):
         if mode.taken[key] is not None:

@@ -27,7 +27,7 @@ from .composite_plans import programs
 from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
 from .execution import watch
 from .grad_mode import Mode, modes
-from .kernels import LATER, NONE, OFF, Call, requests
+from .kernels import LATER, NONE, OFF, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
@@ -123,7 +123,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 ready, numbers = opened
                 arrays += numbers
             else:
-                ready = made or requests.call(whole, programs(form, tensors, grad), max([a.size for a in arrays]))
+                ready = made or requests.call(whole, programs(form, tensors, grad), uses_of(max([a.size for a in arrays])))
                 if ready is LATER:  # the operations inside will have no use for kernels of their own
                     return by_numpy(mode, args, named)
                 if ready.plan is None:

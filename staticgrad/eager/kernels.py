@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from ..compiler.program import Program
 
 USES = 32
-"""Calls of small arrays by NumPy before a plan takes over: a plan costs as much as thousands of them."""
+"""The call of small arrays in which the plan of several operations takes over: it costs as much as thousands of calls."""
+ALONE = 16 * USES
+"""As `USES`, of an operation by itself: a plan that takes over what it is a part of makes its own superfluous."""
 LEAST = 4
 """As `USES`, of large arrays: most shapes of a short program come once or twice."""
-SMALL = 1 << 16
-"""Elements up to which arrays are small: NumPy takes 0.1 ms at most."""
+WORK = USES << 16
+"""Elements that NumPy computes in all these calls: of larger arrays there are fewer calls."""
 SPARE = 3
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
 SHAPES = 64
@@ -131,10 +133,9 @@ def _fast(plan: Plan) -> Callable[..., Any]:
     return run
 
 
-def uses_of(elements: int) -> int:
-    """Calls by NumPy that a kernel waits for, where the largest operand has so many elements: a plan costs as much as thousands
-    of small operations."""
-    return max(LEAST, min(USES, USES * SMALL // max(elements, 1)))
+def uses_of(elements: int, most: int = USES) -> int:
+    """The call in which a plan takes over, where the largest operand has so many elements."""
+    return max(LEAST, min(most, WORK // max(elements, 1)))
 
 
 class Requests:
@@ -151,17 +152,12 @@ class Requests:
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
         self.making = rlock()
 
-    def call(self, key: Hashable, make: Make, elements: int, turn: int = 1) -> Call:
-        """The call of a key that this thread's table lacks: NONE for one without a plan, LATER while NumPy answers.
-
-        make: gives its program and how that is used; elements: of the largest operand; turn: operations that are parts of
-        others, as the gradient of one is of a backward pass, wait so many times as long, for those may make their plans
-        superfluous.
-        """
+    def call(self, key: Hashable, make: Make, last: int) -> Call:
+        """The call of a key that this thread's table lacks: NONE for one without a plan, LATER while NumPy answers. make: gives
+        its program and how that is used; last: in which call it takes over."""
         mode = modes.now
         if not mode.waits:
             uses = (mode.seen[key] or 0) + 1
-            last = uses_of(elements) * turn
             if uses < last:
                 mode.seen[key] = uses
                 if uses != last // 2 or self.made(key, make) is not NONE:

@@ -12,7 +12,7 @@ from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduct
 from ..operators import F, Symbol, append
 from ..types import TensorType, int64
 from .grad_mode import Mode, modes
-from .kernels import MOVED, Make, copied, declined, program_of, requests
+from .kernels import ALONE, MOVED, Make, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
 from .tape import Record
 from .tensor import PublicTensor
@@ -83,7 +83,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         return None
     if call is None:
         kinds = [(a.shape, a.dtype) for a in arrays]
-        call = requests.call(key, _value_program(op, dict(attrs), kinds), max([a.size for a in arrays]), 2)
+        call = requests.call(key, _value_program(op, dict(attrs), kinds), uses_of(max([a.size for a in arrays]), ALONE))
     found = call.run(*arrays)
     if found is None:
         if call.plan is None:
@@ -255,7 +255,8 @@ def cotangents(
     if call is None:
         kinds = [(tuple(t.shape), t.dtype) for t in inputs]
         make = _vjp_program(op, dict(record.attrs), positions, repeated, (g.shape, g.dtype), kinds)
-        call = requests.call(key, make, max([g.size, *[math.prod(shape) for shape, _ in kinds]]), 4)
+        elements = max([g.size, *[math.prod(shape) for shape, _ in kinds]])
+        call = requests.call(key, make, 4 * uses_of(elements, ALONE))
     if call.plan is None:
         return None
     needs: Reads = call.use

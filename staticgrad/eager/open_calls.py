@@ -19,7 +19,7 @@ from ..operators import OpenNumbers
 from .composite_plans import programs
 from .composite_records import NESTED, Form, part
 from .grad_mode import modes
-from .kernels import Call, Make, requests
+from .kernels import Call, Make, requests, uses_of
 from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def open_call(
         if len(kind.plans) >= KEPT:
             return None
         plans = kind.plans[*varying, rest] = []
-    given, elements = [values[i] for i in varying], max([a.size for a in arrays])
+    given, last = [values[i] for i in varying], uses_of(max([a.size for a in arrays]))
     for plan in plans:
         feeds = plan.fed(given)
         if feeds is not None:
@@ -163,12 +163,12 @@ def open_call(
                 if requests.plans[plan.key] is None:  # it was made long ago
                     plans.remove(plan)
                     return None
-                call = requests.call(plan.key, lambda: None, elements)
+                call = requests.call(plan.key, lambda: None, last)
             return None if call.plan is None else (call, feeds)
     whole = ("open", kind.number, *varying, rest, kind.made)
     if len(plans) >= PLANS or mode.taken[whole] is not None:
         return None
-    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad), elements)
+    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad), last)
     if call.plan is None:
         return None
     feeds = plans[-1].fed(given)

@@ -13,7 +13,7 @@ from ..ops.gathering import rows_named
 from ..ops.sparse_rows import note
 from ..types import TensorType
 from .grad_mode import modes
-from .kernels import Make, program_of, requests
+from .kernels import ALONE, Make, program_of, requests, uses_of
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -35,7 +35,7 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     call = modes.now.taken[key]
     if call is None:
         make = _program(op, dict(attrs), shapes, [a.dtype for a in operands])
-        call = requests.call(key, make, max([a.size for a in arrays]), 4)
+        call = requests.call(key, make, 4 * uses_of(max([a.size for a in arrays]), ALONE))
     found = call.run(*arrays)
     if found is None:
         found = call.in_any_layout(*arrays)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..eager import Tensor
 from ..eager.grad_mode import modes
-from ..eager.kernels import OFF, requests
+from ..eager.kernels import OFF, requests, uses_of
 from ..eager.op_calls import placeholders
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
 from ..eager.tape import touch
@@ -53,8 +53,8 @@ class NativeStep:
     def ready(self) -> bool:
         """Whether the plan is there, bound to the arrays. Until then nothing here refers to them."""
         if self.run is None:
-            elements = max([place._data.size for place in self.places])
-            plan = (modes.now.taken[self.key] or requests.call(self.key, self.make, elements)).plan
+            last = uses_of(max([place._data.size for place in self.places]))
+            plan = (modes.now.taken[self.key] or requests.call(self.key, self.make, last)).plan
             if plan is None:
                 return False
             requests.forget(self.key)  # the plan holds the parameters, and lives as long as this step

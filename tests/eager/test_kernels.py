@@ -15,7 +15,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.execute import array_copies
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import LEAST, SMALL, USES, Requests, row_major, uses_of
+from staticgrad.eager.kernels import LEAST, USES, WORK, Requests, row_major, uses_of
 from staticgrad.errors import ArgumentError
 
 
@@ -41,13 +41,13 @@ def test_numpy_answers_up_to_a_call_that_follows_from_the_sizes():
     assert modes.now.taken[key].plan is not None
 
 
-@pytest.mark.parametrize(("elements", "uses"), [(1, USES), (SMALL, USES), (4 * SMALL, USES // 4), (1 << 30, LEAST)])
+@pytest.mark.parametrize(("elements", "uses"), [(1, USES), (WORK // USES, USES), (WORK // 8, 8), (1 << 30, LEAST)])
 def test_large_arrays_wait_for_fewer_calls(elements: int, uses: int):
     assert uses_of(elements) == uses
     mine, when = Requests(), []
     with sg.eager_kernels(True):
         for i in range(1, uses + 1):
-            mine.call(("test", elements), lambda i=i: when.append(i), elements)
+            mine.call(("test", elements), lambda i=i: when.append(i), uses)
     assert when == [uses // 2]
 
 
