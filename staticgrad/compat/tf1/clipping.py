@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators import F
+from . import slopes
 from .handles import Handle
 from .reductions import reduced_axes
 from .tensor import operation, tensor
@@ -14,16 +15,16 @@ from .tensor import operation, tensor
 def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
     """t scaled so that its norm divided by its size is at most `clip_norm`."""
     t = tensor(t)
-    average = F.div(F.sqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
+    inverse = F.mul(slopes.rsqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
     limit = tensor(clip_norm, t.dtype)
-    return F.mul(F.mul(t, limit), F.minimum(F.div(1.0, average), F.div(1.0, limit)))
+    return F.mul(F.mul(t, limit), slopes.minimum(inverse, F.div(1.0, limit)))
 
 
 @operation("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     """t limited to an interval."""
     t = tensor(t)
-    return F.minimum(F.maximum(t, tensor(clip_value_min, t.dtype)), tensor(clip_value_max, t.dtype))
+    return slopes.maximum(slopes.minimum(t, tensor(clip_value_max, t.dtype)), tensor(clip_value_min, t.dtype))
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -36,9 +37,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 def _clipped_by_norm(t: Any, clip_norm: Any, axes: Any) -> Any:
     t = tensor(t)
     squares = F.sum(F.square(t), axis=tuple(range(t.ndim)) if axes is None else reduced_axes(axes, None), keepdims=True)
-    norm = F.sqrt(squares)
     limit = tensor(clip_norm, t.dtype)
-    return F.div(F.mul(t, limit), F.maximum(norm, limit))
+    return F.div(F.mul(t, limit), slopes.maximum(slopes.norm(squares), limit))
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Any:
@@ -56,7 +56,7 @@ def _global_norm(t_list: Any) -> Any:
         if t is not None:
             square = F.sum(F.square(t))
             total = square if total is None else F.add(total, square)
-    return F.sqrt(total)
+    return slopes.sqrt(total)
 
 
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None) -> tuple[list[Any], Any]:
@@ -75,5 +75,6 @@ def _scaled(x: Any, scale: Any) -> Any:
 
 @operation("clip_scale", "Mul")
 def _scale(norm: Any, clip_norm: Any) -> Any:
+    """NaN for an infinite norm."""
     limit = tensor(clip_norm, norm.dtype)
-    return F.div(limit, F.maximum(norm, limit))
+    return F.add(F.mul(limit, slopes.minimum(F.div(1.0, norm), F.div(1.0, limit))), F.sub(norm, norm))

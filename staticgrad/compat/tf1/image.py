@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import static
 from ...operators import F
+from . import slopes
 from .dtypes import as_dtype
 from .random import uniform
 from .tensor import extents_of, operation, tensor
@@ -326,8 +327,8 @@ def per_image_standardization(image: Any) -> Any:
     x = x if x.dtype.kind == "f" else F.astype(x, np.float32)
     count = float(np.prod(extents_of(x)[-3:]))
     mean = F.mean(x, axis=(-3, -2, -1), keepdims=True)
-    spread = F.sqrt(F.mean(F.square(F.sub(x, mean)), axis=(-3, -2, -1), keepdims=True))
-    return F.div(F.sub(x, mean), F.maximum(spread, F.full_like(spread, count**-0.5)))
+    spread = slopes.sqrt(F.mean(F.square(F.sub(x, mean)), axis=(-3, -2, -1), keepdims=True))
+    return F.div(F.sub(x, mean), slopes.maximum(spread, F.full_like(spread, count**-0.5)))
 
 
 @operation("convert_image")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...operators import F, Symbol, has_rank
 from ...ops.leaves import fits
+from . import slopes
 from .arrays import convert_to_tensor
 from .graph import GraphKeys, get_default_graph
 from .math import add_n
@@ -161,7 +162,7 @@ def _distances(predictions: Any, labels: Any) -> Any:
 def _huber(predictions: Any, labels: Any, delta: float) -> Any:
     p, y = _same_shape(predictions, labels)
     error = F.abs(F.sub(p, y))
-    quadratic = F.minimum(error, delta)
+    quadratic = slopes.minimum(error, delta)
     return F.add(F.mul(F.square(quadratic), 0.5), F.mul(F.sub(error, quadratic), delta))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...operators import F, Symbol, has_rank
 from ...ops.leaves import fits
+from . import slopes
 from .clipping import clip_by_average_norm as clip_by_average_norm
 from .clipping import clip_by_global_norm as clip_by_global_norm
 from .clipping import clip_by_norm as clip_by_norm
@@ -41,8 +42,8 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "expm1": (F.expm1, "Expm1"),
     "log": (F.log, "Log"),
     "log1p": (F.log1p, "Log1p"),
-    "sqrt": (F.sqrt, "Sqrt"),
-    "rsqrt": (F.rsqrt, "Rsqrt"),
+    "sqrt": (slopes.sqrt, "Sqrt"),
+    "rsqrt": (slopes.rsqrt, "Rsqrt"),
     "square": (F.square, "Square"),
     "sin": (F.sin, "Sin"),
     "cos": (F.cos, "Cos"),
@@ -52,14 +53,14 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "floor": (_stepped(F.floor), "Floor"),
     "ceil": (_stepped(F.ceil), "Ceil"),
     "round": (_stepped(F.round), "Round"),
-    "sign": (F.sign, "Sign"),
-    "reciprocal": (F.reciprocal, "Reciprocal"),
+    "sign": (slopes.sign, "Sign"),
+    "reciprocal": (slopes.reciprocal, "Reciprocal"),
     "is_nan": (F.isnan, "IsNan"),
     "is_finite": (F.isfinite, "IsFinite"),
     "logical_not": (F.logical_not, "LogicalNot"),
     "is_inf": (F.isinf, "IsInf"),
     "acos": (F.acos, "Acos"),
-    "acosh": (F.acosh, "Acosh"),
+    "acosh": (slopes.acosh, "Acosh"),
     "asin": (F.asin, "Asin"),
     "asinh": (F.asinh, "Asinh"),
     "atan": (F.atan, "Atan"),
@@ -72,8 +73,8 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "erfc": (F.erfc, "Erfc"),
     "erfinv": (F.erfinv, "Erfinv"),
     "rint": (_stepped(F.round), "Rint"),
-    "log_sigmoid": (lambda x: F.neg(F.logaddexp(F.zeros_like(x), F.neg(x))), "LogSigmoid"),
-    "softplus": (lambda x: F.logaddexp(x, F.zeros_like(x)), "Softplus"),
+    "log_sigmoid": (lambda x: F.neg(F.softplus(F.neg(x))), "LogSigmoid"),
+    "softplus": (F.softplus, "Softplus"),
     "reciprocal_no_nan": (lambda x: F.where(F.eq(x, 0), F.zeros_like(x), F.div(1, _nonzero(x))), "ReciprocalNoNan"),
     "bessel_i0": (F.i0, "BesselI0"),
 }
@@ -83,11 +84,11 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
     "add": (F.add, "AddV2"),
     "subtract": (F.sub, "Sub"),
     "multiply": (F.mul, "Mul"),
-    "maximum": (F.maximum, "Maximum"),
-    "minimum": (F.minimum, "Minimum"),
-    "pow": (F.pow, "Pow"),
-    "floormod": (F.remainder, "FloorMod"),
-    "floordiv": (_stepped(F.floor_divide), "FloorDiv"),
+    "maximum": (slopes.maximum, "Maximum"),
+    "minimum": (slopes.minimum, "Minimum"),
+    "pow": (slopes.power, "Pow"),
+    "floormod": (slopes.floormod, "FloorMod"),
+    "floordiv": (_stepped(slopes.floordiv), "FloorDiv"),
     "equal": (F.eq, "Equal"),
     "not_equal": (F.ne, "NotEqual"),
     "less": (F.lt, "Less"),
@@ -110,9 +111,9 @@ BINARY |= {
     "atan2": (F.atan2, "Atan2"),
     "igamma": (F.igamma, "Igamma"),
     "igammac": (F.igammac, "Igammac"),
-    "xlogy": (F.xlogy, "Xlogy"),
-    "xdivy": (lambda x, y: F.div(x, F.where(F.eq(x, 0), F.ones_like(x), y)), "Xdivy"),
-    "multiply_no_nan": (lambda x, y: F.where(F.eq(y, 0), F.zeros_like(x), F.mul(x, y)), "MulNoNan"),
+    "xlogy": (slopes.xlogy, "Xlogy"),
+    "xdivy": (slopes.xdivy, "Xdivy"),
+    "multiply_no_nan": (slopes.multiply_no_nan, "MulNoNan"),
     "truncatemod": (F.fmod, "TruncateMod"),
     "nextafter": (F.nextafter, "NextAfter"),
 }

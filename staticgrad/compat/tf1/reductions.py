@@ -10,6 +10,7 @@ import numpy as np
 from ...operators import F
 from ...ops.cumulative import running_product
 from ...types import normalize_axis
+from . import slopes
 from .dtypes import as_dtype
 from .tensor import SIZES, operation, tensor
 
@@ -22,7 +23,7 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),
     "reduce_variance": (lambda x, **given: F.var(x, correction=0, **given), "Variance"),
     "reduce_std": (lambda x, **given: F.std(x, correction=0, **given), "Std"),
-    "reduce_euclidean_norm": (lambda x, **given: F.sqrt(F.sum(F.square(x), **given)), "EuclideanNorm"),
+    "reduce_euclidean_norm": (lambda x, **given: slopes.sqrt(F.sum(F.square(x), **given)), "EuclideanNorm"),
 }
 
 
@@ -140,7 +141,7 @@ def norm(
     axes = tuple(range(x.ndim)) if axis is None else reduced_axes(axis, None)
     keep, size = bool(keepdims or keep_dims), F.abs(x)
     if ord in ("euclidean", "fro", 2):
-        return F.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
+        return slopes.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
     if ord == 1:
         return F.sum(size, axis=axes, keepdims=keep)
     if ord == np.inf:

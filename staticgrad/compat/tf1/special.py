@@ -13,6 +13,7 @@ from ...ir import REGISTRY
 from ...operators import F, Symbol, apply
 from ...ops.known_values import value_of
 from ...signals import module
+from . import slopes
 from .dtypes import as_dtype
 from .gathering import FOLDS
 from .tensor import array_of, operation, pair, tensor
@@ -42,7 +43,7 @@ for _name, (_function, _type) in UNARY.items():
 @operation("xlog1py", "Xlog1py")
 def xlog1py(x: Any, y: Any) -> Any:
     """x * log1p(y), 0 where x is 0."""
-    return special.xlog1py(*pair(x, y, "Xlog1py"))
+    return slopes.xlog1py(*pair(x, y, "Xlog1py"))
 
 
 @operation("Betainc")

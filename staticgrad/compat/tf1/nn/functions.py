@@ -22,6 +22,7 @@ from ....functional import (
 )
 from ....functional import silu as torch_silu
 from ....operators import F
+from .. import slopes
 from ..arrays import embedding_lookup
 from ..math import l2_loss
 from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
@@ -49,26 +50,24 @@ def relu(features: Any) -> Any:
 
 @operation("Relu6")
 def relu6(features: Any) -> Any:
-    return F.clip(tensor(features), 0, 6)
+    return slopes.within(tensor(features), 0, 6)
 
 
 @operation("Elu")
 def elu(features: Any) -> Any:
-    x = tensor(features)
-    return F.where(F.gt(x, 0), x, F.expm1(F.minimum(x, 0)))
+    return slopes.elu(tensor(features))
 
 
 @operation("Selu")
 def selu(features: Any) -> Any:
     """Klambauer et al., "Self-Normalizing Neural Networks", 2017."""
-    x, scale, alpha = tensor(features), 1.0507009873554805, 1.6732632423543772
-    return F.mul(F.where(F.gt(x, 0), x, F.mul(F.expm1(F.minimum(x, 0)), alpha)), scale)
+    return F.mul(slopes.elu(tensor(features), 1.6732632423543772), 1.0507009873554805)
 
 
 @operation("LeakyRelu")
 def leaky_relu(features: Any, alpha: float = 0.2) -> Any:
     x = tensor(features)
-    return F.maximum(F.mul(x, alpha), x)
+    return F.where(F.gt(x, 0), x, F.mul(x, alpha))
 
 
 @operation("concat", "CRelu")
@@ -96,8 +95,7 @@ def softplus(features: Any) -> Any:
 
 @operation("Softsign")
 def softsign(features: Any) -> Any:
-    x = tensor(features)
-    return F.div(x, F.add(F.abs(x), 1))
+    return slopes.softsign(tensor(features))
 
 
 @operation("Softmax")
@@ -157,7 +155,7 @@ def weighted_cross_entropy_with_logits(
     """As `sigmoid_cross_entropy_with_logits`, with the positive examples weighted."""
     z, x = pair(targets if labels is None else labels, logits, "LogisticLoss")
     weight = F.add(F.mul(F.sub(tensor(pos_weight, x.dtype), 1), z), 1)
-    return F.add(F.mul(F.sub(1, z), x), F.mul(weight, F.softplus(F.neg(x))))
+    return F.add(F.mul(F.sub(1, z), x), F.mul(weight, F.add(F.log1p(F.exp(F.neg(F.abs(x)))), F.relu(F.neg(x)))))
 
 
 # layers ---------------------------------------------------------------------------------------------------------------
@@ -345,7 +343,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keep_dims: Any = None, keepdim
 def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; None for no scale or offset."""
     x, mean = pair(x, mean, "batchnorm")
-    factor = F.rsqrt(F.add(tensor(variance, x.dtype), variance_epsilon))
+    factor = slopes.rsqrt(F.add(tensor(variance, x.dtype), variance_epsilon))
     if scale is not None:
         factor = F.mul(factor, tensor(scale, x.dtype))
     shift = F.neg(F.mul(mean, factor))
@@ -359,7 +357,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, dim: Any = No
     """x / sqrt(max(sum(x ** 2), epsilon)) along the axes."""
     x, axes = tensor(x), reduced_axes(axis, dim)
     squares = F.sum(F.square(x), axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=True)
-    return F.mul(x, F.rsqrt(F.maximum(squares, epsilon)))
+    return F.mul(x, slopes.rsqrt(slopes.maximum(squares, epsilon)))
 
 
 @operation("zero_fraction")
