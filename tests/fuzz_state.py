@@ -31,7 +31,7 @@ from staticgrad.errors import DataDependentError, TraceError
 from tests import fuzzing
 
 HEADER = """\
-import collections, itertools
+import bisect, collections, heapq, itertools
 import numpy as np
 
 nn, optim = sg.nn, sg.optim
@@ -50,6 +50,7 @@ class Counting(nn.Module):
             self.lin.bias.copy_(sg.tensor([.125, .25, -.5], dtype=sg.float64))
         self.n = 0
         self.seen = []
+        self.extra = [sg.tensor([.5, .5, 2.], dtype=sg.float64)]
         self.register_buffer("total", sg.zeros(3, dtype=sg.float64))
 
     def forward(self, x):
@@ -60,7 +61,47 @@ class Counting(nn.Module):
         return self.lin(x) * self.n
 
 
+SETTINGS = {"gain": 2}
+
+
+class Twice:
+    def __init__(self, value):
+        SETTINGS["made"] = SETTINGS.get("made", 0) + 1
+        self.value = value * SETTINGS["gain"]
+
+
+def counted(fn):
+    def wrapper(*args, **kwargs):
+        wrapper.calls += 1
+        return fn(*args, **kwargs) * wrapper.calls
+
+    wrapper.calls = 0
+    return wrapper
+
+
+@counted
+def decorated(x):
+    return x + SETTINGS["gain"]
+
+
+def batches():
+    k = 0
+    while True:
+        k += 1
+        yield sg.tensor([k, .5, -k], dtype=sg.float64)
+
+
+def train(optimizer, closure):
+    optimizer.zero_grad()
+    loss = closure()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
 class Meter:
+    made = 0
+
     def __init__(self):
         self.sum, self.count, self.history = 0.0, 0, collections.deque(maxlen=3)
 
@@ -97,6 +138,7 @@ class Lion(optim.Optimizer):
                     m.mul_(group["beta"]).add_(p.grad, alpha=1 - group["beta"])
 """
 
+PARTS = "{'h': sg.tensor([2., .25, -.5], dtype=sg.float64), 'l': [sg.tensor([1., 1., .5], dtype=sg.float64)], 'c': 1})"
 WORLD = {
     "w": "sg.tensor([.5, -1., .25], dtype=sg.float64, requires_grad=True)",
     "b": "sg.tensor([.125, .75, -.5], dtype=sg.float64, requires_grad=True)",
@@ -111,11 +153,20 @@ WORLD = {
     "dq": "collections.deque([1., 2.], maxlen=4)",
     "st": "{1, 2}",
     "ctr": "collections.Counter(a=2)",
-    "obj": "types.SimpleNamespace(n=1, t=sg.tensor([.25, .5, 1.], dtype=sg.float64), a=np.array([1., 2., 4.]), l=[1])",
+    "obj": "types.SimpleNamespace(n=1, t=sg.tensor([.25, .5, 1.], dtype=sg.float64), a=np.array([1., 2., 4.]), l=[1], parts="
+    + PARTS,
     "m": "pkg.Counting()",
     "meter": "pkg.Meter()",
     "it": "itertools.cycle([np.array([1., 2., 3.]), np.array([.5, .25, -1.])])",
     "rng": "np.random.default_rng(0)",
+    "mat": "np.arange(9.0).reshape(3, 3) / 8",
+    "view": "buf[:]",
+    "window": "buf[1:]",
+    "ud": "collections.UserDict(a=1, b=2)",
+    "table": "{1: 2}",
+    "chain": "collections.ChainMap({'k': 1}, {'k': 2, 'w': 0})",
+    "heap": "[1, 3, 2]",
+    "gen": "pkg.batches()",
     "opt": "None",
 }
 OPTIMIZERS = ("optim.SGD([w, b], lr=.125)", "optim.SGD([w], lr=.125, momentum=.5)", "optim.Adam([w, b], lr=.125)",
@@ -148,6 +199,16 @@ sg.from_numpy(next(it))
 w.detach()
 buf.flip(0)
 w.data
+obj.parts["h"]
+view
+window
+obj.parts["l"][0]
+m.extra[-1]
+sg.from_numpy(mat[0])
+sg.tensor([dq[0], dq[-1], 1.0], dtype=sg.float64)
+sg.stack([w, b])[obj.n % 2]
+next(gen)
+sg.from_numpy(np.sort(arr))
 """)
 NUMBERS = forms(r"""
 len(nums)
@@ -178,6 +239,20 @@ obj.l[-1]
 rng.integers(3)
 len(opt.param_groups[0]['params'])
 opt.param_groups[0]['lr']
+mat[1, 2]
+mat.mean()
+obj.parts["c"]
+ud["a"]
+len(m.extra)
+table.get(obj.n, 5)
+chain["k"]
+heap[0]
+pkg.SETTINGS["gain"]
+pkg.Meter.made
+m.lin.in_features
+sum(1 for _ in d)
+arr.argmax()
+len(last) if isinstance(last, (list, tuple)) else 1
 """)
 COMPUTE = forms(r"""
 NEW = <T> + <T>
@@ -199,6 +274,22 @@ a = np.zeros(3); a[1] = <N>\nNEW = <T> + sg.from_numpy(a)
 a = arr.copy(); a[[0, 2]] += 1\nNEW = <T> * sg.tensor(a)
 a = sg.zeros(3, dtype=sg.float64); a[0] = <N>\nNEW = <T> + a
 NEW = <T>.view(3, 1)[:, 0]
+NEW = pkg.Twice(<T>).value
+NEW = pkg.decorated(<T>)
+NEW = <T>.reshape(3, 1).t()[0]
+NEW = sg.cat([<T>[:1], <T>[1:]])
+NEW = <T> + sg.tensor([x_ * 1.0 for x_ in sorted(st)[:3]] + [0.5] * (3 - len(sorted(st)[:3])), dtype=sg.float64)
+NEW = sum([t_ for t_ in items], <T>)
+NEW = (lambda q: q * <N>)(<T>)
+def inner(q, k=obj.n):\n    return q * k\nNEW = inner(<T>)
+NEW = <T> * mat[:, 1].sum()
+NEW = sg.from_numpy(mat) @ <T> if mat.shape == (3, 3) else <T> * 2
+buffer_ = np.empty(3); np.copyto(buffer_, arr); buffer_ *= 2\nNEW = <T> + sg.from_numpy(buffer_)
+keep = []\nfor k_ in range(2):\n    keep.append(<T> * k_)\nNEW = keep[0] + keep[1]
+NEW = <T>.exp().log() if obj.n % 2 else <T>.abs()
+NEW = sg.zeros(3, dtype=sg.float64).index_add(0, sg.from_numpy(iarr), <T>)
+NEW = <T>.masked_fill(<T> > <N>, 0.25)
+pairs = dict(zip("ab", [<T>, <T>]))\nNEW = pairs["a"] - pairs.pop("b")
 """)
 CHANGES = forms(r"""
 arr[1] = <N>
@@ -282,8 +373,84 @@ m.eval()
 m.train()
 items.append(items.pop(0))
 obj.t, buf2 = buf.clone(), obj.t
+mat[1] = arr
+mat[:, 0] += 1
+mat[0, 1] = <N>
+mat.T[2] = 0.5
+mat -= mat.mean()
+np.fill_diagonal(mat, <N>)
+mat.sort(axis=1)
+np.clip(mat, -1, 1, out=mat)
+np.put(arr, [0, 1], [2.0, 1.0])
+np.place(arr, arr > 1, [0.75])
+arr[::2] = obj.a[::2]
+arr[...] = obj.a
+arr.itemset(0, 1.0) if hasattr(arr, "itemset") else None
+np.subtract.at(arr, iarr, 0.5)
+arr[[True, False, True]] = <N>
+arr.partition(1)
+window.mul_(0.5)
+view.add_(1)
+view[0] = <N>
+obj.parts["l"].append(buf * 1)\ndel obj.parts["l"][:-2]
+obj.parts["h"] = <T>.detach()
+obj.parts["c"] += 1
+obj.parts.update(c=3, h=<T>.detach())
+obj.parts = {**obj.parts, "c": 0}
+m.extra.append(<T>.detach())\ndel m.extra[:-3]
+ud["a"] = <N>
+ud.pop("b", None)
+ud.update(b=2)
+table[obj.n] = <N>
+table.clear(); table[1] = 2
+chain["k"] = <N>
+chain.maps[1]["w"] = 3
+heapq.heappush(heap, obj.n)
+heap and len(heap) > 2 and heapq.heappop(heap)
+bisect.insort(nums, 2)
+pkg.SETTINGS["gain"] = <N>
+pkg.SETTINGS.setdefault("x", 0)
+pkg.Meter.made += 1
+d.popitem() if len(d) > 2 else d.update(w=1)
+od.popitem(last=False) if len(od) > 2 else od.update(c=3, a=1)
+od.update(b=<N>)
+dq.extendleft([2.0, 1.0])
+dq[0] = <N>
+dq.reverse()
+del dq[0]; dq.append(1.5)
+st.update({5, 6})
+st.remove(max(st)); st.add(1)
+st.symmetric_difference_update({1, 2}); st.add(0)
+ctr += {"b": 1} and __import__("collections").Counter(b=1)
+ctr.pop("b", None)
+nums.remove(nums[0]); nums.append(3)
+nums[1:1] = [7]
+nums[:2] = []; nums.append(1)
+nums *= 2; del nums[3:]
+items[:] = items[-1:]
+items.insert(0, items[-1] + 1); del items[2:]
+items.reverse()
+vars(obj)["n"] = 2
+obj.__dict__.update(n=3)
+delattr(obj, "tmp") if hasattr(obj, "tmp") else setattr(obj, "tmp", 1)
+m.lin.bias.data.mul_(0.5)
+m.lin.bias = nn.Parameter(m.lin.bias.detach() * 0.5)
+m.total = m.total * 0.5
+m.lin.weight.requires_grad_(False)
+m.lin.weight.requires_grad_(True)
+w.grad = None
+b.grad = <T>.detach().clone()
+opt.param_groups[0]["params"].reverse()
+opt.state.clear()
+opt.param_groups[0].setdefault("tag", 1)
+rng.shuffle(iarr)
+arr += rng.random(3)
+w.data = w.data * 0.5
+buf.set_(buf * 2) if False else buf.neg_()
+buf.zero_().add_(1)
+buf.detach()[1:].fill_(<N>)
 """)
-GLOBALS = ("d", "st", "nums", "arr")  # names that a statement above rebinds by an augmented assignment
+GLOBALS = ("d", "st", "nums", "arr", "mat", "ctr")  # names that a statement above rebinds by an augmented assignment
 INSIDE = forms(r"""
 lst.append(<T>)
 dct['r'] = <T>
@@ -299,6 +466,24 @@ ax += 1
 dct['t'].add_(1)
 lst.reverse()
 dct['n'] = dct.get('n', 0) + 1
+lst.extend([<T>, <T>])
+lst.insert(0, <T>)
+lst[0] = <T>
+lst[:] = [<T>]
+del lst[:]
+lst.sort(key=lambda t_: float(t_.sum())) if all(hasattr(t_, "sum") for t_ in lst) else None
+dct.setdefault("k", []).append(<N>)
+dct["n"], dct["m"] = <N>, <T>
+del dct["t"]; dct["t"] = <T>
+dct.clear(); dct["t"] = <T>
+ax[:2] = arr[:2]
+np.add(ax, 1, out=ax)
+np.add.at(ax, [0, 0], 1)
+x.copy_(<T>.detach())
+x.zero_()
+x[[0, 2]] = 0.5
+y_ = x[:2]; y_.add_(1)
+lst[-1].add_(1) if lst and hasattr(lst[-1], "add_") and not lst[-1].requires_grad else None
 """)
 LEARN = forms(r"""
 loss = (<T> * w).sum()\nloss.backward()
@@ -308,6 +493,15 @@ w.grad = None
 loss = (w * <T> + b).sum() ** 2\nloss.backward()\nopt.step()\nopt.zero_grad()
 loss = (sg.from_numpy(next(it)) * w).sum()\nloss.backward()
 if w.grad is not None: NEW_ = w.grad.sum(); buf.add_(NEW_)
+with sg.no_grad():\n    w.copy_(w * 0.5)
+loss = sum(((<T> * p_).sum() for p_ in (w, b)))\nloss.backward()
+loss = (w * <T>).sum()\nloss.backward(retain_graph=True)\nloss.backward()
+h_ = w * <T>\nh_.retain_grad()\nh_.sum().backward()\nNEW = h_.grad
+g, = sg.autograd.grad((w ** 3 * <T>).sum(), [w], create_graph=True)\nNEW, = sg.autograd.grad(g.sum(), [w])
+pkg.train(opt, lambda: (w * <T>).sum() + (b * b).sum())
+hook_ = w.register_hook(lambda g_: g_ * 2)\n(w * <T>).sum().backward()\nhook_.remove()
+opt.zero_grad(set_to_none=False)
+for p_ in (w, b):\n    if p_.grad is not None:\n        p_.grad.mul_(0.5)
 """)
 TESTS = forms(r"""
 <N> > 2
@@ -323,6 +517,17 @@ not lst
 't' in dct
 dq
 next(iter(od)) == 'a'
+mat[0, 0] > 0
+table
+chain["k"] > 1
+heap[0] < 2
+isinstance(last, list)
+pkg.SETTINGS["gain"] == 2
+hasattr(obj, "tmp")
+w.grad is None
+x.sum() > 1
+any(t_.sum() > 2 for t_ in items)
+ax[0] > 1
 """)
 RETURNS = forms(r"""
 [<V>]
@@ -337,6 +542,19 @@ x[:2]
 dct
 None
 (<V>.sum(), arr)
+lst
+(<V>, x)
+mat
+obj
+(view, <V>)
+buf
+(w.grad, <V>)
+items
+{"d": d, "v": <V>}
+tuple(items)
+(<V>, len(lst), sorted(dct))
+x
+(x.view(3), <V>.t() if <V>.ndim == 2 else <V>)
 """)
 
 
@@ -439,6 +657,10 @@ def enter(text: str, file: str, names: dict[str, Any]) -> None:
     exec(compile(text, file, "exec"), names)
 
 
+UNSHOWN = ("it", "rng", "opt", "gen")
+"""Objects whose state shows in what the calls after it give."""
+
+
 class Scene:
     """A program's own objects. library: staticgrad, or PyTorch."""
 
@@ -481,10 +703,12 @@ class Scene:
                     traceback.print_exc()
         self.names["last"] = result
         seen: dict[int, int] = {}
-        state = {name: plain(self.names[name], seen) for name, _ in self.program.world if name not in ("it", "rng", "opt")}
+        state = {name: plain(self.names[name], seen) for name, _ in self.program.world if name not in UNSHOWN}
         state["opt"] = plain([dict(sorted(g.items())) for g in self.names["opt"].param_groups], seen)
+        package = self.names["pkg"]
         slots = [self.names["opt"].state.get(self.names[p]) or {} for p in ("w", "b")]  # a step count is of one or of all
         state["slots"] = [{k: float(v) if k == "step" else plain(v, seen) for k, v in sorted(x.items())} for x in slots]
+        state["package"] = plain([package.SETTINGS, package.Meter.made, package.decorated.calls], seen)
         return {"change": change, "result": plain(result, seen), "arguments": plain([x, ax, lst, dct], seen), **state}
 
 
@@ -522,7 +746,7 @@ def plain(x: Any, seen: dict[int, int]) -> Any:
     if hasattr(x, "named_modules"):
         return (
             "module",
-            {k: plain(getattr(x, k), seen) for k in ("n", "seen", "total", "training")},
+            {k: plain(getattr(x, k), seen) for k in ("n", "seen", "total", "training", "extra")},
             plain(x.lin.weight, seen),
             plain(x.lin.bias, seen),
         )
