@@ -16,7 +16,6 @@ import linecache
 import os
 import random
 import sysconfig
-import traceback
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -543,6 +542,7 @@ dct
 None
 (<V>.sum(), arr)
 lst
+(ax, <V>)
 (<V>, x)
 mat
 obj
@@ -699,8 +699,6 @@ class Scene:
                 raise
             except Exception as error:
                 result = f"raises {builtin_base(error)}"
-                if os.environ.get("FUZZ_TRACEBACKS"):
-                    traceback.print_exc()
         self.names["last"] = result
         seen: dict[int, int] = {}
         state = {name: plain(self.names[name], seen) for name, _ in self.program.world if name not in UNSHOWN}
@@ -742,7 +740,7 @@ def plain(x: Any, seen: dict[int, int]) -> Any:
     if isinstance(x, (set, frozenset)):
         return ("set", sorted(x))
     if isinstance(x, (list, tuple, collections.deque)):
-        return (type(x).__name__, [plain(v, seen) for v in x])
+        return (kind_of(x), [plain(v, seen) for v in x])
     if hasattr(x, "named_modules"):
         return (
             "module",
@@ -788,8 +786,9 @@ MODES: dict[str, tuple[dict[str, Any], bool]] = {
 }
 
 
-def check(program: Program, fast: bool, torch: Any = None, counts: Counter[str] | None = None) -> str | None:
+def check(program: Program, fast: bool, torch: Any = None, counts: Counter[str] | None = None, modes: Any = None) -> str | None:
     """How a program differs between the modes, in words; None for not at all."""
+    modes = MODES if modes is None else modes
     counts = Counter() if counts is None else counts
     calls = len(program.between) + 1
     scene = Scene(program, sg)
@@ -806,17 +805,15 @@ def check(program: Program, fast: bool, torch: Any = None, counts: Counter[str] 
                 return f"torch, call {call}: eager " + "\n  ".join(found)
         else:
             counts["torch"] += 1
-    for mode, (options, exact) in MODES.items():
+    for mode, (options, exact) in modes.items():
         if not (exact or fast):
             continue
         scene = Scene(program, sg, lambda fn, options=options: sg.compile(fn, **options))
         for call in range(calls):
             try:
                 found = differences(expected[call], scene.call(), exact)
-            except (TraceError, DataDependentError) as error:
+            except (TraceError, DataDependentError):
                 counts[f"{mode} refuses"] += 1
-                if "--refusals" in os.environ.get("FUZZ_STATE", ""):
-                    return f"{mode} refuses, call {call}: {error}"
                 break
             if found:
                 return f"{mode}, call {call}: eager " + "\n  ".join(found)

@@ -459,6 +459,23 @@ class TensorArguments:
             return {key: change(value) for key, value in contents.items()}
         return [*map(change, contents)]
 
+    def returned(self, result: Any, seen: set[int] | None = None) -> Any:
+        """A result in which what stands for arguments is replaced by them, in containers too, as eager mode returns them."""
+        seen = set() if seen is None else seen
+        if id(result) in self.originals:
+            return self.originals[id(result)][1]
+        if not isinstance(result, CONTAINERS) or id(result) in seen:
+            return result
+        seen.add(id(result))
+        now = result if isinstance(result, tuple) else snapshot(result)
+        then = self._each(now, lambda x: self.returned(x, seen))
+        if same_members(now, then):
+            return result
+        if isinstance(result, tuple):
+            return put_together(result, then, None)
+        refill(result, then)
+        return result
+
     def write_back(self) -> None:
         """Make the changes of the stand-ins to the arguments."""
         for arg, stand_in, before in self.stand_ins.values():

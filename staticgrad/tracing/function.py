@@ -193,7 +193,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         tensors = TensorArguments(make)
         try:
             result: Output = self.fn(*map(tensors.of, args), **{name: tensors.of(arg) for name, arg in kwargs.items()})
-            return result
+            return tensors.returned(result) if tensors.originals else result
         except RecursionError:
             if not self._within():
                 raise

@@ -55,15 +55,16 @@ class Results:
         self.views: dict[int, tuple[Build, list[Step]]] = {}
         self._known: dict[int, Build] = {}
         self.build = self._walk(result)
-        self._form = isinstance(result, Traced), [id(part) for part in result] if type(result) is tuple else None
+        self._whole = result if isinstance(result, Traced) else None
+        self._form = [id(part) for part in result] if type(result) is tuple else None
         self.seal()
 
     def seal(self) -> None:
         """All fetches are known now."""
-        one, parts = self._form
-        self.single = one and len(self.fetches) == 1 and not self.views
-        """The result is one tensor of the run."""
-        self.flat = parts is not None and parts == [id(fetch) for fetch in self.fetches] and not self.views
+        fetched = None if self.views else [*map(id, self.fetches)]
+        self.single = self._whole is not None and fetched == [id(self._whole)]
+        """The result is the one tensor of the run."""
+        self.flat = self._form is not None and fetched == self._form
         """It is a tuple of the tensors of the run, in their order."""
 
     def share(self, owners: Mapping[int, Build], kept: Collection[int]) -> None:
@@ -116,7 +117,7 @@ class Results:
 
     def forget(self) -> None:
         """Drop what only the trace needs."""
-        self.found, self.formers, self.stand_ins, self._ages = [], {}, {}, None
+        self.found, self.formers, self.stand_ins, self._ages, self._whole = [], {}, {}, None, None
         self._known.clear()
 
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
