@@ -67,6 +67,14 @@ def key(value: Any) -> Hashable:
     return ByIdentity(value)
 
 
+def text_of(value: Any) -> str:
+    """A value in labels, without calling a `__repr__` of the user's."""
+    kind = type(value)
+    if kind is tuple:
+        return f"({', '.join(map(text_of, value))}{',' if len(value) == 1 else ''})"
+    return repr(value) if kind in (*ATOMS, float, complex, slice, range) else f"a {kind.__name__}"
+
+
 def same(old: Any, now: Any) -> bool:
     """Whether two values are one object, or can't be told apart."""
     return now is old or (type(now) is type(old) and key(now) == key(old))

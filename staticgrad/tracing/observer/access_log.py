@@ -14,8 +14,9 @@ import numpy as np
 from ...errors import StaticgradError, TraceError, Where
 from ...operators import Symbol
 from ..effects import Effect, restore
-from ..guards import Read, has, is_a
+from ..guards import Read, has, is_a, module_of
 from ..plain import key as plain_key
+from ..plain import text_of
 from .arrays import ArrayMemory, owner_of
 from .code_origin import USER, origin_of
 from .object_ages import ObjectAges
@@ -60,11 +61,11 @@ class AccessLog:
         known = self.labels.get(id(x))
         return known[0] if known is not None else (otherwise if otherwise else f"a {type(x).__name__}")
 
-    def see(self, value: Any, label: str) -> None:
-        """Label an object that existed before the trace, and register arrays, modules and optimizers."""
+    def see(self, value: Any, label: str, holder: Any = None) -> None:
+        """Label an object that existed before the trace, and register arrays, modules and optimizers. holder: where it lies."""
         if value is None or is_a(value, (bool, int, float, str)) or id(value) in self.labels:
             return
-        if is_a(value, type) and value.__module__ == "builtins":
+        if is_a(value, type) and module_of(value) == "builtins":
             return
         self.labels[id(value)] = label, value
         if is_a(value, np.ndarray):
@@ -72,7 +73,10 @@ class AccessLog:
             if id(value) not in self.ages.made and id(owner) not in self.ages.made:
                 self.arrays.owners[id(owner)] = owner
         elif type(value) is dict and not gc.is_tracked(value):
-            self.ages.untracked[id(value)] = value
+            if holder is not None and self.ages.is_new(holder):  # made by code of C, as the rest of what it lies in
+                self.ages.add_made(value)
+            else:
+                self.ages.untracked[id(value)] = value
         elif not is_a(value, type) and has(type(value), "structure"):
             if has(type(value), "add_param_group"):
                 self.structured.append((label, value))
@@ -109,13 +113,13 @@ class AccessLog:
                 return
             value = written[1]
         self.reads[place] = Read(kind, holder, key, value, label)
-        self.see(value, label)
+        self.see(value, label, holder)
 
     def check_present(self, holder: Any, key: Any) -> None:
         """Raises TraceError for a read of what a call at the end of the run is going to change."""
         found = self.postponed.get(id(holder))
         if found is not None and key not in found[1]:
-            name = f"{self.label(holder)}[{key!r}]" if is_a(holder, dict) and key is not None else self.label(holder)
+            name = f"{self.label(holder)}[{text_of(key)}]" if is_a(holder, dict) and key is not None else self.label(holder)
             self.refuse(
                 f"{name} is read after a scheduler's step in a compiled function, which takes that at the end of each run",
                 "step the scheduler last",

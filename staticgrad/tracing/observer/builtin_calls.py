@@ -15,6 +15,7 @@ from ...operators import Symbol
 from ...operators.sizes import SymbolicCount
 from ..effects import Effect
 from ..guards import MISSING, has, is_a, static
+from ..plain import text_of
 from .access_log import AccessLog
 from .attribute_reads import read_attribute
 from .container_reads import read_item, read_length
@@ -81,7 +82,7 @@ def call_next(log: AccessLog, x: Any, *default: Any) -> Any:
 
 def call_get(log: AccessLog, x: Any, *args: Any) -> Any:
     if is_a(x, dict) and args and has_plain_hash(args[0]):
-        read_item(log, x, args[0], f"{log.label(x)}[{args[0]!r}]")
+        read_item(log, x, args[0], f"{log.label(x)}[{text_of(args[0])}]")
         return result_of(log, getter=True)
     if type(x).__name__ == "ContextVar":
 
@@ -112,7 +113,7 @@ def call_setitem(log: AccessLog, x: Any, key: Any, value: Any) -> Any:
 
 def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
     if is_a(static(type(x), "__getitem__"), types.FunctionType) and is_a(x, dict):
-        read_item(log, x, key, f"{log.label(x)}[{key!r}]")
+        read_item(log, x, key, f"{log.label(x)}[{text_of(key)}]")
         return result_of(log, getter=True)
     return read_subscript(log, x, key)
 

@@ -18,6 +18,7 @@ from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ..effects import BLIND, MOVING
 from ..guards import MISSING, is_a, static
+from ..plain import text_of
 from .access_log import AccessLog
 from .arrays import observe_arrays, read_or_fed
 from .attribute_reads import read_all_attributes
@@ -147,7 +148,7 @@ def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
         if _has_symbol(result):
             log.remember("cache", fn, None, None)
         elif result is not MISSING and not kwargs and all(map(has_plain_hash, args)):
-            log.read("call", fn, args, result, f"{log.label(fn, fn.__name__)}{args!r}")
+            log.read("call", fn, args, result, f"{log.label(fn, fn.__name__)}{text_of(args)}")
 
     return done
 

@@ -12,6 +12,7 @@ from ...operators import Symbol
 from ..containers import each, pairs, size
 from ..guards import MISSING, Read, is_a
 from ..numbers import closed
+from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import read_array
 from .class_reads import read_special_methods
@@ -43,7 +44,7 @@ def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
     else:
         value = holder[key] if -len(holder) <= key < len(holder) else MISSING
         if type(holder) is tuple:
-            log.see(value, label)
+            log.see(value, label, holder)
         elif value is MISSING:
             read_length(log, holder)
         else:
@@ -102,6 +103,7 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
     for name, member in zip(names, members, strict=False):
         if is_a(member, Symbol):
             continue
-        log.see(member, f"{label}[{name!r}]")
+        part = f"{label}[{text_of(name)}]"
+        log.see(member, part, holder)
         if deep and is_a(member, (*CONTAINERS, np.ndarray)):
-            read_contents(log, member, f"{label}[{name!r}]", deep, arrays)
+            read_contents(log, member, part, deep, arrays)

@@ -20,6 +20,7 @@ from ...operators import Symbol
 from ..effects import Effect, is_observed
 from ..frames import NULL, Step
 from ..guards import MISSING, is_a, python_method, static
+from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import array_of, observe_arrays, read_array
 from .attribute_reads import read_attribute
@@ -104,7 +105,7 @@ def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     kind = type(holder)
     known = kind is dict or (is_a(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
     known = known and has_plain_hash(key) and not is_a(key, Tensor) and dict.__contains__(holder, key)
-    if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{key!r}]"):
+    if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{text_of(key)}]"):
         return None
     return read_subscript(log, holder, key)
 
@@ -119,7 +120,7 @@ def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
     if is_a(static(type(holder), "__contains__"), types.FunctionType):
         read_special_methods(log, holder, "__contains__")
     elif is_a(holder, (dict, set)) and has_plain_hash(item) and not log.copied(holder):
-        log.read("contains", holder, item, item in holder, f"{item!r} in {log.label(holder)}")
+        log.read("contains", holder, item, item in holder, f"{text_of(item)} in {log.label(holder)}")
     elif is_a(holder, (VIEWS, CONTAINERS, np.ndarray)):
         read_contents(log, holder)
     else:

@@ -14,6 +14,7 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..effects import Effect, is_observed
 from ..guards import MISSING, is_a, static
+from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import array_of, arrays_in, read_array
 from .attribute_reads import read_attribute
@@ -27,7 +28,7 @@ from .state_writes import call_mutator
 def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
     """Read `holder[key]`. Returns a callback for the result, or None."""
     plain = not is_a(key, (Symbol, Tensor, np.ndarray)) and not is_a(holder, (Symbol, Tensor))
-    label = f"{log.label(holder)}[{key!r}]" if plain else log.label(holder)
+    label = f"{log.label(holder)}[{text_of(key)}]" if plain else log.label(holder)
     if array_of(holder) is not None:
         return result_of(log, holder, key)
     if is_a(holder, (Symbol, Tensor)) and is_a(key, (list, tuple, np.ndarray)):
