@@ -205,4 +205,4 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
     elif kind == "cache":
         holder.cache_clear()
     elif kind == "context" and value is not MISSING:
-        holder.set(value)
+        holder.reset(value)

@@ -143,7 +143,12 @@ class Tracer:
         try:
             interception.begin(self)
             state.tracer = self
-            return work()
+            result = work()
+            if mode.grad is not grad:
+                self.refuse(
+                    "grad mode is switched by a compiled function, which would happen only while tracing", "do it outside"
+                )
+            return result
         finally:
             mode.grad = grad
             state.tracer = outer

@@ -96,11 +96,15 @@ def call_get(log: AccessLog, x: Any, *args: Any) -> Any:
 
 def call_set(log: AccessLog, x: Any, *args: Any) -> Any:
     if type(x).__name__ == "ContextVar":
-        old = x.get(MISSING)
-        log.remember("context", x, None, old)
         log.moved.add(("context", id(x)))
         log.effects.append(Effect("method", x, "set", args))
-        return None
+        return lambda token: log.remember("context", x, None, token)
+    return NotImplemented
+
+
+def call_reset(log: AccessLog, x: Any, *args: Any) -> Any:
+    if type(x).__name__ == "ContextVar":
+        log.refuse("a context variable is reset inside a compiled function, which would happen only while tracing", "set it")
     return NotImplemented
 
 
@@ -138,6 +142,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "next": call_next,
     "get": call_get,
     "set": call_set,
+    "reset": call_reset,
     "setitem": call_setitem,
     "getitem": call_getitem,
     "print": call_print,

@@ -8,6 +8,7 @@ import inspect
 import random
 import threading
 import types
+import weakref
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ WRITERS = frozenset(
     ["append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear", "put", "put_nowait", "get", "get_nowait"]
 )
 """Methods by which `array.array` and containers are changed."""
+DEFAULTS = frozenset(["set_default_dtype", "set_default_tensor_type"])
+"""Functions of this package that change the process."""
 COPIERS = frozenset(["__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"])
 """Functions that read all attributes of their arguments."""
 
@@ -71,6 +74,8 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
         return _class_call(log, fn, args, kwargs)
     if is_a(fn, functools._lru_cache_wrapper):
         return _cached_call(log, fn, args, kwargs)
+    if is_a(fn, weakref.ref):
+        refuse_use(log, fn, "__call__")  # a guard would keep the object alive
     name = getattr(fn, "__name__", "")
     name = name if is_a(name, str) else ""
     if not name or not is_native_function(fn):
@@ -88,6 +93,10 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
     file = fn.__code__.co_filename
     if fn is threading.Thread.start:
         refuse_thread(log)
+    if fn.__name__ in DEFAULTS and file.startswith(PACKAGE_DIR):
+        log.refuse(
+            f"sg.{fn.__name__} is called inside a compiled function, which would happen only while tracing", "do it outside"
+        )
     if origin_of(file) is not IGNORED:  # what it makes is seen where it is made, and what it returns may have existed before
 
         def done(result: Any) -> None:
@@ -142,12 +151,17 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
 
 def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """functools.lru_cache: every call asks the cache again, as it does eagerly. A cache that took in a traced value is cleared
-    after the trace, which computes it."""
+    after the trace, which computes it. Other values stay in the cache, and so does what was changed for them."""
+    known, count = set(log.before), len(log.effects)
 
     def done(result: Any) -> None:
-        if _has_symbol(result):
+        if _has_symbol(result) or any(_has_symbol(effect.values) for effect in log.effects[count:]):
             log.remember("cache", fn, None, None)
-        elif result is not MISSING and not kwargs and all(map(has_plain_hash, args)):
+            return
+        del log.effects[count:]
+        for place in log.before.keys() - known:
+            del log.before[place]
+        if result is not MISSING and not kwargs and all(map(has_plain_hash, args)):
             log.read("call", fn, args, result, f"{log.label(fn, fn.__name__)}{text_of(args)}")
 
     return done

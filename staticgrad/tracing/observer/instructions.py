@@ -104,7 +104,13 @@ def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
     kind = type(holder)
     known = kind is dict or (is_a(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
-    known = known and has_plain_hash(key) and not is_a(key, Tensor) and dict.__contains__(holder, key)
+    known = (
+        known
+        and log.ages.owner(holder) is MISSING
+        and has_plain_hash(key)
+        and not is_a(key, Tensor)
+        and dict.__contains__(holder, key)
+    )
     if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{text_of(key)}]"):
         return None
     return read_subscript(log, holder, key)

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from ..guards import MISSING
+
 FEW = 1000
 """Objects of the youngest generation that are looked at in each trace."""
 
@@ -59,6 +61,10 @@ class ObjectAges:
     def set_owner(self, namespace: Any, x: Any) -> None:
         """A namespace is as old as the object that has it."""
         self._owners[id(namespace)] = namespace, x
+
+    def owner(self, namespace: Any) -> Any:
+        """The object that has a namespace; MISSING for other dicts."""
+        return self._owners.get(id(namespace), (None, MISSING))[1]
 
     def is_old(self, x: Any) -> bool:
         """Whether an object existed before the trace. Valid after `stop`."""

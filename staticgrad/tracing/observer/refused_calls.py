@@ -34,6 +34,10 @@ CLOCKS = frozenset(
 PURE_OS = frozenset(["fspath", "cpu_count", "getpid"])
 NUMPY_FILES = frozenset(["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savetxt", "open_memmap"])
 SYSTEM = ("posix", "nt", "_socket", "select", "_posixsubprocess", "fcntl", "mmap")
+PROCESS = ("_signal", "atexit", "faulthandler", "gc")
+"""Modules of C whose functions read and change the process."""
+SETTINGS = frozenset(["getrecursionlimit", "getswitchinterval", "get_int_max_str_digits", "getprofile", "gettrace"])
+"""Functions of `sys` that read what others set."""
 
 
 def refuse_random(log: AccessLog, what: str) -> NoReturn:
@@ -107,6 +111,11 @@ def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, a
         refuse_random(log, f"os.{name}")
     if module in SYSTEM and name not in PURE_OS:
         refuse_io(log, f"{'os' if module in ('posix', 'nt') else module.strip('_')}.{name}")
+    if module in PROCESS or (module == "sys" and (name.startswith("set") or name in SETTINGS)):
+        log.refuse(
+            f"{module.strip('_')}.{name} is called inside a compiled function, which would happen only while tracing",
+            "do it outside, and pass the value as an argument",
+        )
     if module in ("io", "_io") or (module == "builtins" and name == "input"):
         refuse_io(log, name)
     console = name in ("isatty", "fileno", "flush") or first is sys.stdout or first is sys.stderr

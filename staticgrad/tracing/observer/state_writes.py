@@ -181,11 +181,11 @@ def _before_write(log: AccessLog, x: Any, name: str) -> Any:
     plain = (types.MemberDescriptorType, types.GetSetDescriptorType)
     if found is not MISSING and has(type(found), "__set__") and not is_a(found, plain) and name != "__dict__":
         refuse_change(log, x, f"attribute {name!r} of")
-    if is_a(x, (types.ModuleType, type)):
-        space = vars(x) if is_a(x, types.ModuleType) else body_of(x)
+    space = body_of(x) if is_a(x, type) else namespace(x)
+    if space is not None and not is_a(x, Tensor):
         log.ages.set_owner(space, x)
         log.remember("item", space, name, space.get(name, MISSING))
-    return namespace(x) if name == "__dict__" else own_value(x, name)
+    return space if name == "__dict__" else own_value(x, name)
 
 
 def refuse_change(log: AccessLog, x: Any, what: str = "") -> None:
@@ -231,6 +231,9 @@ def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any
         set_array_item(log, holder, closed(key), value)
         return
     key = closed(key)  # a number that the function keeps, whose value Python needs
+    owner = log.ages.owner(holder)
+    if owner is not MISSING and is_a(key, str):
+        log.remember("attribute", owner, key, own_value(owner, key))
     first = not log.copied(holder)
     _keep(log, holder)
     if is_a(holder, dict) and has_plain_hash(key):
