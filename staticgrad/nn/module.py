@@ -14,6 +14,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol, check_change, state
 from ..operators import Tensor as AnyTensor
+from ..tracing.effects import settings_of
 from ..tracing.guards import TensorFact
 from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
@@ -136,7 +137,8 @@ class Module:
         role, wanted = own["_roles"].get(name), _role_of(value)
         if wanted is None and role is None:
             # by its type: a number of a trace says that it is one of Python's, but has no value to compare
-            counted = issubclass(type(value), (*PLAIN, Tensor)) or hasattr(type(self), name)  # a method of its own
+            read = issubclass(type(value), (*PLAIN, Tensor)) and name in settings_of(type(self))
+            counted = read or hasattr(type(self), name)  # a method of its own
             if counted and (name not in own or not _same(own[name], value)):
                 Structure.changes += 1
             object.__setattr__(self, name, value)
@@ -182,7 +184,7 @@ class Module:
         if role is not None:
             check_change(self, f"{role} {name!r} of a {type(self).__name__} is deleted")
             del self._roles[name]
-        if role is not None or hasattr(type(self), name) or isinstance(vars(self).get(name), PLAIN):
+        if role is not None or hasattr(type(self), name) or name in settings_of(type(self)):
             Structure.changes += 1
         object.__delattr__(self, name)
 
@@ -341,11 +343,13 @@ class Module:
         for path, module in self.named_modules():
             facts.append((path, (type(module).__name__, id(module))))
             facts.append((_joined(path, "forward hooks"), (*module._forward_pre_hooks, None, *module._forward_hooks)))
+            roles, settings = module._roles, settings_of(type(module))
             for name, value in module.__dict__.items():
-                if isinstance(value, Tensor):
+                read = name in roles or name in settings  # all other reads are seen, and guarded
+                if isinstance(value, Tensor) and read:
                     fact = TensorFact((id(value), value.shape, str(value.dtype), value.requires_grad))
                     facts.append((_joined(path, name), fact))
-                elif issubclass(type(value), PLAIN) and _hashable(value):
+                elif issubclass(type(value), PLAIN) and read and _hashable(value):
                     facts.append((_joined(path, name), value))
                 elif hasattr(type(module), name) and callable(value):  # instead of a method of the class
                     facts.append((_joined(path, name), value if _hashable(value) else id(value)))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Tensor, is_tensor, numpy_twin, torch_function
+from ..operators import F, Size, Symbol, Tensor, is_tensor, numpy_twin, state, torch_function
+from ..operators.open_numbers import UnknownNumber
 from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
@@ -108,10 +109,24 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     for step, dim in zip(steps, axes, strict=True):
         axis = normalize_axis(dim, ndim_of(input))
         whole = extent("roll", input, axis)
+        if isinstance(step, Symbol) or (state.tracer is not None and issubclass(type(step), UnknownNumber)):
+            result = _rolled_by(result, step, axis, whole)
+            continue
         back = integer("roll", "a shift", step) % whole if whole else 0
         if back:
             result = F.concatenate([cut(result, axis, whole - back, None), cut(result, axis, None, whole - back)], axis)
     return F.clone(result) if result is input else result
+
+
+def _rolled_by(input: Any, step: Any, axis: int, whole: int) -> Any:
+    """`input` rolled by a number that is known in the run."""
+    if isinstance(step, Symbol):
+        if step.dtype.kind not in "iu" or step.ndim:
+            raise DTypeError(f"roll(): a shift has to be an integer, got {step.describe()}", "use an integer")
+        step = F.astype(step, np.int64)
+    elif type(step.sample()) is not int:
+        integer("roll", "a shift", step)  # raises the error
+    return F.take(input, F.remainder(F.sub(np.arange(whole), step), max(whole, 1)), axis)
 
 
 @numpy_twin(np.roll)

@@ -159,10 +159,10 @@ def is_observed(method: Any) -> bool:
 
 
 def put(holder: Any, name: str, value: Any) -> None:
-    """Set an attribute as the user's statement does. A module counts it only where its own code may read it."""
+    """Set an attribute as the user's statement does. A module counts it only where staticgrad's code may read it."""
     kind = type(holder)
     if has(kind, "named_modules"):
-        read = name == "training" or (reads_own_attributes(kind) and namespace(holder)["_roles"].get(name) is None)
+        read = name in settings_of(kind) and namespace(holder)["_roles"].get(name) is None
         (setattr if read else object.__setattr__)(holder, name, value)
     elif has(kind, "add_param_group") and (name in ("state", "param_groups") or has(kind, name)):
         setattr(holder, name, value)  # which an optimizer's own code reads, and counts
@@ -175,9 +175,32 @@ def delete(holder: Any, name: str) -> None:
     slot(holder, "__delattr__")(name)
 
 
-def reads_own_attributes(kind: type) -> bool:
-    """Whether a module's class is one of staticgrad's layers, or is derived from one: their own code reads their settings."""
-    return any(base.__module__.startswith("staticgrad.") and base.__name__ != "Module" for base in kind.__mro__)
+_settings: dict[type, frozenset[str]] = {}
+
+
+def settings_of(kind: type) -> frozenset[str]:
+    """The names of attributes of a module that staticgrad's code may read, where traces see no reads: `training`, and all names
+    in the code of staticgrad's layers among its classes."""
+    known = _settings.get(kind)
+    if known is not None:
+        return known
+    found = {"training"}
+    for base in kind.__mro__:
+        if base.__module__.startswith("staticgrad.") and base.__name__ != "Module":
+            found.update(vars(base))
+            for member in vars(base).values():
+                function = getattr(member, "fget", getattr(member, "__func__", member))
+                found |= _names_in(getattr(function, "__code__", None))
+    return _settings.setdefault(kind, frozenset(found))
+
+
+def _names_in(code: Any) -> set[str]:
+    """The names and texts in a code, and in the functions that it makes."""
+    if isinstance(code, str):
+        return {code}
+    if isinstance(code, (tuple, frozenset)):
+        return set().union(*map(_names_in, code))
+    return {*code.co_names, *_names_in(code.co_consts)} if isinstance(code, types.CodeType) else set()
 
 
 def restore(kind: str, holder: Any, key: Any, value: Any) -> None:

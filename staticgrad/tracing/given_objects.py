@@ -14,11 +14,13 @@ import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .guards import MISSING, Read, static
+from .guards import MISSING, Read, namespace, static
+from .number_arguments import VALUES
 from .observer.access_log import AccessLog
 from .observer.code_origin import USER, origin_of_class
 from .observer.python_types import is_heap_type
 from .plain import ATOMS, ByIdentity
+from .plain import key as plain_key
 
 NAMED = ("attribute", "item", "lookup", "method", "contains", "type of attribute", "type of item")
 """Kinds of reads of one attribute, from the object or its `__dict__`."""
@@ -66,8 +68,8 @@ class GivenObjects:
     def __init__(self) -> None:
         self.fields: dict[Hashable, set[str]] = {}
         """By form, the attributes that traces read."""
-        self.first: dict[Hashable, Any] = {}
-        """The first object that was traced, of each form that is not taken apart."""
+        self.traced: dict[Hashable, dict[Hashable, Any]] = {}
+        """The objects that were traced, by form and key, of forms that are not taken apart."""
         self.refused: set[Hashable] = set()
 
     def varied(self, others: Iterable[tuple[int, Any]], reads: Callable[[], Iterator[Read]]) -> bool:
@@ -78,10 +80,13 @@ class GivenObjects:
             form = form_of(x)
             if form is None or form in self.refused or form in self.fields:
                 continue
-            first = self.first.setdefault(form, x)
-            if first is not x:
-                del self.first[form]  # it need not live longer
-                self.fields[form] = names_read(reads(), {id(first), id(getattr(first, "__dict__", first))})
+            key = plain_key(x)
+            traced = self.traced.setdefault(form, {})
+            traced[key] = x
+            if len(traced) > (1 if _has_identity(key) else VALUES):
+                holders = {id(part) for other in traced.values() for part in (other, namespace(other))}
+                self.fields[form] = names_read(reads(), holders)
+                del self.traced[form]  # they need not live longer
                 found = True
         return found
 
@@ -97,6 +102,11 @@ class GivenObjects:
         for form in forms:
             self.fields.pop(form, None)
             self.refused.add(form)
+
+
+def _has_identity(key: Hashable) -> bool:
+    """Whether a key is that of one object, or has parts that are."""
+    return isinstance(key, ByIdentity) or (isinstance(key, tuple) and any(map(_has_identity, key)))
 
 
 def names_read(reads: Iterable[Read], holders: Collection[int]) -> set[str]:
@@ -128,7 +138,7 @@ def _content(cell: Any) -> Any:
 
 def _own(x: Any, name: str) -> Any:
     """An attribute that the object has itself, read without code of the user's."""
-    space = getattr(x, "__dict__", None)
+    space = namespace(x)
     if space is not None and name in space:
         return space[name]
     found = static(type(x), name)
@@ -151,8 +161,8 @@ def blank_like(x: Any) -> Any:
     if kind in (types.MethodType, functools.partial):
         return None
     made = object.__new__(kind)
-    if hasattr(x, "__dict__"):
-        vars(made).update(vars(x))
+    if (space := namespace(x)) is not None:
+        namespace(made).update(space)
     for base in kind.__mro__:
         for slot in vars(base).values():
             if isinstance(slot, types.MemberDescriptorType):
@@ -179,8 +189,8 @@ def filled(x: Any, made: Any, names: Sequence[str], members: Sequence[Any]) -> A
         first, fn = 1 + len(x.args), members[0]
         return functools.partial(fn, *members[1:first], **dict(zip(x.keywords, members[first:], strict=True)))
     for name, value in zip(names, members, strict=True):
-        if name in getattr(made, "__dict__", ()):
-            vars(made)[name] = value
+        if name in (namespace(made) or ()):
+            namespace(made)[name] = value
         else:
             slot: Any = static(kind, name)
             slot.__set__(made, value)
@@ -201,8 +211,8 @@ class StandIns:
             yield made, form
             if isinstance(made, types.FunctionType):
                 yield from ((cell, form) for cell in made.__closure__ or ())
-            elif isinstance(form, type) and hasattr(made, "__dict__"):
-                yield vars(made), form
+            elif isinstance(form, type) and (space := namespace(made)) is not None:
+                yield space, form
 
     def enter(self, log: AccessLog) -> None:
         """Let the log name the stand-ins, and leave them out of the guards."""
@@ -269,4 +279,4 @@ def held(values: Any) -> Iterator[Any]:
             stack.append(x.__self__)
         elif isinstance(x, functools.partial):
             stack += [x.func, *x.args, *x.keywords.values()]
-        stack += getattr(x, "__dict__", {}).values()
+        stack += (namespace(x) or {}).values()

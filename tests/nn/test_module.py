@@ -353,7 +353,7 @@ STRUCTURAL = [
     ("replace a module", lambda net: net.rest.__setitem__(0, nn.Tanh())),
     ("add a hook", lambda net: net.register_forward_hook(print)),
     ("add a hook before", lambda net: net.register_forward_pre_hook(print)),
-    ("change a setting", lambda net: setattr(net.first, "slope", 0.2)),
+    ("change a setting", lambda net: setattr(net.first, "in_features", 5)),
 ]
 
 

@@ -20,7 +20,7 @@ from ... import types as sg_types
 from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
-from ..effects import Effect, reads_own_attributes
+from ..effects import Effect, settings_of
 from ..frames import Operands, code_of, function_of, places, trace_instructions
 from ..guards import MISSING, Guards, Read, body_of, contents, has, is_a, order_of, static
 from ..sharing import MemoryUse
@@ -161,12 +161,12 @@ class TraceObserver:
         skipped, replaced = set(), set()
         for label, value in structured:
             for path, module in value.named_modules() if has(type(value), "named_modules") else ():
-                own = reads_own_attributes(type(module))
+                own = settings_of(type(module))
                 for name in vars(module):
                     if (id(module), name) in changed:
                         full = ".".join(x for x in (label, path, name) if x)
                         _, before = self.log.before.get(("attribute", id(module), name), (module, None))
-                        if not own:
+                        if name not in own:
                             skipped.add(full)
                         elif before is MISSING or (is_a(before, Tensor) and id(before) not in captured):
                             replaced.add(full)
