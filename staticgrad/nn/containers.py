@@ -9,7 +9,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 
 from ..errors import ArgumentError, IndexRangeError
-from ..operators import Tensor, TensorLike
+from ..operators import Tensor, TensorLike, check_change
 from .module import MODULE, Module
 from .parameter import Parameter
 
@@ -250,6 +250,7 @@ class ParameterList(Module):
         return getattr(self, self._place(index))
 
     def __setitem__(self, index: int, value: Any) -> None:
+        check_change(self, "a member of a ParameterList is set")
         setattr(self, self._place(index), _as_parameter(value))
 
     def __len__(self) -> int:
@@ -263,8 +264,9 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> ParameterList:
         """Add at the end."""
+        check_change(self, "a member is added to a ParameterList")
+        setattr(self, str(self._size), _as_parameter(value))
         self._size += 1
-        self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -291,10 +293,12 @@ class ParameterDict(Module):
         return getattr(self, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._keys[key] = None
+        check_change(self, "a member of a ParameterDict is set")
         setattr(self, key, _as_parameter(value))
+        self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
+        check_change(self, "a member of a ParameterDict is removed")
         del self._keys[key]
         delattr(self, key)
 
