@@ -69,7 +69,7 @@ def refill(holder: Any, contents: Any) -> None:
 
 def native_class(holder: Any) -> Any:
     """The built-in class that keeps a container's contents; its own class where none of those known does."""
-    return next((kind for kind in CONTENTS if isinstance(holder, kind)), type(holder))
+    return next((kind for kind in CONTENTS if issubclass(type(holder), kind)), type(holder))
 
 
 def blank(like: Any) -> Any:

@@ -40,7 +40,6 @@ class Results:
     def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False, log: AccessLog | None = None):
         """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor.
         log: knows what stands for lists and dicts of the state and the arguments, and what existed before the trace."""
-        self._ages = None if log is None else log.ages
         self.fetches: list[Traced] = []
         self.formers: Mapping[int, Former] = {} if log is None else log.formers
         self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
@@ -54,7 +53,15 @@ class Results:
         self.uses_given = False
         self.views: dict[int, tuple[Build, list[Step]]] = {}
         self._known: dict[int, Build] = {}
-        self.build = self._walk(result)
+        self._made: list[list[Any]] = []
+        """For each object that a run makes and that may lie in several places: itself, once it is made. One run at a time."""
+        self._shared: set[int] | None = None
+        """Ids of the objects that occur more than once in the result; None where effects may store its parts, too."""
+        if log is None or not log.effects:
+            self._shared = set()
+            _find_shared(result, set(), self._shared)
+        build = self._walk(result)
+        self.build = self._releasing(build) if self._made or self._shared is None else build
         self._whole = result if isinstance(result, Traced) else None
         self._form = [id(part) for part in result] if type(result) is tuple else None
         self.seal()
@@ -117,8 +124,38 @@ class Results:
 
     def forget(self) -> None:
         """Drop what only the trace needs."""
-        self.found, self.formers, self.stand_ins, self._ages, self._whole = [], {}, {}, None, None
+        self.found, self.formers, self.stand_ins, self._log, self._whole = [], {}, {}, None, None
         self._known.clear()
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether no two threads may make results at once."""
+        return bool(self._made)
+
+    def release(self) -> None:
+        """Forget what the last run has made: the next one makes other objects."""
+        for made in self._made:
+            made.clear()
+
+    def _releasing(self, build: Build) -> Build:
+        def built(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
+            result = build(tensors, given)
+            self.release()
+            return result
+
+        return built
+
+    def _once(self, build: Build) -> Build:
+        """A builder that makes one object per run, however often the run stores or returns it."""
+        made: list[Any] = []
+        self._made.append(made)
+
+        def one(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
+            if not made:
+                made.append(build(tensors, given))
+            return made[0]
+
+        return one
 
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
@@ -150,7 +187,7 @@ class Results:
             raise TraceError("a list or a dict inside of a container that a compiled function replaces is kept elsewhere, too")
         if isinstance(part, np.ndarray) and self._is_new(part):
             if id(part) not in self._known:
-                self._known[id(part)] = _once(self._array(part))
+                self._known[id(part)] = self._once(self._array(part))
             return self._known[id(part)]
         extent = type(part) is SymbolicExtent
         if (
@@ -182,20 +219,23 @@ class Results:
             return self._known[id(part)]
         if self._old is None and self._comes_back(part):
             return lambda tensors, given: part
-        if self._old is not None:
-            if id(part) in self._known:
-                return self._known[id(part)]
-            if isinstance(part, (list, dict, set)):
-                self._known[id(part)] = _once(self._parts(part))
-                return self._known[id(part)]
-        return self._parts(part)
+        if isinstance(part, tuple) or _plain(part) or (self._shared is not None and id(part) not in self._shared):
+            return self._parts(part)
+        known = self._known.get(id(part))
+        if known is None:
+            self._known[id(part)] = _of_itself
+            known = self._known[id(part)] = self._once(self._parts(part))
+        elif known is _of_itself:
+            raise TraceError("an object that a compiled function makes, and that holds itself, outlives it")
+        return known
 
     def _comes_back(self, part: Any) -> bool:
         """Whether a result is an object of the state that can change: every run returns it itself."""
-        if self._ages is None or id(part) in self.stand_ins or isinstance(part, tuple):
+        if self._log is None or id(part) in self.stand_ins or isinstance(part, tuple):
             return False
+        ages = self._log.ages
         changeable = isinstance(part, (list, dict, set, collections.deque)) or hasattr(part, "__dict__")
-        return changeable and (gc.is_tracked(part) or id(part) in self._ages.untracked) and self._ages.is_old(part)
+        return changeable and (gc.is_tracked(part) or id(part) in ages.untracked) and ages.is_old(part)
 
     def _parts(self, part: Any) -> Build:
         changeable = self._old is not None and isinstance(part, (set, collections.deque))
@@ -290,16 +330,22 @@ def _is_record(value: Any) -> bool:
     return own and not callable(value) and kind.__new__ is object.__new__
 
 
-def _once(build: Build) -> Build:
-    """A builder that makes one object per run, however often the run stores it."""
-    last: list[Any] = [None, None]
+def _find_shared(part: Any, seen: set[int], twice: set[int]) -> None:
+    """Enter the containers that occur more than once."""
+    found = container(part)
+    if found is None:
+        return
+    if not isinstance(part, tuple):
+        if id(part) in seen:
+            twice.add(id(part))
+            return
+        seen.add(id(part))
+    for item in found.items:
+        _find_shared(item, seen, twice)
 
-    def made(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
-        if last[0] is not tensors or not tensors:  # runs without tensors share the empty tuple
-            last[:] = tensors, build(tensors, given)
-        return last[1]
 
-    return made
+def _of_itself(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
+    """Stands for the builder of an object whose parts are being looked at."""
 
 
 def container(part: Any) -> Container | None:

@@ -375,7 +375,9 @@ class Specialization:
             self.guards.freeze()
         state = call.args[-1] if len(call.args) > call.own else None
         numbers = state is not None and state.numbers  # which only calls under the lock take
-        changes = self.written or self.owners or self.initial_grads or self.effects or self.formers
+        changes = (
+            self.written or self.owners or self.initial_grads or self.effects or self.formers or self.results.one_at_a_time
+        )
         self.free = self.plan.atomic and not (changes or numbers)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
@@ -536,6 +538,7 @@ class Specialization:
 
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = (), containers: Sequence[Any] = ()) -> None:
         """Perform the function's effects on Python's state. containers: among the arguments."""
+        self.results.release()
         for former in self.formers:
             former.find(containers)
         for effect in self.effects:

@@ -115,6 +115,16 @@ class AccessLog:
         self.reads[place] = Read(kind, holder, key, value, label)
         self.see(value, label, holder)
 
+    def read_bytes(self, holder: Any, label: str) -> None:
+        """Record a read of all bytes of a `bytearray` or the like."""
+        owner = holder
+        while isinstance(owner, memoryview):
+            owner = owner.obj
+        if owner is not holder and self.copied(owner):
+            self.refuse(f"{label} is read inside a compiled function after the memory that it views was changed")
+        before = self.before["copy", id(holder), None][1] if self.copied(holder) else holder
+        self.reads.setdefault(("bytes", id(holder), None), Read("bytes", holder, None, bytes(before), label))
+
     def check_present(self, holder: Any, key: Any) -> None:
         """Raises TraceError for a read of what a call at the end of the run is going to change."""
         found = self.postponed.get(id(holder))

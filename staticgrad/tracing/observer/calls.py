@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import inspect
 import random
@@ -28,7 +27,16 @@ from .class_reads import read_class_attribute, read_special_methods
 from .code_origin import IGNORED, origin_of, origin_of_class
 from .container_reads import read_contents
 from .protocol_reads import advance, both, result_of
-from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_known, is_native_function
+from .python_types import (
+    CHANGEABLE,
+    CONTAINERS,
+    VIEWS,
+    has_plain_hash,
+    is_heap_type,
+    is_iterator,
+    is_known,
+    is_native_function,
+)
 from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random, refuse_thread, refuse_use
 from .state_writes import call_mutator, changed_by_call
 
@@ -217,7 +225,7 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         result = special(log, *args, **kwargs)
         if result is not NotImplemented:
             return result
-    if (name in BLIND or name in MOVING) and is_a(first, (list, dict, set, collections.deque, bytearray)):
+    if (name in BLIND or name in MOVING) and is_a(first, CHANGEABLE) and not is_a(first, np.ndarray):
         for x in args[1:]:
             if is_a(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
                 read_contents(log, x)
@@ -231,7 +239,7 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
         return None
     method = bound or is_a(fn, types.MethodDescriptorType)
     strange = name in WRITERS or (name not in ("__enter__", "__exit__") and not is_known(type(first), name))
-    if method and strange and not is_a(first, (*CONTAINERS, np.ndarray, type)):
+    if method and strange and not is_a(first, (*CONTAINERS, *CHANGEABLE, type)):
         refuse_use(log, first, name)
     if module == "_thread" and name in ("get_ident", "get_native_id"):
         return lambda result: log.read("thread", fn, None, result, "the thread")

@@ -82,7 +82,7 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
             read_array(log, holder)
         return
     if is_a(holder, (bytearray, memoryview)) or type(holder).__name__ == "array":
-        log.read("bytes", holder, None, bytes(holder), label)
+        log.read_bytes(holder, label)
         return
     if not is_a(holder, CONTAINERS):
         return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
@@ -38,7 +41,7 @@ ITERATING = frozenset(
 )
 """Methods that take the members of their arguments."""
 ITERATED_IN_C = (
-    list, tuple, dict, set, frozenset, str, bytes, bytearray, range, collections.deque, collections.OrderedDict,
+    list, tuple, dict, set, frozenset, str, bytes, bytearray, range, array.array, collections.deque, collections.OrderedDict,
     collections.defaultdict, collections.Counter, type(None), int,
 )  # fmt: skip
 """Classes whose members each run can take again."""
@@ -117,7 +120,7 @@ def unless_raised(log: AccessLog, effects: Sequence[Effect]) -> Done:
 def changed_by_call(log: AccessLog, args: tuple[Any, ...]) -> Done | None:
     """A callback that records the containers among its arguments that a function written in C has changed, such as
     `heapq.heappush`; None where there are none."""
-    kept = [(x, snapshot(x)) for x in args if is_a(x, (list, dict, set, collections.deque, bytearray))]
+    kept = [(x, snapshot(x)) for x in args if is_a(x, CHANGEABLE) and not is_a(x, np.ndarray)]
 
     count = len(log.effects)
 
