@@ -341,7 +341,7 @@ class Optimizer(Hooked):
         """(path, fact) for all that a traced step depends on beside numbers: equal structures run one compiled step."""
         facts: list[tuple[str, Hashable]] = [("optimizer", (type(self).__name__, id(self)))]
         facts += [(name, value) for name, value in vars(self).items() if callable(value) and hasattr(type(self), name)]
-        facts.append(("state", id(self.state)))
+        facts += [("state", id(self.state)), ("number of param_groups", len(self.param_groups))]
         for i, group in enumerate(self.param_groups):
             facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
         i = 0

@@ -210,7 +210,7 @@ CHANGES = {
         lambda net, opt: opt.param_groups[0].update(nesterov=False),
         "opt.param_groups[0].nesterov is True instead of False",
     ),
-    "group": (None, add_group, None, "opt.param_groups has 2 members instead of 1"),
+    "group": (None, add_group, None, "opt.number of param_groups is 2 instead of 1"),
 }  # fmt: skip
 
 
