@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import garbage, logs
+from ..bounded import Bounded
 from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..ops.known_values import value_operands
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from .execute.plan import Plan
     from .passes.symbolic_program import SymbolicProgram
     from .passes.user_passes import Pass
+
+
+PLANS = 128
+"""Shapes of feeds for which a program keeps plans, and as many that have gone longer without a run; see `Bounded`."""
 
 
 class Program:
@@ -61,7 +66,7 @@ class Program:
         decisive = value_operands(prepared.graph)
         self.decisive = [i for i, feed in enumerate(prepared.feeds) if feed in decisive]
         """The feeds whose values decide what is computed: a plan serves one value of each."""
-        self.plans: dict[tuple[Any, ...], Plan] = {}
+        self.plans: Bounded[Plan] = Bounded(PLANS)
         self._lock = lock()
 
     def of(self, prepared: FunctionalGraph, origin: SymbolicProgram | None) -> Program:
@@ -71,7 +76,7 @@ class Program:
         return other
 
     def __repr__(self) -> str:
-        return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
+        return f"<Program of {self.prepared.graph!r}, {len(self.plans.everything())} plans>"
 
     def run(
         self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray], watched: bool = False
@@ -79,7 +84,7 @@ class Program:
         """See the class. watched: a NaN is an AnomalyError. Raises ShapeError when extents don't fit, IndexRangeError for a bad
         index, OutOfMemoryError when there is no memory for the results. A plan that never ran for lack of memory is not kept,
         because it holds memory itself."""
-        plan = self.plans.get(tuple([a.shape for a in arrays]) if not self.decisive else self._key(arrays))
+        plan = self.plans[tuple([a.shape for a in arrays]) if not self.decisive else self._key(arrays)]
         if plan is None:
             plan = self.plan(*arrays)
         try:
@@ -91,11 +96,13 @@ class Program:
     def forget(self, plan: Plan) -> None:
         """After a run without memory: don't keep a plan that has never come to its end."""
         if not plan.ran:
-            self.plans = {key: other for key, other in self.plans.items() if other is not plan}
+            for key, other in self.plans.everything().items():
+                if other is plan:
+                    self.plans.forget(key)
 
     def release(self, cell: Cell) -> None:
         """Let go of a variable's array, which is no longer its value."""
-        for plan in self.plans.values():
+        for plan in self.plans.everything().values():
             plan.bound.pop(cell, None)
         changed()
 
@@ -104,18 +111,18 @@ class Program:
         its kernels (`Plan.wait`), and workers compile those of several plans meanwhile."""
         key = self._key(arrays)
         with self._lock:
-            if key not in self.plans:
+            plan = self.plans[key]
+            if plan is None:
                 ready = self.prepared
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 with garbage.paused():
-                    made, self.outcome = self._made(known)
+                    plan, self.outcome = self._made(known)
                 if not later:
-                    made.wait()
-                self.plans[key] = made
+                    plan.wait()
+                self.plans[key] = plan
                 tell = logs.debug if later else logs.info
-                tell("new plan of %d instructions for %s", len(made.instructions), [a.shape for a in arrays])
-            plan: Plan = self.plans[key]
+                tell("new plan of %d instructions for %s", len(plan.instructions), [a.shape for a in arrays])
             return plan
 
     def _made(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..bounded import Bounded
 from ..compiler.execute.fast_path import declined, fast_path
 from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
-from ..compiler.program import Program
+from ..compiler.program import PLANS, Program
 from ..compiler.runtime.allocation import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
@@ -32,9 +33,11 @@ CLOSED = "Attempted to use a closed Session."
 class Values:
     """The state of a session: the arrays of its variables. The lock is held for every access."""
 
-    __slots__ = ("closed", "lock", "store")
+    __slots__ = ("closed", "lock", "runners", "store")
 
     def __init__(self) -> None:
+        self.runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+        """All that are in use, which end with the session."""
         self.store: dict[Cell, np.ndarray] = {}
         self.lock = rlock()
         self.closed = False
@@ -97,10 +100,11 @@ class Runner:
         self.program = program
         self.ready = False
         """Whether all variables have values. No variable is ever removed or gets other memory, so it stays true."""
-        self.known: dict[tuple[tuple[int, ...], ...], FastPath] = {}
+        self.known: Bounded[FastPath] = Bounded(PLANS)
         self.fast_path = NO_FAST_PATH
         """The fast path of the latest call's plan; none while any thread detects anomalies, which it doesn't see."""
         _runners.add(self)
+        values.runners.add(self)
 
     def run(self, values: Iterable[Any]) -> list[Any]:
         """The results for any values, one per feed. Raises the errors of `Session.run`."""
@@ -113,9 +117,10 @@ class Runner:
             if self.program.decisive or Mode.anomalous:
                 return results
             shapes = tuple([array.shape for array in arrays])
-            if shapes not in self.known:
-                self.known[shapes] = self._fast_path(self.program.plan(*arrays))
-            self.fast_path = self.known[shapes]
+            path = self.known[shapes]
+            if path is None:
+                path = self.known[shapes] = self._fast_path(self.program.plan(*arrays))
+            self.fast_path = path
             return results
 
     def _fast_path(self, plan: Plan) -> FastPath:

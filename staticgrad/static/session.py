@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from ..bounded import Bounded
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .dependencies import Operation
 
 SHORTCUTS = 4096
-"""Structures of fetches that a session remembers before it clears them (their programs stay)."""
+"""Structures of fetches, and programs, that a session keeps, and as many that have gone longer without a run."""
 
 
 class Session:
@@ -62,8 +63,9 @@ class Session:
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         self.memory_budget = check_budget(memory_budget)
         self._values = Values()
-        self._steps: dict[Hashable, Step] = {}
-        self._runners: dict[tuple[tuple[Node, ...], tuple[Node, ...]], Runner] = {}
+        self._steps: Bounded[Step] = Bounded(SHORTCUTS)
+        self._runners: Bounded[Runner] = Bounded(SHORTCUTS)
+        """By the nodes that are fetched and fed."""
         self._entered: list[ExitStack] = []
 
     # running ------------------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ class Session:
         kind = fetches.__class__
         keys = tuple(feed_dict) if feed_dict else ()
         try:
-            step = self._steps.get((kind, tuple(fetches) if kind is list else fetches, keys))
+            step = self._steps[kind, tuple(fetches) if kind is list else fetches, keys]
         except TypeError:  # not hashable: a nested structure, whose key is made of its parts, or no tensor
             step = None
         if step is None:
@@ -156,7 +158,8 @@ class Session:
     def plans(self) -> list[Plan]:
         """The plans that were made for the runs of this session; see `plan`."""
         with self._values.lock:
-            return [plan for runner in self._runners.values() for plan in runner.program.plans.values()]
+            programs = [runner.program for runner in self._runners.everything().values()]
+            return [plan for program in programs for plan in program.plans.everything().values()]
 
     def load(self, variable: Tensor, value: TensorLike) -> None:
         """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
@@ -183,7 +186,7 @@ class Session:
         structure = flatten(fetches, leaves)
         nested = (structure, tuple(leaves), keys)
         try:
-            known = self._steps.get(nested)
+            known = self._steps[nested]
         except TypeError:  # something unhashable, which is no tensor: found out below
             known = None
         if known is not None:
@@ -194,8 +197,6 @@ class Session:
             self._values.check_open()
             wanted = [self._fetched(leaf) for leaf in leaves]
             step = self._made(wanted, self._fed(keys), structure)
-            if len(self._steps) >= SHORTCUTS:
-                self._steps.clear()
             self._steps[nested] = step
             if is_flat(structure):
                 self._steps[fetches.__class__, tuple(fetches) if fetches.__class__ is list else fetches, keys] = step
@@ -203,7 +204,7 @@ class Session:
 
     def _made(self, wanted: list[Node], fed: tuple[Node, ...], structure: Any) -> Step:
         nodes = tuple(dict.fromkeys(wanted))
-        runner = self._runners.get((nodes, fed))
+        runner = self._runners[nodes, fed]
         if runner is None:
             runner = self._runners[nodes, fed] = Runner(
                 self._values, self.graph, nodes, fed, self.numerics, self.passes, self.memory_budget
@@ -250,7 +251,7 @@ class Session:
         with self._values.lock:
             self._values.closed = True
             self._values.store.clear()
-            for runner in self._runners.values():
+            for runner in list(self._values.runners):
                 runner.close()
             self._runners.clear()
             self._steps.clear()

@@ -70,6 +70,8 @@ class Specialization:
     ):
         """saves: a plan whose results can be differentiated returns the values that their backward pass reads."""
         self.key = call.key
+        self.called = 0
+        """The number of the latest call that looked for it."""
         self.grad_mode = modes.now.grad
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []

@@ -44,7 +44,7 @@ STATE = "the state that it replaces"
 ROADS = 16
 """Roads through its code, by the outcomes of its decisions, for which a function has plans."""
 MOST = 256
-"""Specializations that a function keeps; the oldest is dropped."""
+"""Specializations that a function keeps; the one that was not called for longest is dropped."""
 
 
 class SpecializationCache:
@@ -76,6 +76,8 @@ class SpecializationCache:
         """Whether callers take gradients of results, so that plans return the values that these need."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
+        self.calls = 0
+        """How many times a specialization was looked for."""
         self.latest: Specialization | None = None
         self.recent: tuple[Specialization, ...] = ()
         self.bound: dict[int, Any] = {}
@@ -205,6 +207,8 @@ class SpecializationCache:
             self.raising.pop((call.key, road), None)
             self.varying.traced(call.places, specialization.pinned)
         self.latest = specialization
+        self.calls += 1
+        specialization.called = self.calls
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
 
@@ -262,10 +266,7 @@ class SpecializationCache:
     def _drop(self, specialization: Specialization) -> None:
         """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
         if not specialization.plan.ran:
-            left = {
-                key: [other for other in known if other is not specialization] for key, known in self.specializations.items()
-            }
-            self.specializations = {key: known for key, known in left.items() if known}
+            self._remove(specialization)
             self.recent = tuple(other for other in self.recent if other is not specialization)
             self.latest = self.recent[0] if self.recent else None
 
@@ -443,9 +444,18 @@ class SpecializationCache:
                     effect.done = False
 
     def _forget(self) -> None:
-        """Drop the oldest specialization of the kind of arguments that has most."""
-        most = max(self.specializations.values(), key=len)
-        most.pop()
+        """Drop the specialization that was not called for longest. The fast path of a call, which notes none, reaches the
+        recent ones and those that differ from them by their roads."""
+        recent = {other.key for other in self.recent}
+        known = [other for others in self.specializations.values() for other in others if other not in self.recent]
+        self._remove(min(known, key=lambda other: (other.key in recent, other.called)))
+
+    def _remove(self, specialization: Specialization) -> None:
+        left = [other for other in self.specializations[specialization.key] if other is not specialization]
+        if left:
+            self.specializations[specialization.key] = left
+        else:
+            del self.specializations[specialization.key]
 
     def _why(self, call: Call) -> str:
         """The difference from the nearest earlier trace."""
