@@ -105,12 +105,12 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("finish()")
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
+    if (tape is not None or settles) and any(spec.dtype is None for spec in specs):
+        lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
     if tape is not None:
-        if any(spec.dtype is None for spec in specs):
-            lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
     if settles:
-        lines.append(f"{'(result,)' if single else 'result'} = specialization.settle([{'' if single else '*'}result])")
+        lines.append(f"{'(result,)' if single else 'result'} = specialization.settle([{'' if single else '*'}result], args)")
     if specialization.effects or specialization.formers:
         lines.append(f"specialization.replay({'[result]' if single else 'result'})")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")

@@ -99,11 +99,29 @@ class Results:
                 self.fetches.append(ordered)
             for position, steps in parts.items():
                 if steps:
-                    self.views[position] = _at(whole), steps
+                    self.views[position] = fetched(whole), steps
+
+    def place(self, value: Any) -> int | None:
+        """The position of a traced tensor among the tensors of a run; None for one that is none of them."""
+        return next((i for i, fetch in enumerate(self.fetches) if fetch is value), None)
 
     def position(self, value: Any) -> int | None:
-        """The position of a traced tensor among the fetches; None for one that is none of them."""
-        return next((i for i, fetch in enumerate(self.fetches) if fetch is value and i not in self.views), None)
+        """`place` of one that is no view."""
+        place = self.place(value)
+        return None if place in self.views else place
+
+    def check_rebound(self, tracer: Any, owners: Mapping[int, Build]) -> None:
+        """Raises TraceError for `x.data = y` where y is seen elsewhere: eager mode has both in one memory afterwards."""
+        known = {id(memory_of(x, owners)[0]) for x in self.fetches} | owners.keys()
+        known |= {id(memory_of(x, owners)[0]) for _, x in tracer.grads.values() if isinstance(x, Traced)}
+        for target, value in tracer.rebindings:
+            root = memory_of(value, owners)[0]
+            if root is not target and id(root) in known:
+                tracer.refuse(
+                    f"x.data = y gives {target.describe()} the memory of {root.describe()}, which is seen elsewhere",
+                    "write x.data = y.clone(), or x.copy_(y)",
+                )
+            known.add(id(root))
 
     def join(self, tensors: list[Tensor], given: Sequence[Any]) -> list[Tensor]:
         """Put the views of a run in their places among its tensors."""
@@ -294,7 +312,8 @@ class Results:
         return lambda tensors, given: tensors[position]
 
 
-def _at(position: int) -> Build:
+def fetched(position: int) -> Build:
+    """What gives a tensor of a run."""
     return lambda tensors, given: tensors[position]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,11 +32,13 @@ from .gradient_binding import GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
-from .outputs import Build, Results
+from .outputs import Build, Results, fetched
 from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding
+from .traced import Traced
 from .tracer import Tracer
+from .views import memory_of
 
 ndarray = np.ndarray
 
@@ -87,11 +90,11 @@ class Specialization:
         takes another trace."""
         self.given_grads: list[tuple[int, bool]] = []
         """(number of an argument, whether it has a gradient that is fed)"""
-        self.given_after: list[tuple[int, int | None]] = []
-        """(number of an argument, the fetch that becomes its gradient)"""
-        self.returned_grads: list[tuple[Tensor | int, int]] = []
-        """(tensor, or the position of a result, the fetch that becomes its gradient), of gradients that are results as well
-        and of results that have a gradient"""
+        self.given_after: list[tuple[int, Build | None]] = []
+        """(number of an argument, what gives its gradient)"""
+        self.shared_grads: list[tuple[Tensor | int, Build]] = []
+        """(tensor, or the position of a result, what gives its gradient), of gradients that share memory with results,
+        arguments or other gradients, and of results that have a gradient"""
         self.written_back: list[tuple[int, int, bool]] = []
         """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
@@ -106,7 +109,9 @@ class Specialization:
         changed = [effect.holder for effect in self.effects if type(effect.holder) is Former]
         self.formers = list(dict.fromkeys([*changed, *self.results.found]))
         """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
-        self.results.share(self._owners(tracer), {id(value) for _, value in tracer.grads.values()})
+        owners = self._owners(tracer)
+        self.results.share(owners, {id(value) for _, value in tracer.grads.values()})
+        self.results.check_rebound(tracer, owners)
         self.results.seal()
         self.results.forget()
         self.fetches = list(self.results.fetches)
@@ -116,7 +121,7 @@ class Specialization:
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._bind_initial_gradients(tracer)
-        self._final_gradients(tracer)
+        self._final_gradients(tracer, owners)
         self._changes(tracer)
         members = tracer.members(call.sources, call.array_labels())
         check(members, tracer.places)
@@ -127,16 +132,21 @@ class Specialization:
         self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()
         self.pinned: set[int] = set() if numbers is None else numbers.pinned()
         """Numbers of the call whose values the trace needed."""
-        own = [None if i in self.results.views else x for i, x in enumerate(self.results.fetches)]
+        results = self.results.fetches
+        own = [None if i in self.results.views else x for i, x in enumerate(results)]
         own += [None] * (len(self.fetches) - len(own))
         for number, at, into_grad in self.written_back:
             value = self.fetches[at]
             if not into_grad and not tracer.is_leaf(value.node) and isinstance(call.given[number], Tensor):
                 own[at] = value
-        self.retained = [i for i, x in enumerate(own) if x is not None and x.requires_grad and x.retains_grad]
+        self.retained = [i for i, x in enumerate(results) if x.requires_grad and x.retains_grad]
         """Results whose gradients are kept."""
+        self.made = [i for i in self.results.views if tracer.leaves.get(results[i].node) is results[i]]
+        """Views that the function made leaves."""
+        self.hooked = [(i, hook) for i in self.results.views for hook in tracer.hooks.get(results[i].node, {}).values()]
+        """Hooks of views."""
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
-        self.settles = bool(self.results.views or self.returned_grads or self.retained)
+        self.settles = bool(self.results.views or self.shared_grads or self.retained)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
@@ -223,24 +233,43 @@ class Specialization:
         self.bare.add(number)
         return True
 
-    def _final_gradients(self, tracer: Tracer) -> None:
-        """Find `.grad` after a run: None, a tensor of the user, the one at the start, or a new one, which gets a binding."""
+    def _final_gradients(self, tracer: Tracer, owners: Mapping[int, Build]) -> None:
+        """Find `.grad` after a run: None, a tensor of the user, the one at the start, one that others have, or a new one, which
+        gets a binding."""
+        times = Counter(id(value) for _, value in tracer.grads.values())
+        known: dict[int, Build | None] = {}
         for key, value in tracer.grads.values():
             if value is not None and value is tracer.initial_grads.get(id(key), (None, None))[1]:
                 continue
-            at = self.results.position(value)
+            if isinstance(value, Traced) and id(value) not in known:
+                known[id(value)] = self._shared_gradient(tracer, value, owners, times[id(value)] > 1)
+            shared = known.get(id(value))
             if not isinstance(key, Tensor):
+                place = self.results.place(key)
                 if id(key) in self.numbers and not self._is_bare(tracer, key):
-                    at = self.fetch(value) if at is None and value is not None else at
-                    self.given_after.append((self.numbers[id(key)], at))
-                elif value is not None and (place := self.results.position(key)) is not None:
-                    self.returned_grads.append((place, self.fetch(value) if at is None else at))
+                    self.given_after.append((self.numbers[id(key)], None if value is None else shared or self._fetched(value)))
+                elif value is not None and place is not None:
+                    self.shared_grads.append((place, shared or self._fetched(value)))
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
-            elif at is not None:
-                self.returned_grads.append((key, at))
+            elif shared is not None:
+                self.shared_grads.append((key, shared))
             else:
                 self._bind_gradient(tracer, key, value)
+
+    def _fetched(self, value: Any) -> Build:
+        """What gives a value that runs compute for this."""
+        return fetched(self.fetch(value))
+
+    def _shared_gradient(self, tracer: Tracer, value: Traced, owners: Mapping[int, Build], several: bool) -> Build | None:
+        """What gives a gradient that is a result as well, what `owners` give, or the gradient of several tensors; else None."""
+        root, steps = memory_of(value, owners)
+        if id(root) in owners:
+            if steps:
+                tracer.refuse("a gradient of the compiled function is a view of a tensor that it is given or reaches")
+            return owners[id(root)]
+        at = self.results.position(value)
+        return fetched(at) if at is not None else self._fetched(value) if several else None
 
     def _bind_gradient(self, tracer: Tracer, key: Tensor, value: Any) -> None:
         """Bind a gradient. Of a sparse one only the parts are bound, where the step itself updates their rows."""
@@ -555,7 +584,7 @@ class Specialization:
             for tensor, cell in self.initial_grads
         )
         alike = same and self.specs is not None and self.number_feeds is None and not self.effects and not self.road
-        alike = alike and not self.returned_grads and not self.retained
+        alike = alike and not (self.shared_grads or self.retained or self.made or self.hooked)
         return alike and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
@@ -589,11 +618,15 @@ class Specialization:
     def settle(self, tensors: list[Tensor], given: Sequence[Any] = ()) -> list[Tensor]:
         """Make results share memory, and set gradients that are results, and those of results."""
         self.results.join(tensors, given)
-        for owner, position in self.returned_grads:
-            (tensors[owner] if isinstance(owner, int) else owner)._grad = tensors[position]
-            Structure.gradients += 1
+        for position in self.made:
+            tensors[position].requires_grad_()
+        for position, hook in self.hooked:
+            tensors[position].register_hook(hook)
         for position in self.retained:
             tensors[position].retain_grad()
+        for owner, build in self.shared_grads:
+            (tensors[owner] if isinstance(owner, int) else owner)._grad = build(tensors, given)
+            Structure.gradients += 1
         return tensors
 
     def _built(self, arrays: list[ndarray], call: Call, fed: Sequence[ndarray]) -> Any:
@@ -643,9 +676,9 @@ class Specialization:
                     touch(x)
             else:
                 x[...] = tensors[fetch]._data
-        for number, position in self.given_after:
+        for number, build in self.given_after:
             if isinstance(given[number], Tensor):
-                given[number].grad = None if position is None else tensors[position]
+                given[number].grad = None if build is None else build(tensors, given)
 
 
 def _argument(number: int) -> Build:

@@ -106,6 +106,8 @@ class Tracer:
         """Leaves with counted changes, by id."""
         self.rebound: dict[Node, Where | None] = {}
         """Values of tensors that got other memory (`x.data = value`), with the lines."""
+        self.rebindings: list[tuple[Leaf, Traced]] = []
+        """(x, y) of `x.data = y`."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.passed_on: set[Node] = set()
@@ -159,6 +161,7 @@ class Tracer:
         for values in (self.arguments, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks, self.retained):
             values.clear()
         self.shared_views.clear()
+        self.rebindings.clear()
         self.shared_arrays.clear()
         self.bases.clear()
         self.overwritten.clear()
@@ -737,6 +740,8 @@ class Tracer:
             target.base = self.own(F.stop_gradient(self.operand(value)))
         else:
             self.rebound[target.node] = user_line()
+            if isinstance(target, Leaf) and isinstance(value, (Tensor, Traced)):
+                self.rebindings.append((target, self.value(value) if isinstance(value, Tensor) else value))
             self.overwrite(target, value, same_memory=False)
 
     def _former(self, x: Any) -> Traced:

@@ -102,7 +102,11 @@ class TracedView(Alias):
     def follows(self) -> bool:
         """Whether a change of it is one of its base. Otherwise it gets a value of its own."""
         if self.maker is not None and not self.shares:
-            self.settle(self.tracer.own(self).node)
+            before, modes.now.grad = modes.now.grad, not self.unrecorded
+            try:
+                self.settle(self.tracer.own(self).node)
+            finally:
+                modes.now.grad = before
         return self.maker is not None
 
     def settle(self, node: Node) -> None:

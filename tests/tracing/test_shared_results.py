@@ -272,6 +272,70 @@ def taken_without_a_tape(compile: Compile, make: Any) -> Any:
     return found
 
 
+@program
+def views_with_hooks_and_leaves(compile: Compile, make: Any) -> Any:
+    w = make(3).requires_grad_()
+
+    def step(x: Any) -> Any:
+        hooked, retained, leaf = w[1:], w[:2], x[1:]
+        hooked.register_hook(lambda g: g * 2)
+        retained.retain_grad()
+        leaf.requires_grad_()
+        (leaf * 3).sum().backward()
+        return hooked, retained, leaf
+
+    compiled, found = compile(step), []
+    for _ in range(CALLS):
+        w.grad = None
+        hooked, retained, leaf = compiled(make(3))
+        (hooked.sum() + retained.pow(2).sum()).backward()
+        found += [w.grad.clone(), retained.grad, leaf, leaf.grad]
+    return found
+
+
+@program
+def gradients_that_share_memory(compile: Compile, make: Any) -> Any:
+    a, b, c = (make(3).requires_grad_() for _ in range(3))
+
+    def step(x: Any) -> Any:
+        a.grad = b.grad = c.grad = None
+        ((a + b) * x).sum().backward()
+        b.grad = a.grad
+        c.grad = x
+        return c.grad, x * 2
+
+    compiled, found = compile(step), []
+    for _ in range(CALLS):
+        x = make(3)
+        given, _ = compiled(x)
+        found += [given is x, c.grad is x, a.grad is b.grad]
+        a.grad.add_(1)
+        given.add_(1)
+        found += [a.grad.clone(), b.grad.clone(), c.grad.clone()]
+    return found
+
+
+@program
+def rebound_to_what_is_seen(compile: Compile, make: Any) -> Any:
+    a, b, c, d = (make(3) for _ in range(4))
+
+    def step(x: Any) -> Any:
+        y = x * 2
+        a.data = x
+        b.data = y
+        c.data = c.data * 2
+        return y, d.sum()
+
+    compiled, found = compile(step), []
+    for _ in range(CALLS):
+        x = make(3)
+        y, _ = compiled(x)
+        x.add_(1)
+        y.add_(1)
+        found += [part.clone() for part in (a, b, c)]
+    return found
+
+
 # iterators and other objects ----------------------------------------------------------------------------------------------
 
 ITERATORS: dict[str, Callable[[Any], Any]] = {
