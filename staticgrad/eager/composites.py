@@ -178,7 +178,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
     def written(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The call op by op, as one node to users."""
         if frontends.tracing and state.tracer is not None:
-            return function(*args, **named)
+            return state.tracer.called(function, args, named)
         start = tick()
         deferral = state.deferral if frontends.tracing else None
         out = function(*args, **named) if deferral is None else deferral.call(function, args, named)

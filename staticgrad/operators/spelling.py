@@ -82,7 +82,9 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
                 before = words[len(args) : words.index(star)]
                 args = (*args, *(named.pop(word) for word in before), named.pop(star))
         try:
-            if node is None or (frontends.tracing and state.tracer is not None):
+            if frontends.tracing and state.tracer is not None:
+                return state.tracer.called(function, args, named)
+            if node is None:
                 return function(*args, **named)
             start = frontends.tick()
             out = function(*args, **named)

@@ -303,6 +303,16 @@ class Tracer:
         self.shared_arrays.append((made, made.node, array, array.copy()))
         return made
 
+    def called(self, function: Callable[..., Result], args: Sequence[Any], named: Mapping[str, Any]) -> Result:
+        """The result of a function of the package. Arrays that existed before the trace are tensors to it, so that it leaves no
+        value of theirs in the trace; integers may be extents, but not as the first argument."""
+        inputs = [self._read_anew(x, "f" if i else "fiub") for i, x in enumerate(args)]
+        return function(*inputs, **{name: self._read_anew(x, "f") for name, x in named.items()})
+
+    def _read_anew(self, x: Any, kinds: str) -> Any:
+        known = isinstance(x, np.ndarray) and x.dtype.kind in kinds and self.arrays.existed(x)
+        return self.array(x) if known else x
+
     def is_array(self, x: Any) -> bool:
         """Whether a value stands for an argument that is an array."""
         return any(leaf is x and isinstance(given, np.ndarray) for given, leaf in self.arguments)

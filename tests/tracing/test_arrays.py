@@ -483,6 +483,8 @@ VALUES = {
     "lists": lambda a: sg.tensor([[a[0], 1.0], [2.0, a[1]]]).sum(), "rows": lambda a: sg.tensor([[a], [a]]).sum(),
     "full": lambda a: sg.full((6,), a[0]), "a mask": lambda a: sg.masked_select(sg.arange(6.0), a > 3).sum(),
     "lerp": lambda a: sg.lerp(sg.ones(6), sg.zeros(6), a), "frombuffer": lambda a: sg.frombuffer(a, dtype=sg.float32),
+    "threshold": lambda a: sg.nn.functional.threshold(a, 2.5, 0.0), "fill": lambda a: sg.fill(a, float(a[2])),
+    "celu": lambda a: sg.nn.functional.celu(a, a[:1] + 1), "hardtanh": lambda a: sg.nn.functional.hardtanh(a, 1.0, 3.0),
     "searchsorted": lambda a: sg.searchsorted(sg.arange(6.0), a),
     "scipy": lambda a: pytest.importorskip("scipy.special").expit(a),
 }  # fmt: skip
