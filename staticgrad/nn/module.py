@@ -208,6 +208,8 @@ class Module:
 
     def register_buffer(self, name: str, tensor: AnyTensor | None, persistent: bool = True) -> None:
         """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
+        if isinstance(tensor, Symbol):
+            check_change(None, f"buffer {name!r} of a {type(self).__name__} is registered")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise ArgumentError(f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)")
         self._register(name, tensor, BUFFER)

@@ -46,25 +46,34 @@ def key(value: Any) -> Hashable:
         return kind, value
     if kind in (float, complex):
         return kind, repr(value)
-    if isinstance(value, np.generic):
+    if issubclass(kind, np.generic):  # by the type: `isinstance` asks for `value.__class__`, which may be the user's code
         return kind, value.dtype.str, value.tobytes()
-    if isinstance(value, np.dtype):
+    if issubclass(kind, np.dtype):
         return np.dtype, value.str, value
-    if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+    if kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         return kind, *map(key, value)
     if kind is frozenset:
         return kind, frozenset(map(key, value))
     if kind in (slice, range):
         return kind, key(value.start), key(value.stop), key(value.step)
-    if isinstance(value, enum.Enum):
+    if issubclass(kind, enum.Enum):
         return ByIdentity(value)
-    if kind in PRINTED or (isinstance(value, PRINTED) and kind.__module__ in ("datetime", "pathlib", "pathlib._local")):
+    if kind in PRINTED or (kind.__module__ in ("datetime", "pathlib", "pathlib._local") and issubclass(kind, PRINTED)):
         return kind, repr(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
-        names = [field.name for field in dataclasses.fields(value)]
+    if _is_frozen(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
         if getattr(value, "__dict__", names).__len__() == len(names) and all(hasattr(value, name) for name in names):
             return kind, *(key(getattr(value, name)) for name in names)
     return ByIdentity(value)
+
+
+def _is_frozen(kind: type) -> bool:
+    """Whether a class is a frozen dataclass, without its metaclass."""
+    try:
+        frozen: bool = type.__getattribute__(kind, "__dataclass_params__").frozen
+    except AttributeError:
+        return False
+    return frozen
 
 
 def text_of(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""Code of installed packages is watched as the user's own: the table of `test_stale.py`, layers and an optimizer in a virtual
-environment, where a program reaches them through frames of staticgrad."""
+"""Code of installed packages is watched as the user's own: the tables of `test_stale.py` and `test_surroundings.py`, layers and
+an optimizer in a virtual environment, where a program reaches them through frames of staticgrad."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.tracing import packaged, test_stale
+from tests.tracing import packaged, test_stale, test_surroundings
 
 HERE = Path(__file__).parent
 PROGRAM = """
 import json, sys
-from stale_rows import packaged, table
+from stale_rows import packaged, surroundings, table
 from tests.tracing.test_installed import failures, lion, counted
 assert "site-packages" in packaged.__file__ and packaged.Counting.forward.__code__.co_filename == packaged.__file__
-json.dump({"rows": failures(packaged, table), "lion": lion(packaged), "counted": counted(packaged)}, sys.stdout)
+rows, more = failures(packaged, table), failures(packaged, surroundings, ("step", "forward"))
+json.dump({"rows": rows, "more rows": more, "lion": lion(packaged), "counted": counted(packaged)}, sys.stdout)
 """
 MODES = {
     "default": {},
@@ -33,13 +35,14 @@ MODES = {
 }
 
 
-def failures(package: Any, table: Any) -> dict[str, str]:
-    """The rows whose history differs from eager mode's, by row and way."""
+def failures(package: Any, table: Any, ways: Sequence[str] = ()) -> dict[str, str]:
+    """The rows whose history differs from eager mode's, by row and way. ways: all where none are named."""
     import staticgrad as sg
     from tests.helpers import assert_same
 
     found = {}
-    for way, reach in package.WAYS.items():
+    for way in ways if ways else package.WAYS:
+        reach = package.WAYS[way]
         for name, make in table.ROWS.items():
             expected, _ = table.history_of(make, reach)
             actual, _ = table.history_of(make, lambda fn, reach=reach: sg.compile(reach(fn)))
@@ -117,7 +120,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     (site / "others.pth").write_text("\n".join(paths), "utf-8")  # NumPy and the rest lie elsewhere
     (site / "stale_rows").mkdir()
     (site / "stale_rows" / "__init__.py").write_text("", "utf-8")
-    for name, module in (("packaged", packaged), ("table", test_stale)):
+    for name, module in (("packaged", packaged), ("table", test_stale), ("surroundings", test_surroundings)):
         (site / "stale_rows" / f"{name}.py").write_text(Path(module.__file__).read_text("utf-8"), "utf-8")
     (folder / "program.py").write_text(PROGRAM, "utf-8")
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
@@ -130,7 +133,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_the_table_gives_what_eager_mode_gives(report):
-    assert report["rows"] == {}
+    assert report["rows"] == report["more rows"] == {}
 
 
 @pytest.mark.parametrize("mode", MODES)
