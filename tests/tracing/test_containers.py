@@ -13,6 +13,7 @@ import gc
 import heapq
 import operator
 import queue
+import time
 import types
 import weakref
 
@@ -459,8 +460,8 @@ CASES = [
 
 
 def in_segments(kind, as_argument):
-    """Whether steps with such a container are refused as one plan: unhashable arguments, and what has locks."""
-    return "Queue" in kind or (as_argument and kind in ("set", "bytearray", "array.array", "a namespace"))
+    """Whether steps with such a container are refused as one plan: unhashable arguments, locks and weak references."""
+    return "Queue" in kind or "Weak" in kind or (as_argument and kind in ("set", "bytearray", "array.array", "a namespace"))
 
 
 def described(x, seen):
@@ -556,11 +557,7 @@ def changed_between_calls(wrap, make, change, as_argument):
 @pytest.mark.parametrize("kind", TYPES)
 def test_changes_between_calls(kind, as_argument):
     make, changes = TYPES[kind]
-    wrap = (
-        (lambda step: sg.compile(step, on_break="split"))
-        if kind in ("set", "bytearray", "array.array") and as_argument
-        else MODES["whole"]
-    )
+    wrap = (lambda step: sg.compile(step, on_break="split")) if in_segments(kind, as_argument) else MODES["whole"]
     for name, change in changes.items():
         expected = changed_between_calls(lambda step: step, make, change, as_argument)
         assert changed_between_calls(wrap, make, change, as_argument) == expected, name
@@ -722,3 +719,62 @@ def test_an_object_that_holds_itself():
     assert kept[0].me is kept[0]
     with pytest.raises(sg.TraceError, match="holds itself"):
         sg.compile(step, on_break="error")(sg.ones(2))
+
+
+def raises(x):
+    raise RuntimeError("of the user")
+
+
+def refused(x):
+    return x * time.perf_counter()
+
+
+def needs_a_value(x):
+    return x * np.float32(x.sum().item() * 0 + 1).item()
+
+
+ENDS = {
+    "an error of the user's": (raises, RuntimeError),
+    "a refused call": (refused, sg.TraceError),
+    "a cut": (needs_a_value, sg.TraceError),
+}
+
+
+@pytest.mark.parametrize("on_break", ["error", "split"])
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", [kind for kind in TYPES if not in_segments(kind, False)])
+def test_no_object_holds_a_value_of_a_trace_that_ended(kind, end, on_break):
+    """After an error of the user's the changes before it stay, as in eager mode; a refused trace has changed nothing."""
+    make, changes = TYPES[kind]
+    finish, error = ENDS[end]
+
+    def ended(wrap, change):
+        c = make(sg.tensor([1.0, 2.0]))
+        holder = types.SimpleNamespace(c=c, own={"c": [c]})
+        seen = {}
+        described(holder, seen)
+
+        def step(x):
+            total = weighted(holder.c, x)
+            change(holder.own["c"][0], x * 2)
+            holder.last = total
+            return finish(total)
+
+        wrapped = wrap(step)
+        found = []
+        for i in range(2):
+            try:
+                wrapped(sg.tensor([i + 1.0, 0.5]))
+            except (IndexError, KeyError, ValueError, RuntimeError, sg.TraceError) as raised:
+                found.append(type(raised))
+            assert traced_value(holder) is None
+            found.append(described(holder, dict(seen)))
+        return found
+
+    for name, change in changes.items():
+        actual = ended(lambda step: sg.compile(step, on_break=on_break), change)
+        if on_break == "error" and error is sg.TraceError and sg.TraceError in actual:
+            untouched = ended(lambda step: lambda x: None, change)
+            assert [x for x in actual if x is not sg.TraceError] == untouched, name
+        else:
+            assert actual == ended(lambda step: step, change), name
