@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import static
 from ...operators import F, Symbol, has_rank
+from ...ops.gathering import bounded
 from ...ops.known_values import value_of
 from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
@@ -198,7 +199,12 @@ def _folded(fold: Fold, data: Any, ids: Any, count: int) -> Any:
 
 def _unsorted(name: str) -> Callable[..., Any]:
     def call(data: Any, segment_ids: Any, num_segments: int) -> Any:
-        return _folded(FOLDS[name], data, segment_ids, num_segments)
+        """Slices with a negative number are dropped: they go to a segment of their own."""
+        ids, count = F.astype(tensor(segment_ids), np.int64), int(num_segments)
+        segments = static.constant(np.zeros(count, bool))
+        known = bounded(F.maximum(ids, 0), segments, 0, negative=False)
+        out = _folded(FOLDS[name], data, F.where(F.lt(ids, 0), count, known), count + 1)
+        return out[:count]
 
     return operation(f"UnsortedSegment{name.title().replace('_', '')}")(call)
 
