@@ -10,6 +10,7 @@ from ..eager import Tensor as EagerTensor
 from ..eager.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
+from ..ops.elementwise import written
 from ..ops.gathering import along_op, bounded
 from ..ops.logistic import logistic_loss
 from ..ops.operands import dtype_of
@@ -304,21 +305,26 @@ def binary_cross_entropy(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     x, t = _targets("binary_cross_entropy", input, target)
-    one, zero = x > LOWEST, 1 - x > LOWEST
-    positive = _clamped(x, one, F.log(F.where(one, x, 1)), F.log(x), 1)
-    negative = _clamped(x, zero, F.log1p(-F.where(zero, x, 0)), F.log1p(-x), -1)
-    loss = -(t * positive + (1 - t) * negative)
+    loss = _cross_entropy(x, t)
     return reduced(loss if weight is None else loss * operand(weight), reduction)
 
 
 LOWEST = 1e-12
-"""Probabilities below it have the derivative of the logarithm at it, as in PyTorch."""
+"""The derivative by a probability p is divided by p (1 - p), or by this number where that is smaller, as in PyTorch."""
 
 
-def _clamped(x: Any, inside: Any, value: Any, raw: Any, sign: int) -> Any:
-    """`value` where `inside`, else the constant `raw`, at least -100, with a constant slope."""
-    flat = F.stop_gradient(F.clip(raw, -100, None)) + (x - F.stop_gradient(x)) * (sign / LOWEST)
-    return F.where(inside, value, flat)
+def _slope(g: Any, x: Any, t: Any) -> Any:
+    width = x * (1 - x)
+    return g * (x - t) / F.where(width < LOWEST, LOWEST, width)
+
+
+_cross_entropy = written(
+    "binary_cross_entropy",
+    lambda x, t: (t - 1) * np.maximum(np.log1p(-x), -100) - t * np.maximum(np.log(x), -100),
+    lambda x, t: (t - 1) * F.clip(F.log1p(-x), -100, None) - t * F.clip(F.log(x), -100, None),
+    (_slope, lambda g, x, t: g * (F.log1p(-x) - F.log(x))),
+    2,
+)
 
 
 @spelled
@@ -382,7 +388,7 @@ def multi_margin_loss(
     _check_indices(name, rows, target, 1)
     factors = _class_weights(name, weight, rows, 1)
     index = bounded(target, rows, 1, negative=False, loss=name)
-    over = F.clip(margin - _picked(rows, index, 1) + rows, 0, None)
+    over = F.relu(margin - _picked(rows, index, 1) + rows)
     over = over if p == 1 else F.square(over)
     if factors is not None:
         over = over * F.expand_dims(F.take(factors, index, 0), 1)
@@ -418,7 +424,7 @@ def multilabel_margin_loss(
     hits = F.eq(F.expand_dims(index, 2), np.arange(_classes(rows, 1)))
     is_label = F.any(F.logical_and(hits, F.expand_dims(given, 2)), 1)
     picked = apply(along_op, rows, index, axis=1)
-    over = F.clip(1 - F.expand_dims(picked, 2) + F.expand_dims(rows, 1), 0, None)
+    over = F.relu(1 - F.expand_dims(picked, 2) + F.expand_dims(rows, 1))
     counted = F.logical_and(F.expand_dims(given, 2), F.expand_dims(F.logical_not(is_label), 1))
     loss = F.sum(F.sum(F.where(counted, over, 0), 2), 1) / _classes(rows, 1)
     if reduction == "none" and single:

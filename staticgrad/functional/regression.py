@@ -84,7 +84,9 @@ def smooth_l1_loss(
     size = F.abs(difference)
     if beta == 0:
         return reduced(size, reduction)
-    return reduced(F.where(size < beta, F.square(difference) * (0.5 / beta), size - 0.5 * beta), reduction)
+    near = F.logical_not(size >= beta)
+    square = F.square(F.where(near, difference, 0))  # of infinite ones not even the gradient of 0
+    return reduced(F.where(near, square * (0.5 / beta), size - 0.5 * beta), reduction)
 
 
 @spelled
@@ -107,7 +109,8 @@ def huber_loss(
         raise ArgumentError(f"huber_loss does not support non-positive values for delta, got {delta}")
     difference = F.sub(input, target)
     size = F.abs(difference)
-    loss = F.where(size <= delta, F.square(difference) * 0.5, delta * (size - 0.5 * delta))
+    near = F.logical_not(size > delta)
+    loss = F.where(near, F.square(F.where(near, difference, 0)) * 0.5, delta * (size - 0.5 * delta))
     if weight is not None:
         weight = operand(weight)
         if not fitting(weight.shape, loss.shape):

@@ -210,9 +210,19 @@ CHOICES: list[tuple[str, Any, list[float], list[float]]] = [
     ("eigvalsh of equal values", lambda x: sg.linalg.eigvalsh(x.reshape(2, 2)), [3, 0, 0, 3], [1, 0, 0, 1]),
     ("svdvals of equal values", lambda x: sg.linalg.svdvals(x.reshape(2, 2)), [3, 0, 0, 3], [1, 0, 0, 1]),
     ("nuclear norm of equal values", lambda x: sg.linalg.matrix_norm(x.reshape(2, 2), "nuc"), [3, 0, 0, 3], [1, 0, 0, 1]),
+    ("multi_margin_loss at its margin", lambda x: functional.multi_margin_loss(x.reshape(1, 4), np.array([0])),
+     [1, 0, 1, 2], [-0.5, 0, 0.25, 0.25]),
+    ("multilabel_margin_loss at its margin", lambda x: functional.multilabel_margin_loss(x, np.array([0, -1, 1, 1])),
+     [1, 0, 1, 2], [-0.5, 0, 0.25, 0.25]),
+    ("binary_cross_entropy of 0 and 1", lambda x: functional.binary_cross_entropy(x, np.array([0.0, 1, 0, 1]), reduction="sum"),
+     [0, 0, 1, 1], [0, -1e12, 1e12, 0]),
+    ("smooth_l1_loss", lambda x: functional.smooth_l1_loss(x, np.zeros(4), reduction="sum"), [inf, -inf, 1, nan],
+     [1, -1, 1, nan]),
+    ("huber_loss", lambda x: functional.huber_loss(x, np.zeros(4), reduction="sum"), [inf, -inf, 1, nan], [1, -1, 1, nan]),
+    ("prelu of an infinite slope", lambda x: functional.prelu(x, np.array([inf])), [1, inf, -1], [1, 1, inf]),
     ("sinc of small numbers", lambda x: sg.sinc(x), [0, 1e-40], [0, -(np.pi**2) * 1e-40 / 1.5 / 2]),
     ("-x / y, where x y overflows", lambda x: 3e300 / x, [1e10], [-3e280]),
-]
+]  # fmt: skip
 
 
 def chosen(*xs: Any) -> list[Any]:

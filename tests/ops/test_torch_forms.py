@@ -70,6 +70,39 @@ def test_second_gradients_agree(torch: Any):
     assert not found, "\n".join(found)
 
 
+SINGULAR = "of singular matrices factors and their gradients are not unique, or not finite"
+POLE = "infinite at poles, where PyTorch rounds them to large numbers"
+NOT_UNIQUE = "of repeated values the gradient depends on the vectors that LAPACK chose"
+RAISES = "a singular matrix raises an error here, there `info` tells"
+AT_SPECIAL_POINTS: dict[str, str] = {
+    "__rdiv__": "infinite gradients, added in another order",
+    "addcdiv": "infinite gradients, added in another order",
+    "digamma": POLE,
+    "hypot": "the gradient at 0 is 0 here, NaN there",
+    **dict.fromkeys(
+        ("linalg.cond", "linalg.householder_product", "linalg.lu", "linalg.qr", "lu_solve", "ormqr", "qr"), SINGULAR
+    ),
+    **dict.fromkeys(("linalg.eigvalsh", "linalg.matrix_norm", "linalg.svdvals", "norm"), NOT_UNIQUE),
+    **dict.fromkeys(("linalg.eigvals", "linalg.inv_ex", "linalg.solve_ex", "logdet"), RAISES),
+    **dict.fromkeys(("linalg.lu_factor_ex", "lu"), "`info` is 0 here"),
+    "linalg.lstsq": "residuals of matrices without full rank have elements here",
+    "logit": "the sign of a zero counts here, and there where the gradient is recorded",
+    "matrix_exp": "overflow",
+    "msort": "of equal elements PyTorch keeps no order",
+    "nn.functional.poisson_nll_loss": "the gradient by a target of 0 is NaN there",
+    "nn.functional.soft_margin_loss": "overflows there",
+    "polar": "the gradient by a radius that is not positive",
+    "polygamma": POLE,
+    "special.polygamma": POLE,
+    "zero_": "a leaf is not changed in place",
+}
+
+
+def test_values_and_gradients_agree_at_special_points(torch: Any):
+    found = wrong(lambda op: forms.at_special_points(torch, op), AT_SPECIAL_POINTS)
+    assert not found, "\n".join(found)
+
+
 ELSEWHERE: dict[str, str] = {
     "as_strided_copy": "memory before and between the elements of a view is not handed over",
     "arange": "the number of elements of a fractional range of short integers",

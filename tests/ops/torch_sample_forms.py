@@ -85,6 +85,48 @@ def in_modes(torch: Any, op: Any, dtype: str) -> Iterator[str]:
                 yield f"{dtype} {mode.__name__}: {different}   [{sample.summary()}]"
 
 
+POINTS: dict[str, tuple[float, ...]] = {
+    "ties": (0.0, 1.0, -1.0, 2.0),
+    "zeros": (0.0, -0.0),
+    "equal": (1.0,),
+    "wide": (400.0, -400.0, 0.0, 1000.0, -1000.0),
+}
+"""Numbers that take the place of a sample's."""
+
+
+def at_special_points(torch: Any, op: Any) -> Iterator[str]:
+    """What is different in values and first gradients where the floating operands of samples are ties, zeros, equal, or far
+    apart."""
+    if not op.supports_autograd or op.name in (*base.TIES, *base.SIGNS, *base.UNDEFINED):
+        return
+    fn = base.twin(base.INPLACE.get(op.name, op.name), op.variant_test_name)
+    for kind, numbers in POINTS.items():
+        for place, sample in enumerate(several(torch, op, "float64", True)):
+            drawn = np.random.default_rng(place)
+            whole = [sample.input, list(sample.args), sample.kwargs]
+            tensors = [t for t in base.tensors(torch.Tensor, whole) if t.dtype == torch.float64]
+            made = {}
+            for t in tensors:
+                array = drawn.choice(numbers, tuple(t.shape))
+                made[id(t)] = torch.tensor(array, dtype=t.dtype, requires_grad=t.requires_grad)
+            first, rest, named = base.replaced(torch, whole, made, lambda torch, value: value)
+            given = type(sample)(first, args=tuple(rest), kwargs=named)
+            try:
+                theirs = base.theirs_of(torch, op, first, *rest, **named)
+            except Exception:  # PyTorch refuses these numbers
+                continue
+            try:
+                with sg.no_grad():
+                    mine = fn(base.ours(torch, first), *base.ours(torch, rest), **base.ours(torch, named))
+                different = base.difference(torch, mine, theirs, True, base.tolerances_of(torch, sample))
+                if not different:
+                    different = base.gradients_differ(torch, fn, given, theirs, lambda result: result)
+            except Exception as error:
+                different = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+            if different:
+                yield f"{kind}: {different}   [{sample.summary()}]"
+
+
 def twice(torch: Any, op: Any) -> Iterator[str]:
     """What is different in second gradients, by operands and by the first ones' cotangents."""
     if not (op.supports_autograd and op.supports_gradgrad) or op.name in base.TIES:

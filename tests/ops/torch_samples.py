@@ -254,14 +254,15 @@ def _named(torch: Any, values: dict[str, Any], made: dict[int, Any]) -> dict[str
     return {k: replaced(torch, v, made) for k, v in values.items()}
 
 
-def replaced(torch: Any, value: Any, made: dict[int, Any]) -> Any:
+def replaced(torch: Any, value: Any, made: dict[int, Any], other: Callable[[Any, Any], Any] = ours) -> Any:
+    """A value of which some tensors, by identity, are replaced; the rest as `other` makes it."""
     if id(value) in made:
         return made[id(value)]
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
-        return type(value)(replaced(torch, v, made) for v in value)
+        return type(value)(replaced(torch, v, made, other) for v in value)
     if isinstance(value, dict):
-        return {k: replaced(torch, v, made) for k, v in value.items()}
-    return ours(torch, value)
+        return {k: replaced(torch, v, made, other) for k, v in value.items()}
+    return other(torch, value)
 
 
 def samples(torch: Any, op: Any, dtype: str, requires_grad: bool) -> Iterator[Any]:

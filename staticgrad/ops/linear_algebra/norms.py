@@ -27,7 +27,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     if ord == 2:
         return root(F.sum(F.square(x), dim, keepdim))
     if ord == 0:
-        return F.sum(F.square(F.sign(x)), dim, keepdim)
+        return F.sum(F.square(F.sign(F.where(F.ne(x, x), 1, x))), dim, keepdim)  # NaN is not 0
     size = F.abs(x)
     if ord == 1:
         return F.sum(size, dim, keepdim)
