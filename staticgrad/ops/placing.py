@@ -242,7 +242,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 @torch_function()
 def fill(input: Any, value: Any) -> Tensor:
     """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
-    if isinstance(value, Operators) and value.shape:
+    if isinstance(value, (Operators, np.ndarray)) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
     kind = dtype_of(input)
     number = F.astype(value, kind) if isinstance(value, Operators) else number_in("fill", value, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
 import types
@@ -37,6 +38,16 @@ def by_rows(a):
 def by_view(a):
     v = a[2:]
     v += 3
+
+
+def by_method(a):
+    fill = a.fill
+    fill(4)
+
+
+def by_method_of_a_ufunc(a):
+    at = np.add.at
+    at(a, [0, 0, 3], 2)
 
 
 def by_flat(a):
@@ -93,6 +104,7 @@ WRITES = {
     "reshape": lambda a: operator.setitem(a.reshape(2, 3), (1, 0), 4), "real": lambda a: operator.setitem(a.real, 1, 4),
     "another dtype": lambda a: operator.setitem(a.view("uint8"), slice(4), 1), "rows": by_rows, "split": lambda a:
     operator.setitem(np.split(a, 2)[1], ..., 1), "a buffer": by_buffer, "an iterator": by_iterator, "a swap": swapped,
+    "a bound method": by_method, "a bound method of a ufunc": by_method_of_a_ufunc,
     "a shuffle": shuffled, "a tensor": by_tensor, "an item of a tensor": by_item_of_tensor, "nothing": lambda a: None,
 }  # fmt: skip
 READS = {
@@ -433,10 +445,53 @@ def tensors_of_arguments(compiled):
         yield [y, a, b, last is kept[-1], kept[-2].clone(), first is kept[0]]
 
 
+def tensors_in_items(compiled):
+    array = np.zeros(4, "float32")
+
+    def step(x):
+        loss = (x * 2).sum()
+        array[1] = loss
+        array[2:] = x[:2]
+        array.fill(loss) if loss > 6 else np.copyto(np.zeros(3, "float32"), x)
+        return loss
+
+    fn = compiled(step)
+    for i in range(3):
+        yield [fn(sg.ones(3) * i), array.copy()]
+
+
+def written_by_a_buffer(compiled):
+    buffer = bytearray(12)
+    array = np.frombuffer(buffer, "float32")
+
+    def step(x):
+        buffer[:4] = np.float32(3).tobytes()
+        return x * sg.from_numpy(array)
+
+    fn = compiled(step)
+    for i in range(3):
+        yield fn(sg.ones(3) * i).clone()
+        buffer[:4] = bytes(4)
+
+
+def written_by_address(compiled):
+    array = np.arange(4, dtype="float32")
+
+    def step(x):
+        ctypes.memset(array.ctypes.data, 0, 4)
+        return x * array
+
+    fn = compiled(step)
+    for i in range(3):
+        yield [fn(sg.ones(4) * i), array.copy()]
+        array[0] = 7
+
+
 PROGRAMS = [
     returned_alone, returned, returned_with_a_view, returned_with_a_tensor_of_its_memory, stored, memory_of_a_parameter,
     memory_of_a_captured_tensor, written_by_numpy_of_a_tensor, structured, resized, a_tensor_in_an_array_of_objects,
     errors_that_are_caught, a_write_before_an_error, replaced, in_arguments, from_numpy_of_an_argument,
+    tensors_in_items, written_by_a_buffer, written_by_address,
     tensors_of_arguments, written_before_the_backward_pass, a_tensor_that_changes_before_the_backward_pass,
 ]  # fmt: skip
 

@@ -219,15 +219,20 @@ def read_or_fed(
 def set_array_item(log: AccessLog, holder: Any, key: Any, value: Any) -> None:
     """Record `holder[key] = value` of an array, or of an object that writes one."""
     array, memory = array_of(holder), log.arrays
+    _check_plain(log, array, (value,))
     if not memory.watched(array):
         read_arrays(log, key, value)
         return
-    if array.dtype.hasobject and _has_symbol(value):
-        log.refuse(f"{log.label(array, 'an array')} of objects gets a tensor of a compiled function", "keep tensors in a list")
     memory.keep(array)
     known = holder is array or is_a(holder, np.flatiter)
     effect = Effect("function", array, holder.__setitem__, (memory.frozen(key), memory.frozen(value))) if known else None
     memory.write(array, effect, log)
+
+
+def _check_plain(log: AccessLog, array: Any, values: Iterable[Any]) -> None:
+    """Raises TraceError for a value of the trace that is written to an array: one of numbers, or of objects."""
+    if any(map(_has_symbol, values)):
+        log.refuse(f"{log.label(array, 'an array')} gets a value of a compiled function", ADVICE)
 
 
 def _has_symbol(x: Any) -> bool:
@@ -239,11 +244,13 @@ def observe_arrays(
 ) -> Callable[[Any], None]:
     """A callback for a call that may write the arrays among its arguments. read: the callback of one that doesn't."""
     memory = log.arrays
+    targets = {id(x): x for x in _targets(fn, name, args, kwargs)}
+    for x in targets.values():
+        _check_plain(log, x, (*args, *kwargs.values()))
     given = {id(x): x for x in arrays_in((args, kwargs)) if memory.watched(x)}
     if not given:
         return read
     before = [(x, memory.keep(x)) for x in given.values()]
-    targets = set(map(id, _targets(fn, name, args, kwargs)))
 
     def done(result: Any) -> None:
         meant = set() if result is MISSING else targets
@@ -254,7 +261,8 @@ def observe_arrays(
         results = result if type(result) is tuple else (result,)
         known = _repeatable(fn, args) and all(x is None or (is_a(x, ndarray) and memory.existed(x)) for x in results)
         known = known and all(x.shape == copy.shape for x, copy in before)
-        effect = Effect("function", written[0], fn, memory.frozen(args), memory.frozen(kwargs)) if known else None
+        own = args[1:] if args and getattr(fn, "__self__", None) is args[0] else args  # a bound method has the first itself
+        effect = Effect("function", written[0], fn, memory.frozen(own), memory.frozen(kwargs)) if known else None
         for i, x in enumerate(written):
             memory.write(x, effect, log)
             if i:

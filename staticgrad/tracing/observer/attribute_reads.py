@@ -134,6 +134,8 @@ def _read_of_class(log: AccessLog, kind: type, name: str, label: str) -> None:
 
 
 def _read_of_array(log: AccessLog, x: np.ndarray, name: str) -> None:
+    if name in ("ctypes", "data", "__array_interface__", "__array_struct__") and log.arrays.watched(x):
+        log.refuse(f"the address of {log.label(x, 'an array')} is asked for in a compiled function", "do it outside")
     if name in ("shape", "dtype", "ndim", "size", "strides", "nbytes", "itemsize") and log.arrays.existed(x):
         log.read("call", functools.partial(getattr, x), (name,), getattr(x, name), f"{log.label(x)}.{name}")
 

@@ -81,6 +81,10 @@ class TraceObserver:
         """Raises TraceError for arrays whose writes, or reads, can't be followed. members: see `ArrayMemory.check`."""
         read = [read.holder for read in self.log.reads.values() if read.kind == "contents"]
         read += [read.holder._data for read in self.log.reads.values() if read.kind == "values"]
+        buffers = [x for (kind, _, _), (x, _) in self.log.before.items() if kind == "copy" and type(x) is bytearray and x]
+        for buffer in buffers:  # whose memory an array may share
+            view = np.frombuffer(buffer, np.uint8)
+            self.log.arrays.written[id(view)] = view, None
         self.log.arrays.check(read, members, self.log)
 
     def read_values(self, tensor: Tensor) -> None:
