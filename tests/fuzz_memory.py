@@ -65,11 +65,16 @@ VIEWS = [
 ]  # fmt: skip
 
 
+def _form(d: LoopBuilder, forms: Sequence[str]) -> str:
+    """A form; of what the caller does none of which backward passes take no notice."""
+    return d.choose([form for form in forms if d.names.get("after") is None or ".data" not in form])
+
+
 def view(d: LoopBuilder) -> bool:
     x = d.pick(fuzz.anything)
     if x is None:
         return False
-    form = d.choose(VIEWS).replace("KEY", fuzz._key(d, x)).replace("SHAPE", fuzz._shape(d, x)).format(x)
+    form = _form(d, VIEWS).replace("KEY", fuzz._key(d, x)).replace("SHAPE", fuzz._shape(d, x)).format(x)
     text = f"NEW = {form}"
     if d.rng.random() < 0.1:
         text = f"with sg.no_grad():\n    {text}"
@@ -89,7 +94,7 @@ def change(d: LoopBuilder) -> bool:
     forms = ["{0}.add_(1)", "{0}.mul_(2)", "{0}.add_({1})", "{0}.mul_({1})", "{0}.copy_({1})", "{0}.zero_()", "{0}[KEY] = 0.5",
              "{0}[KEY] = {1}", "{0}[KEY].add_(1)", "{0}[KEY] *= 2", "{0}.detach().add_(1)", "{0}.data.mul_(0.5)",
              "{0}.data = {0}.data * 0.5", "{0}.masked_fill_({0} > 0, 0.5)", "{0}.fill_(0.25)", "{0}.T.sub_(1)"]  # fmt: skip
-    text = d.choose(forms).replace("KEY", fuzz._key(d, x)).format(x, y)
+    text = _form(d, forms).replace("KEY", fuzz._key(d, x)).format(x, y)
     if d.rng.random() < 0.3:
         text = f"with sg.no_grad():\n    {text}"
     return d.add(text, "inplace")
@@ -134,9 +139,10 @@ def draw(seed: int, number: int) -> MemoryProgram:
     results = [*dict.fromkeys(d.choose(own[-6:]) for _ in range(d.choose([1, 2, 3])))]
     results = [name for name in results if name.startswith("v") or not d.rng.random() < 0.5]
     d.values = [*dict.fromkeys([*results, *(leaf.name for leaf in d.leaves if leaf.argument)])]
+    d.names["after"] = True
     for _ in range(d.choose([0, 1, 2, 3])):
         d.rng.choices([change, view, differentiate], [5, 1, 2])[0](d)
-    after = tuple(s for s in d.statements[len(statements) :] if ".data" not in s.text)  # which backward passes don't notice
+    after = tuple(d.statements[len(statements) :])
     return MemoryProgram(tuple(d.leaves), statements, tuple(results), f"seed {seed}, program {number}", after)
 
 

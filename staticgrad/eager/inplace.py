@@ -118,7 +118,8 @@ def check_writeable(x: Tensor, name: str) -> None:
 
 def owner_of(x: Tensor) -> Any:
     """The tensor whose memory x is a part of: its base, unless the base was given other memory (`base.data = ...`)."""
-    return x if x._base is None or not np.may_share_memory(x._data, x._base._data) else x._base
+    data = x._data  # a pending view finds out here that it has no base
+    return x if x._base is None or not np.may_share_memory(data, x._base._data) else x._base
 
 
 def _set_record(tensor: Tensor, record: Record, now: int) -> None:

@@ -7,6 +7,8 @@ import functools
 import numpy as np
 
 import staticgrad as sg
+from staticgrad import garbage
+from staticgrad.tracing.observer.object_ages import ObjectAges
 
 X = np.ones(3, np.float32)
 
@@ -33,3 +35,20 @@ def test_a_cached_property_that_the_trace_computes_first():
     del scale.__dict__["squared"]
     scale.factor = 3.0
     np.testing.assert_array_equal(step(X).numpy(), 9 * X)
+
+
+def test_an_object_at_the_address_of_one_that_ended_is_new():
+    """Such a list was returned itself, with values of the trace."""
+    ages, young = ObjectAges(), [[i] for i in range(20)]
+    before = set(map(id, young))
+    garbage.pause()
+    try:
+        ages.start()
+        young.clear()
+        made = [[i] for i in range(200)]
+        ages.stop()
+        same = [x for x in made if id(x) in before]
+        assert same
+        assert not any(map(ages.is_old, same))
+    finally:
+        garbage.resume()

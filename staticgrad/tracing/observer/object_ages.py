@@ -9,9 +9,6 @@ from typing import Any
 
 from ..guards import MISSING
 
-FEW = 1000
-"""Objects of the youngest generation that are looked at in each trace."""
-
 
 class ObjectAges:
     """Tells objects that existed before the trace from those that it made.
@@ -31,8 +28,7 @@ class ObjectAges:
         self._new: set[int] = set()
 
     def start(self) -> None:
-        if gc.get_count()[0] > FEW:  # of a program that turned the collector off
-            gc.collect(0)
+        gc.collect(0)  # an object that is young now may end, and one of the trace get its address
         self._at_start = _youngest_generation()
 
     def stop(self) -> None:

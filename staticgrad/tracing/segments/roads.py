@@ -24,6 +24,7 @@ from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, is_complex, over_complex
 from ...operators import Symbol, append, layout_of, promotion
+from ...operators.memory import reshaped
 from ...types import TensorType
 from ..plain import same
 
@@ -167,6 +168,14 @@ class Roads:
         assert found is not None  # every extent is known
         return found
 
+    def _shares(self, node: Node) -> bool:
+        """Whether a view has the memory of its operand: a reshape may have to copy."""
+        emit = node.op.plain.emit
+        if not isinstance(emit, View) or not emit.keeps_order:
+            return True
+        below = self.layout(node.inputs[0])
+        return emit.rule(node, below) is not None or reshaped(below, node.type.shape) is not None
+
     def laid_out(self, node: Node, array: np.ndarray) -> np.ndarray:
         """The array of a value that a plan has computed, in eager mode's order."""
         layout = self.layout(node)
@@ -202,7 +211,7 @@ class Roads:
             return None
         if not isinstance(node.type, TensorType) or not node.type.static or type(node.type) is not TensorType:
             return None
-        view = is_view(node)
+        view = is_view(node) and self._shares(node)
         if view and len(node.inputs) > 1:
             return None  # eager mode finds out which operands it reads
         step = Step(at, node, graph.nodes[first:])
