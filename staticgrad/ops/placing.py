@@ -132,6 +132,8 @@ REDUCTIONS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "m
 
 def combined(x: Any, places: Any, values: Any, axis: int, reduce: str, include_self: bool) -> Any:
     """x combined with the values at checked positions along an axis by a reduction."""
+    if reduce in ("amax", "amin") and dtype_of(x).kind == "c":
+        raise DTypeError(f"{reduce}: complex numbers have no order", "reduce their real and imaginary parts")
     if reduce not in ("sum", "mean"):
         return reduced(x, values, places, axis, reduce, include_self=include_self)
     if include_self:
@@ -141,7 +143,7 @@ def combined(x: Any, places: Any, values: Any, axis: int, reduce: str, include_s
     if reduce == "sum":
         return total
     hits = apply(scatter_along_op, F.ones_like(values), x, places, axis=axis)
-    number = F.maximum(hits + 1 if include_self else hits, F.ones_like(hits))
+    number = hits + 1 if include_self else F.where(F.eq(hits, 0), F.ones_like(hits), hits)
     return total / number if dtype_of(x).kind in "fc" else F.floor_divide(total, number)
 
 

@@ -69,8 +69,6 @@ def _infer(x: TensorType, values: TensorType, index: TensorType, axis: int, redu
     _check("scatter_reduce", x, values, index, axis)
     if x.dtype != values.dtype:
         raise DTypeError(f"the values have to be {x.dtype}, got {values.dtype}")
-    if x.dtype.kind == "c" and reduce in ("amax", "amin"):
-        raise DTypeError(f"{reduce}: complex numbers have no order")
     return x
 
 

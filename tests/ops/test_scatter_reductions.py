@@ -215,6 +215,20 @@ def test_the_first_of_the_largest_rows_of_a_bag_has_the_gradient():
                 np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
 
 
+def test_complex_numbers():
+    a = sg.tensor(np.array([1 + 1j, 2.0]), requires_grad=True)
+    b = sg.tensor(np.array([1j, 0.0, 3.0]), requires_grad=True)
+    index = sg.tensor([0, 0, 1])
+    for reduce in ("sum", "prod", "mean"):
+        for include_self in (True, False):
+            assert sg.autograd.gradcheck(
+                lambda a, b, r=reduce, s=include_self: a.scatter_reduce(0, index, b, r, include_self=s), (a, b)
+            )
+    for call in (lambda a, b: a.scatter_reduce(0, index, b, "amax"), lambda a, b: a.index_reduce(0, index, b, "amin")):
+        with pytest.raises(sg.errors.DTypeError, match="complex numbers have no order"):
+            call(a, b)
+
+
 def test_positions_are_checked():
     for run in (lambda i: sg.ones(3).scatter_reduce(0, i, sg.ones(1), "amax"), lambda i: F.index_reduce(
         sg.ones(3), 0, i, sg.ones(1), "amax")):  # fmt: skip
