@@ -134,10 +134,15 @@ class Ours:
     @staticmethod
     def custom(value: Any, slope: Any) -> Any:
         class Own(sg.autograd.Function):
+            generate_vmap_rule = True
+
             @staticmethod
-            def forward(ctx: Any, p: Any) -> Any:
-                ctx.save_for_backward(p)
+            def forward(p: Any) -> Any:
                 return value(p)
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.save_for_backward(*inputs)
 
             @staticmethod
             def backward(ctx: Any, g: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .guards import MISSING, Read, namespace, static
@@ -57,7 +57,7 @@ def form_of(x: Any) -> Hashable:
     if kind is functools.partial:
         return None if x.__dict__ else (kind, len(x.args), tuple(x.keywords))
     own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is USER
-    if not own or hasattr(kind, "structure") or issubclass(kind, enum.Enum):
+    if not own or hasattr(kind, "structure") or hasattr(kind, "__del__") or issubclass(kind, enum.Enum):
         return None
     return kind if kind.__getattribute__ is object.__getattribute__ else None
 
@@ -246,13 +246,14 @@ class StandIns:
         if before != {form: len(fields) for form, fields in self.given.fields.items()}:
             raise ObjectsRead
 
-    def _reached(self, reads: Iterable[Read], known: Collection[int]) -> Iterator[Hashable]:
+    def _reached(self, reads: Iterable[Read], known: Mapping[int, Hashable]) -> Iterator[Hashable]:
         """The forms of objects that the trace also found elsewhere: code may ask whether they are those that it was given."""
         forms = {form for _, form, _ in self.made}
         for read in reads:
             for x in (*_each(read.value), *_each(read.key)):
                 if not isinstance(x, ATOMS) and id(x) not in known and (form := form_of(x)) in forms:
                     yield form
+            yield from (known[id(x)] for x in _each(read.key) if id(x) in known)  # it was looked up
 
 
 def _each(value: Any) -> Sequence[Any]:

@@ -208,6 +208,25 @@ def sees(b: Any) -> Any:
     return of_batch(b) * TABLE.get(id(b), 5)
 
 
+class Ended(Plain):
+    ends = 0
+
+    def __del__(self) -> None:
+        Ended.ends += 1
+
+
+KNOWN: dict[Any, float] = {}
+SEEN: set[Any] = set()
+
+
+def known(i: int) -> Plain:
+    b = Plain(*drawn(i))
+    if i % 3 == 2:
+        KNOWN[b] = float(i)
+        SEEN.add(b)
+    return b
+
+
 def names(b: Any) -> Any:
     return of_batch(b) * len(vars(b))
 
@@ -220,6 +239,9 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], Callable[[int], Any]]] = {
     "it is kept": (keeps, lambda i: Batch(*drawn(i))),
     "it is compared": (is_last, lambda i: LAST if i == 4 else Batch(*drawn(i))),
     "its identity": (sees, lambda i: Batch(*drawn(i))),
+    "it is a key of a dict": (lambda b: of_batch(b) * KNOWN.get(b, 1.0), known),
+    "it is in a set": (lambda b: of_batch(b) * (2.0 if b in SEEN else 1.0), known),
+    "a class with an end": (of_batch, lambda i: Ended(*drawn(i))),
     "all its attributes": (names, lambda i: having(Batch(*drawn(i)), "more", 1, i % 2 == 0)),
     "a text of it is read": (lambda b: of_batch(b) * len(b.name), lambda i: Batch(*drawn(i), "ab" * (i % 3))),
     "an attribute that some have": (
@@ -288,6 +310,14 @@ def test_as_eagerly(name, mode):
 
 def _plain(space: Any) -> Any:
     return {k: v for k, v in space.items() if not callable(v)} if isinstance(space, dict) else space
+
+
+def test_no_stand_in_is_ended():
+    step, before = sg.compile(of_batch), Ended.ends
+    made = [Ended(*drawn(i)) for i in range(4)]
+    for b in made:
+        step(b)
+    assert Ended.ends == before
 
 
 def test_changes_of_one_object_between_calls():
