@@ -231,3 +231,11 @@ def test_loops_in_blocks_inside_of_a_body(dtype):
     agree(compiled(case, arrays)[0], expected, dtype, "compiled")
     agree(in_session(case, arrays, known=True), expected, dtype, "session")
     agree(sg.compile(lambda *given: derived(case, given), numerics="strict")(*tensors(arrays)), expected, dtype, "strict")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_trace_is_cut(name):
+    case = CASES[name]
+    arrays = drawn(name, case, np.float64)
+    step = sg.compile(case.fn, on_break="error")
+    agree([step(*tensors(arrays))], [case.fn(*tensors(arrays))], np.float64, name)

@@ -199,7 +199,9 @@ class TraceObserver:
             return self._import(frame)
         if origin is USER and back is not None and self._files.get(back.f_code.co_filename) is IGNORED:
             self._read_method(frame)
-        if origin is LIBRARY and (back is None or self._files.get(back.f_code.co_filename) is IGNORED or back.f_trace is None):
+        if origin is LIBRARY and (back is None or origin_of(back.f_code.co_filename) is IGNORED or back.f_trace is None):
+            return None
+        if origin is LIBRARY and file.endswith(("_weakrefset.py", "weakref.py")) and _is_ending(frame.f_code):
             return None
         return trace_instructions(frame, self._instruction_tracer(frame))
 
@@ -293,6 +295,12 @@ class TraceObserver:
         if f.__kwdefaults__ is not None:
             log.read("attribute", f, "__kwdefaults__", f.__kwdefaults__, f"{label}.__kwdefaults__")
             read_contents(log, f.__kwdefaults__, f"{label}.__kwdefaults__")
+
+
+def _is_ending(code: types.CodeType) -> bool:
+    """Whether it is a function of a weak container that Python calls wherever an object ends, not where the code says so; the
+    methods of that name have a `self`."""
+    return code.co_name in ("_remove", "remove") and code.co_varnames[:1] != ("self",)
 
 
 def _is_counted(read: Read) -> bool:
