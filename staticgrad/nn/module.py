@@ -134,6 +134,8 @@ class Module:
         if isinstance(value, Tensor) and is_buffer(value):
             self.register_buffer(name, value, vars(value)["_persistent"])
             return
+        if isinstance(value, Symbol) and state.tracer is not None:  # perhaps of this package, whose frames are not observed
+            state.tracer.set_attribute(self, name, value)
         role, wanted = own["_roles"].get(name), _role_of(value)
         if wanted is None and role is None:
             # by its type: a number of a trace says that it is one of Python's, but has no value to compare

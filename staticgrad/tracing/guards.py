@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
 
 import numpy as np
 
-from .containers import each, pairs, size
+from .containers import each, native_class, pairs, size
 from .plain import key as plain_key
 from .plain import same
 
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 def _item(holder: Any, key: Any) -> Any:
     try:
-        return dict.get(holder, key, MISSING) if isinstance(holder, dict) else holder[key]
+        return dict.get(holder, key, MISSING) if isinstance(holder, dict) else native_class(holder).__getitem__(holder, key)
     except (IndexError, KeyError):
         return MISSING
 
@@ -178,6 +178,7 @@ GONE = {
 }  # fmt: skip
 """The expressions for places that had no value, and for objects whose lookup of attributes runs the user's code."""
 DERIVED = {
+    "item": "item({h}, {k}) is {v}", "type of item": "type(item({h}, {k})) is {v}",
     "length": "size({h}) == {v}", "members": "size({h}) == {v}.__len__() and all(map(is_, each({h}), {v}))",
     "pairs": "size({h}) * 2 == {v}.__len__() and all(map(is_, pairs({h}), {v}))",
 }  # fmt: skip
@@ -290,7 +291,8 @@ class Guards:
         self.snapshot = dict(self._facts())
         self.space: dict[str, Any] = {
             "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
-            "look_up": look_up, "method": _method, "cell": _cell, "get": dict.get, "size": size, "each": each, "pairs": pairs,
+            "look_up": look_up, "method": _method, "cell": _cell, "get": dict.get, "item": _item, "size": size, "each": each,
+            "pairs": pairs,
         }  # fmt: skip
         self._codes: dict[str, types.CodeType] = {}
         self.cells: dict[str, types.CellType] = {}

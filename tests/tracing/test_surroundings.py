@@ -226,6 +226,18 @@ def setting_by_its_namespace():
     return (lambda x: m(x)), [lambda: setattr(m, "n", 7)], lambda: m.n
 
 
+@row
+def weight_computed_by_the_package():
+    sg.manual_seed(0)
+    m = nn.Linear(3, 3)
+    nn.utils.prune.l1_unstructured(m, "weight", amount=3)
+    return (
+        (lambda x: m(x)),
+        [lambda: nn.utils.prune.l1_unstructured(m, "weight", amount=2), lambda: m.weight_mask.fill_(0.0)],
+        lambda: m.weight.detach().numpy().copy(),
+    )
+
+
 # hooks --------------------------------------------------------------------------------------------------------------------
 
 
@@ -652,6 +664,63 @@ def property_and_setters_count():
         return y
 
     return step, [lambda: setattr(box, "b", 2)], lambda: (list(box.log), box.b)
+
+
+@row
+def methods_of_a_list_count():
+    class Items(list):
+        n = 0
+
+        def __len__(self):
+            Items.n += 1
+            return list.__len__(self)
+
+        def __iter__(self):
+            Items.n += 1
+            return list.__iter__(self)
+
+        def __getitem__(self, i):
+            Items.n += 1
+            return list.__getitem__(self, i)
+
+        def __contains__(self, x):
+            Items.n += 1
+            return True
+
+    items = Items([1.0, 2.0])
+
+    def step(x):
+        items.append(3.0)
+        return x * len(items) * sum(items) * items[0] * (2 if 5 in items else 1)
+
+    return step, [lambda: list.__setitem__(items, 0, 7.0)], lambda: (list.__len__(items), Items.n)
+
+
+@row
+def proxy():
+    class Proxy:
+        def __init__(self, target):
+            object.__setattr__(self, "_target", target)
+
+        def __getattribute__(self, name):
+            return getattr(object.__getattribute__(self, "_target"), name)
+
+        def __setattr__(self, name, value):
+            setattr(object.__getattribute__(self, "_target"), name, value)
+
+        def __delattr__(self, name):
+            delattr(object.__getattribute__(self, "_target"), name)
+
+    target = types.SimpleNamespace(n=0)
+    shown = Proxy(target)
+
+    def step(x):
+        shown.n = shown.n + 1
+        shown.late = 1
+        del shown.late
+        return x * shown.n
+
+    return step, [lambda: setattr(target, "n", 7)], lambda: dict(vars(target))
 
 
 @row

@@ -64,7 +64,8 @@ def arrays_in(values: Iterable[Any], depth: int = 3) -> Iterator[ndarray]:
         if is_a(x, ndarray):
             yield x
         elif depth and is_a(x, (list, tuple, dict)):
-            yield from arrays_in(x.values() if is_a(x, dict) else x, depth - 1)
+            kind = next(kind for kind in (dict, list, tuple) if is_a(x, kind))  # not what a class of the user's defines
+            yield from arrays_in(dict.values(x) if kind is dict else kind.__iter__(x), depth - 1)
         else:
             array = array_of(x)
             if array is not None:

@@ -18,9 +18,9 @@ from ..guards import MISSING, has, is_a, static
 from ..plain import text_of
 from .access_log import AccessLog
 from .attribute_reads import read_attribute
-from .container_reads import read_item, read_length
+from .container_reads import read_contents, read_item, read_length
 from .protocol_reads import advance, iterate, read_subscript, result_of
-from .python_types import has_plain_hash, is_heap_type
+from .python_types import CONTAINERS, has_plain_hash, is_heap_type
 from .state_writes import delete_attribute, set_attribute, set_plain_item
 
 
@@ -116,8 +116,11 @@ def call_setitem(log: AccessLog, x: Any, key: Any, value: Any) -> Any:
 
 
 def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
-    if is_a(static(type(x), "__getitem__"), types.FunctionType) and is_a(x, dict):
-        read_item(log, x, key, f"{log.label(x)}[{text_of(key)}]")
+    if is_a(static(type(x), "__getitem__"), types.FunctionType) and is_a(x, CONTAINERS):  # called by the user's own one
+        if is_a(x, dict) or type(key) is int:
+            read_item(log, x, key, f"{log.label(x)}[{text_of(key)}]")
+        else:
+            read_contents(log, x)
         return result_of(log, getter=True)
     return read_subscript(log, x, key)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
-from ..containers import each, pairs, size
+from ..containers import each, native_class, pairs, size
 from ..guards import MISSING, Read, is_a
 from ..numbers import closed
 from ..plain import text_of
@@ -42,7 +42,8 @@ def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
         value = dict.get(holder, key, MISSING)
         log.read("item" if type(holder) is dict else "lookup", holder, key, value, label)
     else:
-        value = holder[key] if -len(holder) <= key < len(holder) else MISSING
+        kind = tuple if is_a(holder, tuple) else native_class(holder)
+        value = kind.__getitem__(holder, key) if -kind.__len__(holder) <= key < kind.__len__(holder) else MISSING
         if type(holder) is tuple:
             log.see(value, label, holder)
         elif value is MISSING:
