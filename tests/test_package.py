@@ -129,6 +129,7 @@ ORDER = [
     "missing",
     "extras",
     "logs",
+    "bounded",
     "files",
     "locks",
     "garbage",
