@@ -210,7 +210,10 @@ def test_special_values_and_gradients(torch: Any, name: str):
 
 def torchs(torch: Any, fn: Any, x: Any) -> Any:
     """A program of the tables of `test_pointwise`, which names functions of this library, in PyTorch."""
-    same = ("max_pool1d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "pad")
+    same = (
+        *("max_pool1d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "pad", "leaky_relu", "hardtanh", "relu6"),
+        *("hardshrink", "softshrink", "threshold"),
+    )
     names = {name: getattr(torch.nn.functional, name) for name in same}
     names["nll_loss"] = lambda x, target: torch.nn.functional.nll_loss(x, torch.tensor(target))
     with pytest.MonkeyPatch.context() as patch:

@@ -112,6 +112,12 @@ SAVING: dict[str, tuple[Any, np.ndarray]] = {
     "adaptive_avg_pool2d": (lambda x: functional.adaptive_avg_pool2d(x, 2), IMAGES),
     "reflect": (lambda x: functional.pad(x, (1, 1, 1, 1), "reflect"), IMAGES),
     "replicate": (lambda x: functional.pad(x, (1, 1, 1, 1), "replicate"), IMAGES),
+    "leaky_relu": (lambda x: functional.leaky_relu(x), ROWS),
+    "hardtanh": (lambda x: functional.hardtanh(x), ROWS),
+    "relu6": (lambda x: functional.relu6(x), ROWS),
+    "hardshrink": (lambda x: functional.hardshrink(x), ROWS),
+    "softshrink": (lambda x: functional.softshrink(x), ROWS),
+    "threshold": (lambda x: functional.threshold(x, 0.1, 2.0), ROWS),
 }
 """Whose backward functions save their input in PyTorch: the second gradient is 0."""
 

@@ -83,7 +83,7 @@ AT_SPECIAL_POINTS: dict[str, str] = {
         ("linalg.cond", "linalg.householder_product", "linalg.lu", "linalg.qr", "lu_solve", "ormqr", "qr"), SINGULAR
     ),
     **dict.fromkeys(("linalg.eigvalsh", "linalg.matrix_norm", "linalg.svdvals", "norm"), NOT_UNIQUE),
-    **dict.fromkeys(("linalg.eigvals", "linalg.inv_ex", "linalg.solve_ex", "logdet"), RAISES),
+    **dict.fromkeys(("linalg.eigvals", "linalg.inv_ex", "linalg.solve_ex"), RAISES),
     **dict.fromkeys(("linalg.lu_factor_ex", "lu"), "`info` is 0 here"),
     "linalg.lstsq": "residuals of matrices without full rank have elements here",
     "logit": "the sign of a zero counts here, and there where the gradient is recorded",
