@@ -328,16 +328,16 @@ def attributes(arg: Any) -> dict[str, Any]:
 def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
     """The form of a container, as a part of a key, and its members: those of a dict in the order of its keys, then its
     attributes."""
-    form: tuple[Any, ...]
-    members: Sequence[Any]
     kind = type(arg)
+    if kind is list or kind is tuple:
+        return (kind, len(arg)), arg
+    if kind is dict:
+        return (kind, tuple(map(Value, arg))), [*arg.values()]
+    form: tuple[Any, ...] = (kind, len(arg))
+    members: Sequence[Any] = arg
     if isinstance(arg, dict):
         native = native_class(arg)
         form, members = (kind, tuple(map(Value, native.keys(arg)))), [*native.values(arg)]
-    else:
-        form, members = (kind, len(arg)), arg
-    if kind in CONTAINERS[:3]:
-        return form, members
     more = attributes(arg)
     if more:
         form, members = (*form, tuple(more)), [*members, *more.values()]

@@ -467,7 +467,7 @@ def in_segments(kind, as_argument):
 def described(x, seen):
     """Type, contents in their order, values and identities; seen: (number, object) by id of the object."""
     if isinstance(x, sg.Tensor):
-        return "tensor", seen.setdefault(id(x), (len(seen), x))[0], *x.detach().numpy().tolist()
+        return "tensor", seen.setdefault(id(x), (len(seen), x))[0], *x.detach().numpy().ravel().tolist()
     if x is None or isinstance(x, (bool, int, float, str)):
         return x
     if id(x) in seen:
