@@ -46,8 +46,8 @@ class Module:
 
     Assigning a Parameter (or any leaf tensor that requires grad) or a Module to an attribute registers it. They live in
     the instance's `__dict__` as other attributes do; `_roles` says, in order of registration, which of them count.
-    Whatever a compiled step relies on - the members, `training`, hooks, plain settings - is counted in `Structure` when
-    it changes.
+    The members, `training`, hooks and the settings that the library's layers read are counted in `Structure` when they
+    change; what the user's code reads in a compiled step is a guard by itself.
 
     Examples:
         >>> class Scale(nn.Module):
