@@ -82,6 +82,23 @@ def changed_view(lib, wrap):
     return out
 
 
+@report("pytorch 128035: an argument with a history is changed in place, and its former value detached")
+def changed_argument(lib, wrap):
+    def f(a):
+        before = a.detach()
+        a.mul_(2)
+        return a, before
+
+    fn, out = wrap(f), []
+    for _ in range(3):
+        leaf = lib.ones(3, requires_grad=True)
+        inner = leaf.mul(2)
+        a, before = fn(inner)
+        a.sum().backward()
+        out += [a, before, leaf.grad, inner]
+    return out
+
+
 @report("pytorch 136662: func.grad of a function that overwrites parts of new tensors", peer_has_fault=True)
 def composed_with_grad(lib, wrap):
     def inner(x):
