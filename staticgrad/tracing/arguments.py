@@ -435,7 +435,8 @@ class TensorArguments:
         if not _is_array(arg):
             return arg
         tensor = self.make(as_array(arg))
-        tensor._given = True
+        if isinstance(tensor, Tensor):  # a trace around this call knows its own
+            tensor._given = True
         self.originals[id(tensor)] = tensor, arg
         return tensor
 

@@ -37,9 +37,8 @@ class Results:
     takes them of these as eager mode does.
     """
 
-    def __init__(self, result: Any, arguments: Mapping[int, int], decided: bool = False, log: AccessLog | None = None):
-        """decided: other roads may return a tensor in the place of an argument, so an array comes back as a tensor.
-        log: knows what stands for lists and dicts of the state and the arguments, and what existed before the trace."""
+    def __init__(self, result: Any, arguments: Mapping[int, int], log: AccessLog | None = None):
+        """log: knows what stands for lists and dicts of the state and the arguments, and what existed before the trace."""
         self.fetches: list[Traced] = []
         self.formers: Mapping[int, Former] = {} if log is None else log.formers
         self.stand_ins: Mapping[int, Any] = {} if log is None else log.stand_ins
@@ -48,7 +47,6 @@ class Results:
         """Those that the trace made."""
         self.found: list[Former] = []
         """Those that runs return or store."""
-        self.decided = decided
         self.arguments = arguments
         self.uses_given = False
         self.views: dict[int, tuple[Build, list[Step]]] = {}
@@ -304,8 +302,6 @@ class Results:
         at = self.arguments.get(id(x))
         if at is not None:
             self.uses_given = True
-            if self.decided:
-                return lambda tensors, given: given[at] if isinstance(given[at], Tensor) else Tensor(given[at])
             return lambda tensors, given: given[at]
         position = len(self.fetches)
         self.fetches.append(x)

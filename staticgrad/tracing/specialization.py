@@ -99,8 +99,7 @@ class Specialization:
         """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.numerics = numerics
-        decided = tracer.decisions is not None and bool(tracer.decisions.outcomes)
-        self.results = Results(result, self.numbers, decided, observer.log)
+        self.results = Results(result, self.numbers, observer.log)
         self.own_results = len(self.results.fetches)
         """How many of the plan's results are the function's; values that its gradient needs follow."""
         self.effects = observer.effects
