@@ -82,10 +82,14 @@ class TraceObserver:
         read = [read.holder for read in self.log.reads.values() if read.kind == "contents"]
         read += [read.holder._data for read in self.log.reads.values() if read.kind == "values"]
         buffers = [x for (kind, _, _), (x, _) in self.log.before.items() if kind == "copy" and type(x) is bytearray and x]
-        for buffer in buffers:  # whose memory an array may share
-            view = np.frombuffer(buffer, np.uint8)
-            self.log.arrays.written[id(view)] = view, None
-        self.log.arrays.check(read, members, self.log)
+        views = {id(view): (view, None) for view in [np.frombuffer(x, np.uint8) for x in buffers]}
+        self.log.arrays.written.update(views)  # an array may share their memory
+        try:
+            self.log.arrays.check(read, members, self.log)
+        finally:  # a bytearray with views can't get its former length back
+            for key in views:
+                del self.log.arrays.written[key]
+            views.clear()
 
     def read_values(self, tensor: Tensor) -> None:
         """The trace depends on the values of a tensor."""
