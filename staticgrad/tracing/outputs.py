@@ -108,9 +108,10 @@ class Results:
         place = self.place(value)
         return None if place in self.views else place
 
-    def check_rebound(self, tracer: Any, owners: Mapping[int, Build]) -> None:
-        """Raises TraceError for `x.data = y` where y is seen elsewhere: eager mode has both in one memory afterwards."""
-        known = {id(memory_of(x, owners)[0]) for x in self.fetches} | owners.keys()
+    def check_rebound(self, tracer: Any, owners: Mapping[int, Build], returned: int) -> None:
+        """Raises TraceError for `x.data = y` where y is seen elsewhere: eager mode has both in one memory afterwards. returned:
+        how many of the fetches the function returns."""
+        known = {id(memory_of(x, owners)[0]) for x in self.fetches[:returned]} | owners.keys()
         known |= {id(memory_of(x, owners)[0]) for _, x in tracer.grads.values() if isinstance(x, Traced)}
         for target, value in tracer.rebindings:
             root = memory_of(value, owners)[0]

@@ -110,7 +110,7 @@ class Specialization:
         """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
         owners = self._owners(tracer)
         self.results.share(owners, {id(value) for _, value in tracer.grads.values()})
-        self.results.check_rebound(tracer, owners)
+        self.results.check_rebound(tracer, owners, self.own_results)
         self.results.seal()
         self.results.forget()
         self.fetches = list(self.results.fetches)
