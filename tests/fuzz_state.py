@@ -797,8 +797,8 @@ def check(program: Program, fast: bool, torch: Any = None, counts: Counter[str] 
         scene = Scene(program, torch)
         for call in range(calls):
             theirs = scene.call()
-            if any(str(theirs[k]).startswith("raises") and theirs[k] != expected[call][k] for k in ("result", "change")):
-                counts["torch refuses"] += 1  # as arithmetic with NumPy's arrays
+            if any(str(theirs[k]).startswith("raises") for k in ("result", "change")):
+                counts["torch refuses"] += 1  # as arithmetic with NumPy's arrays, which may be earlier than an error of ours
                 break
             found = differences(expected[call], theirs, False)
             if found:

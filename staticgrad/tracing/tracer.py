@@ -293,10 +293,11 @@ class Tracer:
         return found if isinstance(found, Traced) else self.constant(found)
 
     def shared(self, array: np.ndarray) -> Traced:
-        """The tensor that shares an array's memory."""
+        """A tensor of its own that shares an array's memory."""
         if self.arrays.existed(array):
             self.arrays.feed(array)
-            return self._wrapped(array, array)
+            tensor: Traced = self._wrapped(array, array).detach()
+            return tensor
         made = self.constant(array.copy())
         owner = owner_of(array)
         self.arrays.shared[id(owner)] = owner
