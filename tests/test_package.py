@@ -134,6 +134,7 @@ ORDER = [
     "locks",
     "garbage",
     "signals",
+    "scipy_modules",
     "types",
     "devices",
     "ir",

@@ -59,7 +59,7 @@ class LoopBodies:
 
     def __init__(self, first: Node):
         self.params: tuple[Node, ...] = first.attrs["body"].params
-        self.values = EqualValues()
+        self.values = EqualValues(bodies=True)
         self.loops: dict[tuple[Node, ...], EqualLoops] = {}
 
     def add(self, loop: Node) -> tuple[EqualLoops, list[int]]:
@@ -87,9 +87,14 @@ class LoopBodies:
 
 
 class EqualValues:
-    """Finds the values that are equal. Bodies of loops are compared by what they compute."""
+    """Finds the values that are equal. Bodies of loops are compared by what they compute.
 
-    def __init__(self) -> None:
+    bodies: of bodies of loops, where a call of a Python function occurs again in the loop of a gradient, which repeats it: the
+    same function, from the same line. Elsewhere an operation with an effect is equal to no other.
+    """
+
+    def __init__(self, bodies: bool = False) -> None:
+        self._repeated = bodies
         self.same: dict[Node, Node] = {}
         """For each value, the first one that it is equal to."""
         self._first: list[Node] = []
@@ -114,7 +119,12 @@ class EqualValues:
             _, equal, places = self._loops[node.inputs[0]]
             index = node.attrs["index"]
             key = equal, places[index] if index < len(places) else "steps"
-        self._put(node, self._known.setdefault(key, node) if node.op.pure else node)
+        if not node.op.pure:
+            if not self._repeated:
+                self._put(node, node)
+                return
+            key = key, node.name, node.where
+        self._put(node, self._known.setdefault(key, node))
 
     def _put(self, node: Node, first: Node) -> None:
         self.same[node] = first
