@@ -179,7 +179,9 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     """The named tuple (result, info) of `solve`."""
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """`solve` with the upper or the lower triangle of A, whose diagonal counts as 1 where it is unitriangular."""
+    """`solve` with the upper or the lower triangle of A, whose diagonal counts as 1 where it is unitriangular. The other
+    triangle is not read; a 0 on the diagonal gives infinities.
+    """
 
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> return_types.svd:
     """The named tuple (U, S, Vh) with A = U diag(S) Vh. Gradients need different singular values."""

@@ -796,10 +796,10 @@ def floor_divide(input: TensorLike, other: TensorLike, *, out: None = None) -> T
     """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
 def fmax(input: Any, other: Any) -> Tensor:
-    """`maximum`, of which a NaN is left out."""
+    """`maximum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
 def fmin(input: Any, other: Any) -> Tensor:
-    """`minimum`, of which a NaN is left out."""
+    """`minimum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
 def fmod(input: Any, other: Any) -> Tensor:
     """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
@@ -913,7 +913,7 @@ def hann_window(
     """(1 - cos(2 pi t)) / 2, (window_length,)."""
 
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+    """0 below 0 and for NaN, 1 above, `values` at 0."""
 
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
@@ -1854,7 +1854,9 @@ def resolve_conj(input: Any) -> Tensor:
     """`input`: a conjugate is computed when it is written."""
 
 def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+    """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
+    without
+    dims.
 
     Examples:
         >>> sg.roll(sg.tensor([1, 2, 3]), 1)

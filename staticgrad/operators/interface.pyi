@@ -1112,10 +1112,10 @@ class Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def fmax(self, other: Any) -> Tensor:
-        """`maximum`, of which a NaN is left out."""
+        """`maximum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     def fmin(self, other: Any) -> Tensor:
-        """`minimum`, of which a NaN is left out."""
+        """`minimum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     def fmod(self, other: Any) -> Tensor:
         """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
@@ -1217,7 +1217,7 @@ class Tensor:
         """This tensor, with 0 within [-lambd, lambd]."""
 
     def heaviside(self, values: Any) -> Tensor:
-        """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+        """0 below 0 and for NaN, 1 above, `values` at 0."""
 
     def heaviside_(self, values: Any) -> Tensor:
         """`heaviside` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -2455,7 +2455,9 @@ class Tensor:
     def retains_grad(self) -> builtins.bool: ...
 
     def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+        """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
+        without
+        dims.
 
         Examples:
             >>> sg.roll(sg.tensor([1, 2, 3]), 1)
@@ -4236,11 +4238,11 @@ class Functions:
 
     @staticmethod
     def fmax(input: Any, other: Any) -> Tensor:
-        """`maximum`, of which a NaN is left out."""
+        """`maximum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     @staticmethod
     def fmin(input: Any, other: Any) -> Tensor:
-        """`minimum`, of which a NaN is left out."""
+        """`minimum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     @staticmethod
     def fmod(input: Any, other: Any) -> Tensor:
@@ -4381,7 +4383,7 @@ class Functions:
 
     @staticmethod
     def heaviside(input: Any, values: Any) -> Tensor:
-        """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+        """0 below 0 and for NaN, 1 above, `values` at 0."""
 
     @staticmethod
     def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
@@ -5492,7 +5494,9 @@ class Functions:
 
     @staticmethod
     def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
-        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims.
+        """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
+        without
+        dims.
 
         Examples:
             >>> sg.roll(sg.tensor([1, 2, 3]), 1)

@@ -583,7 +583,7 @@ def indexing() -> list[Case]:
         ),
         *[
             Case(
-                "scatter_reduce",
+                f"scatter_reduce {reduce}",
                 lambda x, v, i, r=reduce: op("scatter_reduce", x, v, i, axis=0, reduce=r, include_self=False),
                 lambda x, v, i, f=ufunc: _combined(x, v, i, f),
                 ((real(4, 2), real(3, 2), integer(3, 2, low=0, high=3)), (real(4), real(0), integer(0, low=0, high=4))),

@@ -70,6 +70,7 @@ def rows(plain: Any) -> list[Any]:
             ("lgamma", F.lgamma, scipy("gammaln"), ABOVE, 4, 2),
             ("digamma", F.digamma, scipy("digamma"), ABOVE, 4, 2),
             ("i0", F.i0, scipy("i0"), ABOVE, 4, 2),
+            ("entr", special.entr, scipy("entr"), ABOVE, 4, 2),
             ("i0e", special.i0e, scipy("i0e"), ABOVE, 4, 2),
             ("i1", special.i1, scipy("i1"), ABOVE, 4, 2),
             ("i1e", special.i1e, scipy("i1e"), ABOVE, 4, 2),
@@ -152,6 +153,14 @@ def rows(plain: Any) -> list[Any]:
     }  # fmt: skip
     host += [Case(name, getattr(special, name), scipy(theirs), ABOVE, order=0) for name, theirs in flat.items()]
     host += [
+        Case("xlog1py", special.xlog1py, scipy("xlog1py"), TWO),
+        Case(
+            "binary_cross_entropy",
+            lambda x, t: sg.functional.binary_cross_entropy(x, t, reduction="none"),
+            lambda x, t: -t * np.log(x) - (1 - t) * np.log(1 - x),
+            ((real(3, 4, low=0.1, high=0.9), real(3, 4, low=0.1, high=0.9)),),
+            ulps=16,
+        ),
         Case("airy_ai", special.airy_ai, lambda x: scipy("airy")(x)[0], ABOVE, order=0),
         Case("spherical_bessel_j0", special.spherical_bessel_j0, lambda x: np.sin(x) / x, ABOVE, order=0),
     ]
@@ -439,6 +448,8 @@ def ordered(Case: Any) -> list[Any]:
         Case("kthvalue", lambda x: F.kthvalue(x, 2, 1).values, lambda x: np.sort(x, 1)[:, 1], CUBE, ulps=0),
         Case("median_index", lambda x: F.median(x, 2).values, lambda x: np.sort(x, 2)[..., 1], CUBE, ulps=0),
         Case("nanmedian_index", lambda x: F.nanmedian(x, 2).values, lambda x: np.sort(x, 2)[..., 1], CUBE, ulps=0),
+        Case("median", F.median, lambda x: np.sort(x, None)[(x.size - 1) // 2], ONE[:2], ulps=0),
+        Case("nanmedian", F.nanmedian, lambda x: np.sort(x, None)[(x.size - 1) // 2], ONE[:2], ulps=0),
         Case("mode_index", lambda x: F.mode(x, 1).values, lambda x: np.sort(x, 1)[:, 0], CUBE, ulps=0),
         Case("max pair", lambda x: list(F.max(x, 1)), lambda x: [x.max(1), x.argmax(1)], CUBE, ulps=0),
         Case(
@@ -597,6 +608,22 @@ def matrices(Case: Any) -> list[Any]:
             one,
             ulps=512,
             compiled=512,
+        ),
+        Case(
+            "linalg_cholesky_inverse",
+            lambda x: F.cholesky_inverse(linalg.cholesky(definite(x))),
+            lambda x: np.linalg.inv(definite(x)),
+            one,
+            ulps=2048,
+            compiled=2048,
+        ),
+        Case(
+            "linalg_lstsq",
+            lambda x, b: linalg.lstsq(x, b).solution,
+            lambda x, b: np.linalg.lstsq(x, b)[0],
+            ((real(4, 3), real(4, 2)),),
+            ulps=2048,
+            compiled=2048,
         ),
         Case("linalg_lu_factor", lambda x: linalg.lu_factor(regular(x)).LU, lambda x: lu_parts(regular(x))[0], one, ulps=512),
         Case(
