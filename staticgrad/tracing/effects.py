@@ -178,9 +178,15 @@ def delete(holder: Any, name: str) -> None:
 _settings: dict[type, frozenset[str]] = {}
 
 
+class _EveryName(frozenset[str]):
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 def settings_of(kind: type) -> frozenset[str]:
     """The names of attributes of a module that staticgrad's code may read, where traces see no reads: `training`, and all names
-    in the code of staticgrad's layers among its classes."""
+    in the code of staticgrad's layers among its classes. Of a layer that looks attributes up by other names, as those of a
+    ParameterDict, each name is one."""
     known = _settings.get(kind)
     if known is not None:
         return known
@@ -191,7 +197,7 @@ def settings_of(kind: type) -> frozenset[str]:
             for member in vars(base).values():
                 function = getattr(member, "fget", getattr(member, "__func__", member))
                 found |= _names_in(getattr(function, "__code__", None))
-    return _settings.setdefault(kind, frozenset(found))
+    return _settings.setdefault(kind, _EveryName() if "getattr" in found else frozenset(found))
 
 
 def _names_in(code: Any) -> set[str]:
