@@ -36,7 +36,6 @@ def _define(name: str, doc: str, attrs: Mapping[str, Attribute]) -> OpDef:
             eval=lambda x, *rest, **attrs: x,
             vjp=_flows,
             emit=Expand(lambda node, x, *rest: x),
-            shape_only=(0,),
             equals=0,
             doc=doc,
         )

@@ -63,7 +63,7 @@ def test_a_user_runs_it(tmp_path: Path, digits: ModuleType) -> None:
             assert weights_apart < 1e-3
     assert table["compiled"][0] < table["eager"][0]
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
-    assert "digits.html: eager, session and compiled agree in values and gradients" in done.stdout
+    assert "digits.html: eager, session and compiled agree in values, updates and gradients" in done.stdout
     assert "Define-then-run graph" in (tmp_path / "digits.html").read_text(encoding="utf-8")
 
 

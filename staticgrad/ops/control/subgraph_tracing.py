@@ -286,8 +286,7 @@ def twin(graph: Graph, node: Node, kind: TensorType | None = None) -> Node:
 
 
 def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lean: bool = False) -> list[Node]:
-    """The results and their ancestors as nodes of `body`; `moved` maps the inputs, and receives every copied node. A value that
-    is equal to one of its operands (see `OpDef.equals`) is that operand: `Subgraph.written` has the others, for strict mode.
+    """The results and their ancestors as nodes of `body`; `moved` maps the inputs, and receives every copied node.
 
     lean: operands of which only the shape is read, and known, become leaves.
     """
@@ -296,14 +295,9 @@ def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lea
         return lean and p in node.op.shape_only and node.inputs[p].type.static and node.inputs[p] not in moved
 
     def read(node: Node) -> list[Node]:
-        if node.op.equals is not None:
-            return [node.inputs[node.op.equals]]
         return [i for p, i in enumerate(node.inputs) if not spared(node, p)]
 
     for node in postorder(results, read, moved):
-        if node.op.equals is not None:
-            moved[node] = moved[node.inputs[node.op.equals]]
-            continue
         inputs = tuple(_shape(body, i.type) if spared(node, p) else moved[i] for p, i in enumerate(node.inputs))
         moved[node] = body.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
     return [moved[r] for r in results]
