@@ -30,6 +30,7 @@ from .grad_mode import Mode, modes
 from .kernels import LATER, NONE, OFF, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
+from .operands import own
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -209,7 +210,7 @@ def keyed(a: Any) -> Any:
     if a.__class__ is np.float64:
         return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
-        return wrap(a.copy() if modes.now.grad else a)  # as `tensors_of` does
+        return wrap(own(a) if modes.now.grad else a)  # as `tensors_of` does
     if a.__class__ in NESTED:
         return a if part(a) is not None else REFUSED
     return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, StaticgradError, user_line
+from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
@@ -37,12 +37,21 @@ def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tup
     for arg, operand, dtype in zip(args, operands, dtypes, strict=True):
         if not isinstance(arg, Tensor):
             array = cast(operand, dtype)
-            result.append(wrap(array.copy() if kept and array is operand and array.flags.writeable else array))
+            result.append(wrap(own(array) if kept and array is operand and array.flags.writeable else array))
         elif dtype is None or operand.dtype == dtype:
             result.append(arg)
         else:
             result.append(run(REGISTRY["cast"], (arg,), {"dtype": dtype}))
     return tuple(result)
+
+
+def own(array: np.ndarray) -> np.ndarray:
+    """A copy of the caller's array. Raises OutOfMemoryError."""
+    try:
+        return array.copy()
+    except MemoryError:
+        text = f"there is no memory for a copy of an operand, {array.nbytes:.1e} bytes"
+        raise OutOfMemoryError(text, "pass a tensor, as of sg.from_numpy, which is not copied") from None
 
 
 def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
