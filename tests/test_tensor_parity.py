@@ -54,7 +54,8 @@ RANDOM = {
 """Other numbers with each call."""
 OTHER_ARGUMENTS = {
     "addbmm", "addbmm_", "addmm", "addmm_", "addmv", "addmv_", "addr_", "as_strided_scatter", "baddbmm", "baddbmm_", "bfloat16",
-    "bmm", "cdouble", "cfloat", "chalf", "cholesky", "cholesky_inverse", "cholesky_solve", "cuda", "det", "dsplit", "geometric_", "half",
+    "bmm", "cdouble", "cfloat", "chalf", "cholesky", "cholesky_inverse", "cholesky_solve",
+    "cuda", "det", "dsplit", "geometric_", "half",
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
     "inverse", "istft", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put",
     "put_", "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
