@@ -296,8 +296,7 @@ class Tracer:
         """A tensor of its own that shares an array's memory."""
         if self.arrays.existed(array):
             self.arrays.feed(array)
-            tensor: Traced = self._wrapped(array, array).detach()
-            return tensor
+            return cast("Traced", self._wrapped(array, array).detach())
         made = self.constant(array.copy())
         owner = owner_of(array)
         self.arrays.shared[id(owner)] = owner
