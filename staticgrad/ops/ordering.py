@@ -256,13 +256,21 @@ mode_op = _row_record("mode_index", _mode_row, "The position of the most frequen
 
 
 def _middle(name: str, of_row: Callable[[np.ndarray], np.ndarray]) -> OpDef:
-    """A record of the element that `of_row` chooses of all; those that are equal to it share its gradient."""
+    """A record of the element that `of_row` chooses along axes; those that are equal to it share its gradient."""
+
+    def value(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
+        last = np.moveaxis(x, axis, range(-len(axis), 0))
+        rest = last.shape[: x.ndim - len(axis)]
+        rows = last.reshape(math.prod(rest), -1)
+        chosen = rows[np.arange(len(rows)), of_row(rows)].reshape(rest)
+        return np.expand_dims(chosen, axis) if keepdims else chosen
+
     return define(
         OpDef(
             name=name,
             attrs=OVER,
             infer=reduced,
-            eval=lambda x, axis, keepdims: x[of_row(x[None])[0]],
+            eval=value,
             vjp=(shared_by_equals,),
             promote=None,
         )
