@@ -2,7 +2,7 @@
 
 CPython gives a trace function the frame before every instruction, but not the operands of the instruction. They are stored
 after the frame's locals in memory, and the depth of the stack follows from the code. The offset of the locals is found once,
-by a search for known objects."""
+by a search for known objects. The low bits of a place say who owns the reference, from CPython 3.14 on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ WORD = ctypes.sizeof(ctypes.c_size_t)
 NULL: Any = type("NULL", (), {"__repr__": lambda self: "NULL"})()
 """Stands for the empty places that calls have on the stack."""
 _object = ctypes.py_object.from_address
+TAG = 3
+"""The bits of a place that are no part of the object's address."""
+
+
+SUBSCRIPT = next((i for i, (name, _) in enumerate(dis._nb_ops) if name == "NB_SUBSCR"), None)  # type: ignore[attr-defined]
+"""The argument of BINARY_OP with which CPython 3.14 reads an item."""
 
 
 class Places(NamedTuple):
@@ -94,13 +100,18 @@ def _steps(code: CodeType) -> dict[int, Step]:
     for i, instruction in enumerate(instructions):
         if instruction.offset not in depths:
             continue
-        if instruction.opname == "EXTENDED_ARG":
+        name = instruction.opname
+        if name == "EXTENDED_ARG":
             prefixes.append(instruction.offset)
             continue
         following = instructions[i + 1].offset if i + 1 < len(instructions) else -1
         arg = 0 if instruction.arg is None else instruction.arg
         depth = depths[instruction.offset]
-        steps[instruction.offset] = Step(instruction.opname, arg, instruction.argval, depth, following)
+        if name == "BINARY_OP" and arg == SUBSCRIPT:
+            name = "BINARY_SUBSCR"
+        elif name == "LOAD_SMALL_INT":
+            name = "LOAD_CONST"
+        steps[instruction.offset] = Step(name, arg, instruction.argval, depth, following)
         for offset in prefixes:
             steps[offset] = Step("EXTENDED_ARG", 0, None, depth, following)
         prefixes = []
@@ -128,7 +139,13 @@ class Operands:
 
 
 def _at(address: int) -> Any:
-    return _object(address).value if word(address).value else NULL
+    """The object in a place; NULL for an empty one, and for a number that the interpreter keeps there itself."""
+    value = word(address).value
+    if not value & TAG:
+        return _object(address).value if value else NULL
+    if value & TAG == TAG or not value & ~TAG:
+        return NULL
+    return ctypes.py_object.from_buffer(ctypes.c_size_t(value & ~TAG)).value
 
 
 def function_of(frame: FrameType) -> Any:
@@ -148,7 +165,7 @@ def places() -> Places:
 
     probe(object(), object())
     if not found or not _agrees(found[0]):
-        raise ImportError("this Python keeps the operands of its instructions elsewhere: sg.compile needs CPython 3.11 to 3.13")
+        raise ImportError("this Python keeps the operands of its instructions elsewhere: sg.compile needs CPython 3.11 to 3.14")
     return found[0]
 
 
@@ -158,7 +175,7 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
     start = word(id(frame) + inner).value
     if not start or start % WORD:
         return []
-    words = [word(start + WORD * i).value for i in range(16)]
+    words = [word(start + WORD * i).value & ~TAG for i in range(16)]
     pairs = [i for i in range(15) if words[i] == left and words[i + 1] == right]
     functions = [i for i in range(8) if words[i] == function]
     return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
@@ -188,7 +205,7 @@ def _agrees(at: Places) -> bool:
         step = code.steps.get(frame.f_lasti) if event == "opcode" else None
         if step is not None and step.op == "BINARY_OP":
             stack = word(id(frame) + at.inner).value + at.locals + WORD * code.locals
-            operands = [word(stack + WORD * (step.depth - 2 + i)).value for i in range(2)]
+            operands = [word(stack + WORD * (step.depth - 2 + i)).value & ~TAG for i in range(2)]
             seen.append(operands == [id(left), id(right)])
         return local
 

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
-from .frames import Operands, code_of
+from .frames import NULL, Operands, code_of
 
 ENTRIES = tuple(os.path.join(PACKAGE_DIR, "tracing", *path) for path in (("specialization_cache.py",), ("segments", "runs.py")))
 """The files that call a function that is traced, or runs in segments. Compiled functions within it are called elsewhere."""
 MATCHES = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT"})
 """What a handler does that may end an exception; one that cleans up raises it again before."""
+EXIT_PLACES = 2 if "LOAD_SPECIAL" in dis.opmap else 1
+"""Places of the stack that hold the method `__exit__`: CPython 3.14 keeps a function and its object apart."""
 
 
 @cache
@@ -53,15 +55,16 @@ def _catches(frame: FrameType) -> bool:
         if block.start <= frame.f_lasti < block.end:
             if block.depth is None:
                 return True
-            (exit_method,) = Operands(frame, code_of(frame.f_code)).top(block.depth, 1)
-            if _suppresses(exit_method):
+            exit_method, *owner = Operands(frame, code_of(frame.f_code)).top(block.depth, EXIT_PLACES)
+            bound = isinstance(exit_method, FunctionType) and owner and owner[0] is not NULL
+            if _suppresses(exit_method.__get__(owner[0]) if bound else exit_method):
                 return True
     return False
 
 
 class Block(NamedTuple):
-    """The instructions of a `try` block with handlers, or of a `with` block. depth: that of the stack whose topmost object is
-    the method `__exit__`; None for `try`."""
+    """The instructions of a `try` block with handlers, or of a `with` block. depth: that of the stack whose uppermost places
+    hold the method `__exit__`; None for `try`."""
 
     start: int
     end: int

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
+import sys
+import threading
 
 import numpy as np
+import pytest
 
 import staticgrad as sg
 from staticgrad import garbage
+from staticgrad.tracing.frames import WORD, code_of, places, trace_instructions, word
 from staticgrad.tracing.observer.object_ages import ObjectAges
 
 X = np.ones(3, np.float32)
@@ -52,3 +58,113 @@ def test_an_object_at_the_address_of_one_that_ended_is_new():
         assert not any(map(ages.is_old, same))
     finally:
         garbage.resume()
+
+
+def test_a_collection_meanwhile_does_not_make_objects_old():
+    ages = ObjectAges()
+    garbage.pause()
+    try:
+        before = [[i] for i in range(20)]
+        ages.start()
+        made = [[i] for i in range(20)]
+        gc.collect()
+        later = [[i] for i in range(20)]
+        gc.collect()
+        assert all(map(ages.is_new, made + later))
+        ages.stop()
+        assert not any(map(ages.is_old, made + later))
+        assert all(map(ages.is_old, before))
+    finally:
+        garbage.resume()
+    assert ages._collection not in gc.callbacks
+
+
+def test_another_thread_collects_garbage_while_a_function_is_traced():
+    kept, over = Scale(), threading.Event()
+
+    def collect():
+        while not over.is_set():
+            gc.collect()
+
+    thread = threading.Thread(target=collect)
+    thread.start()
+    try:
+        for _ in range(5):
+
+            @sg.compile(on_break="error")
+            def step(x):
+                kept.parts = {"a": [x + i for i in range(20)], "n": [1]}
+                return [x * 2, kept.parts["a"]]
+
+            for i in range(2):
+                result = step(X + i)
+                np.testing.assert_array_equal(kept.parts["a"][1].numpy(), X + i + 1)
+                np.testing.assert_array_equal(result[1][2].numpy(), X + i + 2)
+    finally:
+        over.set()
+        thread.join()
+
+
+def numbers(n):
+    while n:
+        got = yield n
+        n -= 1 if got is None else got
+
+
+def statements(x, items, point):
+    """Statements whose instructions differ from one CPython to the next."""
+    total, found = 0, {}
+    for i, (a, b) in enumerate(zip(items, reversed(items), strict=True)):
+        total += a * b if i % 2 else -a
+        found[f"{i}{a!r:>3}"] = [*items[i:], *(y for y in items if y > a)]
+    try:
+        with contextlib.suppress(KeyError), contextlib.nullcontext(point) as p:
+            p.factor += found["none"][0]
+    except ValueError as error:
+        total = str(error)
+    finally:
+        point.factor -= 1
+    for n in numbers(3):
+        if n == 2:
+            continue
+        found[n] = {y: [y] * n for y in items}
+    match items:
+        case [first, *rest] if first:
+            found |= {"first": first, "rest": rest}
+        case {"a": _} | Scale(factor=_):
+            found.clear()
+    del found["first"]
+    while total and not isinstance(total, str) and total > -(10**3):
+        total -= 100
+    return sorted(map(str, found), key=lambda key: (len(key), key), reverse=bool(total)), (x if x else None), f"{x!s}{total:5}"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="frames say how high their stacks are from CPython 3.14 on")
+def test_the_depth_of_the_stack_before_each_instruction():
+    """Beside the stack pointer that the interpreter keeps in the frame."""
+    wrong, seen = [], 0
+
+    def local(frame, event, arg):
+        nonlocal seen
+        code = code_of(frame.f_code)
+        step = code.steps.get(frame.f_lasti) if event == "opcode" else None
+        if step is not None:
+            start = word(id(frame) + places().inner).value + places().locals
+            depth = (word(start - 2 * WORD).value - start) // WORD - code.locals
+            seen += 1
+            if depth != step.depth:
+                wrong.append((frame.f_code.co_name, step, depth))
+        return local
+
+    def enter(frame, event, arg):
+        return trace_instructions(frame, local) if frame.f_code.co_filename == __file__ else None
+
+    before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True
+    sys.settrace(enter)
+    try:
+        statements(1.5, [3, 1, 2], Scale())
+    finally:
+        sys.settrace(before)
+    assert seen > 300
+    assert wrong == []

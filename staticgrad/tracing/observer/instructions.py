@@ -320,15 +320,12 @@ def on_call(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     op, count = step.op, step.arg
     names: tuple[str, ...] = ()
     if op == "CALL_FUNCTION_EX":
-        more = count & 1
-        _, *rest = scope.operands.top(step.depth, 3 + more)
-        if sys.version_info >= (3, 13):
-            fn, _, *rest = scope.operands.top(step.depth, 3 + more)
-            rest = [fn, *rest]
-        fn, args = rest[0], rest[1]
-        kwargs = rest[2] if more else {}
+        more = count & 1 if KEYWORDS_FLAG else 1
+        found = scope.operands.top(step.depth, 3 + more)
+        fn, args = found[0 if NULL_AFTER_FUNCTION else 1], found[2]
+        kwargs = found[3] if more and found[3] is not NULL else {}
         read_contents(log, args)
-        if more:
+        if kwargs:
             read_contents(log, kwargs)
         if not is_a(args, (tuple, list)) or not is_a(kwargs, dict):
             return None
@@ -354,12 +351,16 @@ def on_keywords(log: AccessLog, scope: FrameScope, step: Step) -> None:
     scope.names = scope.frame.f_code.co_consts[step.arg]
 
 
+KEYWORDS_FLAG = sys.version_info < (3, 14)
+"""Whether the argument of CALL_FUNCTION_EX says that there are keywords; otherwise their place may be empty."""
+NULL_AFTER_FUNCTION = sys.version_info >= (3, 13)
+"""Whether the empty place of CALL_FUNCTION_EX follows the function."""
 SEPARATE_PRECALL = "PRECALL" in dis.opmap
 """CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
 TRUTH_TESTS = [op for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")]
 HANDLERS: dict[str, Callable[[AccessLog, FrameScope, Step], Any]] = {
     **dict.fromkeys(TRUTH_TESTS, on_truth), "TO_BOOL": on_truth,
-    "LOAD_GLOBAL": on_global, "LOAD_NAME": on_name,
+    "LOAD_GLOBAL": on_global, "LOAD_NAME": on_name, "LOAD_FROM_DICT_OR_GLOBALS": on_global,
     "LOAD_DEREF": on_deref, "LOAD_CLASSDEREF": on_deref, "LOAD_FROM_DICT_OR_DEREF": on_deref,
     "LOAD_ATTR": on_attribute, "LOAD_METHOD": on_attribute, "IMPORT_FROM": on_attribute, "LOAD_SUPER_ATTR": on_super,
     "BINARY_SUBSCR": on_item, "BINARY_SLICE": on_slice, "BINARY_OP": on_binary, "COMPARE_OP": on_binary,
@@ -368,8 +369,8 @@ HANDLERS: dict[str, Callable[[AccessLog, FrameScope, Step], Any]] = {
     "DICT_MERGE": on_content, "FORMAT_VALUE": on_content, "FORMAT_SIMPLE": on_content, "CONVERT_VALUE": on_content,
     "GET_LEN": on_length, "MATCH_KEYS": on_match, "MATCH_CLASS": on_match,
     "UNARY_NEGATIVE": on_unary, "UNARY_POSITIVE": on_unary, "UNARY_INVERT": on_unary, "UNARY_NOT": on_unary,
-    "BEFORE_WITH": on_with, "BUILD_MAP": on_build, "BUILD_CONST_KEY_MAP": on_build, "IMPORT_NAME": on_import,
-    "STORE_ATTR": on_set_attribute, "DELETE_ATTR": on_delete_attribute, "STORE_SUBSCR": on_set_item,
+    "BEFORE_WITH": on_with, "LOAD_SPECIAL": on_with, "BUILD_MAP": on_build, "BUILD_CONST_KEY_MAP": on_build,
+    "IMPORT_NAME": on_import, "STORE_ATTR": on_set_attribute, "DELETE_ATTR": on_delete_attribute, "STORE_SUBSCR": on_set_item,
     "STORE_SLICE": on_set_slice, "DELETE_SUBSCR": on_delete_item, "STORE_GLOBAL": on_set_global,
     "DELETE_GLOBAL": on_delete_global, "STORE_DEREF": on_set_deref, "CALL_KW": on_call, "CALL_FUNCTION_EX": on_call,
     "KW_NAMES": on_keywords, ("PRECALL" if SEPARATE_PRECALL else "CALL"): on_call,

@@ -13,8 +13,9 @@ from ..guards import MISSING
 class ObjectAges:
     """Tells objects that existed before the trace from those that it made.
 
-    The garbage collector does not run during a trace. The objects of its youngest generation that were not there at the
-    start are therefore those that the trace made. Objects that the collector doesn't track are recorded explicitly.
+    The garbage collector's youngest generation is empty at the start, and the collector does not run by itself during a trace:
+    what is in that generation then is what the trace made. Before a collection that somebody asks for, which moves objects on,
+    they are noted. Objects that the collector doesn't track are recorded explicitly.
     """
 
     def __init__(self) -> None:
@@ -24,32 +25,46 @@ class ObjectAges:
         """Dicts that the garbage collector did not track when they were first seen. Its generations say nothing of them."""
         self._owners: dict[int, tuple[Any, Any]] = {}
         """(namespace of an object, that object) by id of the namespace."""
-        self._at_start: set[int] = set()
+        self._kept: set[int] = set()
+        """Ids of objects made meanwhile that count as made before."""
+        self._moved: set[int] = set()
+        """Ids of those that the trace had made before the latest collection."""
         self._new: set[int] = set()
 
     def start(self) -> None:
         gc.collect(0)  # an object that is young now may end, and one of the trace get its address
-        self._at_start = _youngest_generation()
+        gc.callbacks.append(self._collection)
 
     def stop(self) -> None:
-        self._new = _youngest_generation() - self._at_start
+        """The trace is over, or has failed."""
+        if self._collection in gc.callbacks:
+            gc.callbacks.remove(self._collection)
+            self._new = self._made_so_far() - self._kept
+
+    def _collection(self, phase: str, info: dict[str, Any]) -> None:
+        """Called by the collector when a collection starts or stops."""
+        if phase == "start":
+            self._moved |= _youngest_generation()
+
+    def _made_so_far(self) -> set[int]:
+        return _youngest_generation() | self._moved
 
     def older(self) -> Callable[[], None]:
         """What is made from now on until the call of the function returned counts as made before the trace."""
-        before = _youngest_generation()
+        before = self._made_so_far()
 
         def end() -> None:
-            self._at_start |= _youngest_generation() - before
+            self._kept |= self._made_so_far() - before
 
         return end
 
     def clear(self) -> None:
-        for values in (self.made, self.untracked, self._owners, self._at_start):
+        for values in (self.made, self.untracked, self._owners, self._kept, self._moved):
             values.clear()
 
     def keep(self, x: Any) -> None:
         """An object that the trace made counts as one that existed before."""
-        self._at_start.add(id(x))
+        self._kept.add(id(x))
 
     def add_made(self, x: Any) -> None:
         self.made[id(x)] = x
@@ -78,7 +93,7 @@ class ObjectAges:
             return True
         if not gc.is_tracked(x) or id(x) in self.untracked:
             return False
-        if id(x) in self._at_start or id(x) not in _youngest_generation():
+        if id(x) in self._kept or id(x) not in self._made_so_far():
             return False
         self.add_made(x)
         return True

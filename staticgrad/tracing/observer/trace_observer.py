@@ -117,10 +117,10 @@ class TraceObserver:
         """
         places()
         log = self.log
-        log.ages.start()
         before = sys.gettrace()
         garbage.pause()
         try:
+            log.ages.start()
             sys._getframe().f_trace_opcodes = True  # CPython 3.12 wants one frame with it before it gives opcode events of any
             sys.settrace(self._enter_frame)
             result = work()
@@ -138,6 +138,7 @@ class TraceObserver:
             raise
         finally:
             sys.settrace(before)
+            log.ages.stop()
             garbage.resume()
 
     def close(self, captured: frozenset[int] = frozenset()) -> Guards:

@@ -246,7 +246,10 @@ def _key(
         elif isinstance(a, Tensor) and a._data.ndim:
             node = deferral.inputs.get(id(a._data))
             if node is None:
-                if not exclusive(a._data, 1):
+                array = a._data
+                alone = exclusive(array, 2)
+                del array  # the next count is of its other holders
+                if not alone:
                     return None  # a copy, which is another input in each call
                 arrays.append((len(key), a))
             key.append(node)

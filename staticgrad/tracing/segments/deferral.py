@@ -28,7 +28,7 @@ from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
 from ..handlers import caught, may_fail
 from . import calls
-from .ownership import Detached, exclusive, only_copied, viewed
+from .ownership import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
 from .regions import (
     Region,
     SavedNumber,
@@ -235,7 +235,7 @@ class Deferral:
 
     def usable(self, array: ndarray) -> bool:
         """Whether an array can be an input as it is."""
-        return array.flags.c_contiguous and (id(array) in self.inputs or exclusive(array, 3))
+        return array.flags.c_contiguous and (id(array) in self.inputs or exclusive(array, 2 + PASSED))
 
     def follow(self, region: Region, arrays: Sequence[tuple[ndarray, ndarray | None]]) -> None:
         """Go on after the operations of a region. arrays: its inputs, each with the tensor's array that it is."""
@@ -417,7 +417,7 @@ class Deferral:
         if x.__class__ is Pending:
             value: Value = x._value
             written = x._home is not None or (owner is not None and owner._home is not None)  # type: ignore[attr-defined]
-            return value.source is None and getrefcount(value) <= 3 + others + written
+            return value.source is None and getrefcount(value) <= 2 + COUNTED + others + written
         home = x._data
         return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + others + self._holds(home))
 

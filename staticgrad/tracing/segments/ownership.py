@@ -15,24 +15,40 @@ from ...eager.tensor import Tensor
 ndarray = np.ndarray
 
 
+def _passed(x: object) -> int:
+    return getrefcount(x)
+
+
+def _measured() -> tuple[int, int]:
+    x = object()
+    at_hand = getrefcount(x)
+    return _passed(x) - at_hand, at_hand - 1
+
+
+PASSED, COUNTED = _measured()
+"""References that a function has to a variable of its caller, and `getrefcount` to one of its caller: none in CPython 3.14,
+which lends them."""
+
+
 def viewed(x: Tensor) -> bool:
     """Whether other tensors share the memory of x by the tape."""
     return bool(x._views) and any(view() is not None for view in x._views)  # type: ignore[union-attr]
 
 
 def exclusive(array: ndarray, count: int) -> bool:
-    """Whether nobody else holds an array, or the memory that it is a part of. count: references that the caller knows of. Plans
-    that are bound to the array don't count: none of them runs before what was noted."""
-    count += 2  # and those of this call
+    """Whether nobody else holds an array, or the memory that it is a part of. array: a variable of the caller; count:
+    references that it knows of, this one among them. Plans that are bound to the array don't count: none of them runs before
+    what was noted."""
+    count += PASSED + COUNTED  # and those of this call
     if getrefcount(array) > count and getrefcount(array) > count + references(array):
         return False
     base = array.base
-    return base is None or (getrefcount(base) <= 3 and not (isinstance(base, ndarray) and base.base is not None))
+    return base is None or (getrefcount(base) <= 2 + COUNTED and not (isinstance(base, ndarray) and base.base is not None))
 
 
 def only_copied(tensor: Tensor) -> bool:
-    """Whether only the tables of copied tensors hold one, and only it holds its array."""
-    return getrefcount(tensor) <= 5 and getrefcount(tensor._data) <= 2
+    """Whether only the tables of copied tensors hold one, and a variable of the caller, and only it holds its array."""
+    return getrefcount(tensor) <= 3 + PASSED + COUNTED and getrefcount(tensor._data) <= 2
 
 
 class Detached:

@@ -48,7 +48,8 @@ def test_references_of_plans_do_not_count():
     w = sg.zeros(3, requires_grad=True)
 
     def alone():
-        return exclusive(w._data, 1)  # an assertion would hold the array
+        array = w._data
+        return exclusive(array, 2)  # an assertion would hold the array
 
     assert alone()
 
