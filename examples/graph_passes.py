@@ -1,10 +1,11 @@
-"""A training step's graph is a networkx graph: a user-defined pass, and the critical path.
+"""A training step's graph is a networkx graph: passes of your own, one that changes it and one that measures it.
 
     python examples/graph_passes.py
 
-The pass turns divisions by constants into products with their reciprocals. Products take a fraction of the time but round
-differently in the last place, so a compiler must not do this by itself. The critical path is the longest chain of instructions
-of the plan in which each needs the result of the one before: on any number of threads, the step takes at least its time.
+The first turns divisions by constants into products with their reciprocals. Products take a fraction of the time but round
+differently in the last place, so a compiler must not do this by itself. The second asks networkx for the longest chain of
+operations, weighted by the elements that each computes. What fusion leaves of it is the critical path of the plan, which
+`explain()` finds in the same way: on any number of threads, the step takes at least its time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,16 @@ def reciprocals(graph):
     return sg.rewrite(graph, rule)
 
 
+class LongestChain:
+    """A pass that looks: it keeps the longest chain of operations and returns the graph as it is."""
+
+    def __call__(self, graph):
+        weights = {(a, b): b.type.size for a, b in graph.dag.edges}
+        nx.set_edge_attributes(graph.dag, weights, "elements")
+        self.nodes = nx.dag_longest_path(graph.dag, weight="elements")
+        return graph
+
+
 def training_step(passes=()):
     """A step of a classifier that scales pixels and logits by constants, and the data of one batch."""
     sg.manual_seed(0)
@@ -53,29 +64,25 @@ def operations(graph) -> Counter:
     return Counter(node.op.name for node in graph.dag)
 
 
-def critical_path(plan) -> tuple[list[int], float, float]:
-    """The instructions of the longest chain, its microseconds, and those of all instructions."""
-    plan.profile()
-    rows = plan.graph
-    times = {row: us or 0.0 for row, us in rows.nodes(data="microseconds")}
-    nx.set_edge_attributes(rows, {(a, b): times[b] for a, b in rows.edges}, "weight")
-    path = nx.dag_longest_path(rows)
-    return path, sum(times[row] for row in path), sum(times.values())
-
-
 def main() -> None:
-    for passes in ((), (reciprocals,)):
+    longest = LongestChain()
+    for passes in ((), (reciprocals, longest)):
         step, batch = training_step(passes)
         losses = [step(*batch).item() for _ in range(20)]
         counts = operations(step.graph())
         print(f"{len(passes)} passes: {counts['div']} divisions, {counts['mul']} products, loss {losses[-1]:.6f}")
     print(*step.plan.passed, sep="\n")
 
-    path, chain, total = critical_path(step.plan)
-    print(f"\ncritical path: {len(path)} of {len(step.plan.graph)} instructions, {chain:.1f} of {total:.1f} us")
-    for row in path:
-        data = step.plan.graph.nodes[row]
-        print(f"  {data['microseconds'] or 0:6.2f} us  {data['kind']:8s} {data['name'][:70]}")
+    names = [node.op.name for node in longest.nodes]
+    print(f"\nlongest chain: {len(names)} operations, {' -> '.join([*names[:4], '...', *names[-4:]])}")
+
+    step.profile()
+    path, dominating, share, _ = step.explain().critical
+    print(f"critical path: {len(path)} of {len(step.plan.graph)} instructions, {share:.0%} of the time")
+    for number in path:
+        row = step.plan.graph.nodes[number]
+        around = "" if number in dominating else "  (a shorter chain leads around it)"
+        print(f"  {row['microseconds'] or 0:6.2f} us  {row['kind']:8s} {row['name'][:60]}{around}")
 
 
 if __name__ == "__main__":

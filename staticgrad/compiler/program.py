@@ -57,7 +57,8 @@ class Program:
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
+        with garbage.paused():
+            self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
 
     def _hold(self, prepared: FunctionalGraph, origin: SymbolicProgram | None = None) -> None:
         self.prepared, self.origin = prepared, origin

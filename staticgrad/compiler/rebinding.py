@@ -403,7 +403,7 @@ class Template:
                 raise Unsuitable(f"{cell} is {cell.type} instead of {value.type}")
         groups = [_group(group, filler, moved) for group in found.groups]
         decided = Decided(
-            found.graph.part([*map(move, found.graph.nodes)]),
+            Graph.of(map(move, found.graph.nodes), intern=found.graph.intern),
             [moved.get(f, f) for f in found.feeds],
             [*map(move, found.fetches)],
             assigns,

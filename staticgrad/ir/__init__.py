@@ -1,7 +1,7 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
 from .cell import Cell
-from .graph import Graph, literal
+from .graph import Adjacency, Graph, literal
 from .lowering import (
     Call,
     Clear,
@@ -46,6 +46,7 @@ from .subgraph import Subgraph
 
 __all__ = [
     "collapse",
+    "Adjacency",
     "NO_ATTRS",
     "REGISTRY",
     "Attribute",

@@ -1,15 +1,15 @@
-"""Graph: a networkx DiGraph of nodes, in topological order."""
+"""Graph: nodes in topological order, in the dictionaries of a networkx DiGraph."""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import Where
+from ..errors import GraphError, Where
 from ..signals import module
 from ..types import TensorType
 from .node import Literal, Node
@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+Edge = dict[str, Any]
+"""The attributes of an edge: `positions`, the numbers of the operands that it stands for (`mul(x, x)` has one edge with the
+positions (0, 1)), and `control`, whether it is a control dependency, too."""
+Adjacency = dict[Node, dict[Node, Edge]]
+"""Of each node its neighbors, with the edges to them."""
+
+
 class Graph:
     """A set of nodes closed under `inputs`, in an order in which operands come before their users.
 
-    `dag` is this graph as a networkx DiGraph. It is built at the first access and grows with the graph: entering each edge
-    at once would triple the time that building takes, and most intermediate graphs of the compiler never need it. An
-    edge carries the operand positions (`mul(x, x)` is one edge with positions (0, 1)) and whether it is a control dependency.
+    The graph stores what a networkx DiGraph does: `succ` maps each node to its users, `pred` to its operands, both with the
+    attributes of the edges between. Passes ask these, and `dag` is the DiGraph over the same dictionaries, so a node that is
+    appended is in it at once. Only networkx itself is imported late, by the first use of `dag`.
 
     With `intern`, pure nodes are interned (same op, inputs, attributes: same node), so common subexpressions never exist.
     Graphs that a user builds don't intern: two tensors written on two lines can be fed apart. The compiler's copies do.
@@ -45,13 +52,16 @@ class Graph:
         """The `step` of each body that is being built, the outermost first."""
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nodes of this graph may not read them."""
+        self.succ: Adjacency = {}
+        """Of each node its users, in the order of `nodes`. For reading, as `pred` is."""
+        self.pred: Adjacency = {}
+        """Of each node its operands and the nodes that it has to run after."""
+        self._attributes: dict[Node, dict[str, Any]] = {}
+        """Of each node the attributes that users of `dag` give it."""
         self._interned: dict[Any, Node] | None = {}
-        self._members: set[Node] = set()
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
         self._dag: nx.DiGraph[Node] | None = None
-        self._entered = 0
-        """The number of `nodes` that are in `_dag`."""
         self._given_names: dict[Node, str] = {}
         """Generated names of unnamed nodes, assigned on demand; all nodes before `_unnamed` have one."""
         self._unnamed = 0
@@ -77,9 +87,9 @@ class Graph:
         return self.append(Node(op, inputs, attrs, type, name, where, after))
 
     def append(self, node: Node) -> Node:
-        """Append an existing node, or return its twin when this graph interns."""
+        """Append an existing node, or return its twin when this graph interns. Raises GraphError unless it has all operands."""
         with self.lock:
-            if node in self._members:
+            if node in self.pred:
                 return node
             if self.intern and node.op.pure:
                 if self._interned is None:
@@ -87,11 +97,36 @@ class Graph:
                 twin = self._interned.setdefault(node.key, node)
                 if twin is not node:
                     return twin
+            succ = self.succ
+            before: dict[Node, Edge] = {}
+            position = 0
+            try:
+                for operand in node.inputs:
+                    if operand in before:
+                        before[operand]["positions"] += (position,)
+                    else:
+                        succ[operand][node] = before[operand] = {"positions": (position,), "control": False}
+                    position += 1
+                for earlier in node.after:
+                    if earlier in before:
+                        before[earlier]["control"] = True
+                    else:
+                        succ[earlier][node] = before[earlier] = {"positions": (), "control": True}
+            except KeyError:
+                self._refuse(node, before)
             self.nodes.append(node)
-            self._members.add(node)
+            self._attributes[node], succ[node], self.pred[node] = {}, {}, before
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
+
+    def _refuse(self, node: Node, before: Iterable[Node]) -> NoReturn:
+        """Raise GraphError for a node whose operands are not all in the graph; `before` are those that have an edge already."""
+        for operand in before:
+            del self.succ[operand][node]
+        self._interned = None
+        missing = next(operand for operand in node.parents if operand not in self.pred)
+        raise GraphError(f"{node!r} reads {missing!r}, which is not in its graph", "append operands first", where=node.where)
 
     def finish(self) -> None:
         """Release memory that only building needs: the table of twins, which is rebuilt if a node follows."""
@@ -101,11 +136,26 @@ class Graph:
         """Remove nodes that became part of a subgraph."""
         with self.lock:
             gone = set(nodes)
-            self.nodes[:] = [node for node in self.nodes if node not in gone]
-            self._members -= gone
-            self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
+            self._remove(gone)
             self.withdrawn |= gone
-            self._dag, self._entered, self._unnamed = None, 0, 0
+
+    def prune(self, results: Iterable[Node]) -> None:
+        """Remove the nodes that the results don't need."""
+        with self.lock:
+            self._remove(set(self.nodes).difference(self.reaching(results)))
+
+    def _remove(self, gone: set[Node]) -> None:
+        if not gone:
+            return
+        self.nodes[:] = [node for node in self.nodes if node not in gone]
+        for node in gone & self.pred.keys():
+            del self._attributes[node]
+            for operand in self.pred.pop(node):
+                del self.succ[operand][node]
+            for user in self.succ.pop(node):
+                del self.pred[user][node]
+        self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
+        self._interned, self._unnamed = None, 0
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""
@@ -139,7 +189,7 @@ class Graph:
             return node.name
         with self.lock:
             if node not in self._given_names:
-                if node not in self._members:
+                if node not in self.pred:
                     return node.op.name
                 self._name_all()
             return self._given_names[node]
@@ -162,7 +212,7 @@ class Graph:
     # reading ----------------------------------------------------------------------------------------------------
 
     def __contains__(self, node: object) -> bool:
-        return node in self._members
+        return node in self.pred
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -182,48 +232,42 @@ class Graph:
         """This graph for networkx: any of its functions takes it. Edges lead from operands to users and have `positions`
         (a tuple of operand numbers) and `control` (whether the edge is a control dependency, too).
 
-        Later nodes are entered into the same DiGraph: take `dag.copy()` to change it, or to keep its present state.
+        It is frozen, as networkx's views are, and follows this graph: take `dag.copy()` to change it, or to keep its present
+        state. Nodes and edges may be given further attributes.
         """
-        nx = module("networkx")
         with self.lock:
             if self._dag is None:
-                self._dag = nx.DiGraph()
-            for node in self.nodes[self._entered :]:
-                self._dag.add_node(node)
-                positions: dict[Node, tuple[int, ...]] = {}
-                for position, operand in enumerate(node.inputs):
-                    positions[operand] = (*positions.get(operand, ()), position)
-                self._dag.add_edges_from(
-                    (before, node, {"positions": positions.get(before, ()), "control": before in node.after})
-                    for before in dict.fromkeys(node.parents)
-                )
-            self._entered = len(self.nodes)
+                nx = module("networkx")
+                dag = nx.freeze(nx.DiGraph())
+                dag._node, dag._adj, dag._pred = self._attributes, self.succ, self.pred  # `_succ` is set with `_adj`
+                dag.__networkx_cache__ = None  # of forms for other backends, which would not follow this graph
+                for name, method in list(vars(dag).items()):
+                    if method is nx.classes.function.frozen:
+                        setattr(dag, name, _frozen)
+                self._dag = dag
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
         """The targets and their ancestors, in order; the ancestors of the nodes in `stop` are not followed."""
         wanted: set[Node] = set(targets)
+        pred = self.pred
         for node in reversed(self.nodes):
             if node in wanted and node not in stop:
-                wanted |= {*node.inputs, *node.after}
+                wanted.update(pred[node])
         return [node for node in self.nodes if node in wanted]
 
-    def part(self, nodes: list[Node]) -> Graph:
-        """A graph of some of these nodes, in their order. Their operands have to be among them."""
-        part = Graph(intern=self.intern)
-        part.nodes, part._members, part._interned = nodes, set(nodes), None
-        for node in nodes:
-            if node.name:
-                part._by_name.setdefault(node.name, node)
-        return part
+    def uses(self, node: Node) -> int:
+        """The number of operand positions at which this node is read."""
+        return sum([len(edge["positions"]) for edge in self.succ[node].values()])
 
-    def users(self) -> dict[Node, list[Node]]:
-        """For each node, the nodes that read it (once per operand position)."""
-        result: dict[Node, list[Node]] = {node: [] for node in self.nodes}
-        for node in self.nodes:
-            for operand in node.inputs:
-                result[operand].append(node)
-        return result
+    @classmethod
+    def of(cls, nodes: Iterable[Node], *, intern: bool = False) -> Graph:
+        """A graph of these nodes, each after its operands. No two of them are twins where it interns."""
+        graph = cls()
+        for node in nodes:
+            graph.append(node)
+        graph.intern, graph._interned = intern, None
+        return graph
 
     def __str__(self) -> str:
         from .text import overview
@@ -232,6 +276,11 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes>"
+
+
+def _frozen(*args: Any, **kwargs: Any) -> NoReturn:
+    """The methods of `Graph.dag` that would change it."""
+    raise GraphError("graph.dag is the graph itself, which only grows by operations", "change a copy: graph.dag.copy()")
 
 
 def literal(array: np.ndarray) -> dict[str, Literal]:

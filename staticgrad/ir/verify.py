@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import StaticgradError, VerifyError
 from ..types import TensorType
 from . import Graph, Node, Subgraph
@@ -10,8 +12,8 @@ from . import Graph, Node, Subgraph
 def verify(graph: Graph, *, static: bool = False) -> Graph:
     """Raise VerifyError unless the graph is well formed; returns it.
 
-    Operands come first, belong to the graph, and fit: inferring each node again gives its type. With `static`, every
-    extent is known.
+    Operands come first, belong to the graph, and fit: inferring each node again gives its type. The edges are those of the
+    nodes. With `static`, every extent is known.
     """
     seen = set()
     for position, node in enumerate(graph.nodes):
@@ -28,7 +30,16 @@ def verify(graph: Graph, *, static: bool = False) -> Graph:
         seen.add(node)
     if len(seen) != len(graph.nodes):
         raise VerifyError("a node is listed twice")
+    if graph.nodes != list(graph.pred) or _edges(graph) != _edges(Graph.of(graph.nodes)):
+        raise VerifyError("the edges of the graph are not those of its nodes", "change graphs by `append` and `prune` only")
     return graph
+
+
+def _edges(graph: Graph) -> dict[tuple[Node, Node], tuple[Any, Any]]:
+    return {
+        (parent, node): (edge.get("positions"), edge.get("control"))
+        for node, parents in graph.pred.items() for parent, edge in parents.items()
+    }  # fmt: skip
 
 
 def _check_body(body: Subgraph, what: str, *, static: bool) -> None:

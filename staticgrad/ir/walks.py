@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 V = TypeVar("V", bound=Hashable)
 
 
-# ancestors and descendants -------------------------------------------------------------------------------------------
+# reachability --------------------------------------------------------------------------------------------------------
 
 
 def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V, None]:
@@ -56,25 +56,6 @@ def postorder(roots: Iterable[V], operands: Callable[[V], Iterable[V]], known: C
         else:
             stack.append((node, True))
             stack.extend((operand, False) for operand in reversed(list(operands(node))))
-
-
-def ancestors(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
-    """All from which a path leads to one of `nodes`; without those that no path reaches from another of them."""
-    start = set(nodes)
-    return set().union(*(dag.pred[n] for n in reached(start, dag.predecessors))) if start else set()
-
-
-def descendants(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
-    """All nodes to which a path leads from one of `nodes`."""
-    start = set(nodes)
-    return set().union(*(dag.succ[n] for n in reached(start, dag.successors))) if start else set()
-
-
-def has_path(dag: nx.DiGraph[V], source: V, target: V) -> bool:
-    """Whether a path of at least no edges leads from source to target."""
-    nx = module("networkx")
-    result: bool = nx.has_path(dag, source, target)
-    return result
 
 
 # orders ---------------------------------------------------------------------------------------------------------------
@@ -118,6 +99,28 @@ def digraph(after: Mapping[V, Iterable[V]]) -> nx.DiGraph[V]:
     return dag
 
 
+# blocks and paths -----------------------------------------------------------------------------------------------------
+
+
+def quotient(dag: nx.DiGraph[V], blocks_of: Mapping[V, Sequence[int]]) -> nx.DiGraph[int]:
+    """The graph of blocks, by the numbers in whose order they run: an edge where a node of one block is an operand of a node of
+    another. Nodes that are in no block are left out.
+
+    A node may be in several blocks, in order: each computes it for itself or adds to what the one before left. Other blocks
+    read it from the last that ran before them. `nx.quotient_graph` compares every pair of blocks, which must not overlap; this
+    visits each edge once.
+    """
+    nx = module("networkx")
+    result = nx.DiGraph()
+    result.add_nodes_from(dict.fromkeys(block for n in dag for block in blocks_of.get(n, ())))
+    for a, b in dag.edges:
+        makers = blocks_of.get(a, ())
+        for reader in blocks_of.get(b, ()):
+            if makers and reader not in makers and makers[0] < reader:
+                result.add_edge(max(maker for maker in makers if maker < reader), reader)
+    return result
+
+
 def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
     """The path of the largest total weight of its nodes: no schedule can be shorter, on any number of threads."""
     nx = module("networkx")
@@ -128,37 +131,6 @@ def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
     weighted.add_edges_from((source, n, {"weight": weight(n)}) for n in dag if not dag.pred[n])
     result: list[V] = nx.dag_longest_path(weighted, weight="weight")[1:]
     return result
-
-
-# groups ---------------------------------------------------------------------------------------------------------------
-
-
-def is_convex(dag: nx.DiGraph[V], group: Collection[V]) -> bool:
-    """Whether no path leaves the group and comes back: the group can run as one."""
-    inside = set(group)
-    outside_users = {user for n in inside for user in dag.successors(n)} - inside
-    return inside.isdisjoint(descendants(dag, outside_users))
-
-
-def quotient(dag: nx.DiGraph[V], blocks_of: Mapping[V, Sequence[Hashable]]) -> nx.DiGraph[Any]:
-    """The graph of blocks: an edge where a node of one block is an operand of a node of another. Nodes that are in no block
-    are left out. A node in several blocks is computed by each; blocks without it read it from the first.
-
-    `nx.quotient_graph` compares every pair of blocks, which must not overlap; this visits each edge once.
-    """
-    nx = module("networkx")
-    result = nx.DiGraph()
-    result.add_nodes_from(dict.fromkeys(block for n in dag for block in blocks_of.get(n, ())))
-    for a, b in dag.edges:
-        makers = blocks_of.get(a, ())
-        result.add_edges_from((makers[0], reader) for reader in blocks_of.get(b, ()) if makers and reader not in makers)
-    return result
-
-
-def components(dag: nx.DiGraph[V]) -> list[set[V]]:
-    """The strongly connected components; each of an acyclic graph is one node."""
-    nx = module("networkx")
-    return list(nx.strongly_connected_components(dag))
 
 
 def dominators(dag: nx.DiGraph[V], root: V) -> dict[V, V]:

@@ -105,10 +105,10 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
             for later in range(g + 1, len(before)):
                 if before[later] >> g & 1:
                     before[later] |= more
-    results, users = set(graph.outputs.values()), graph.users()
+    results = set(graph.outputs.values())
     for node, g in number.items():  # a node that only one group reads belongs to it, unless it is an input
         if node.op.leaf not in ("", "placeholder") and names[g] is None and node not in results and len(members[g]) == 1:
-            readers = {number[user] for user in users[node] if user in number}
+            readers = {number[user] for user in graph.succ[node] if user in number}
             if len(readers) == 1 and names[to := readers.pop()] is not None:
                 members[g].clear()
                 members[to].insert(0, node)
@@ -116,7 +116,7 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
         if name is None or len(nodes) < 2:
             continue
         own = set(nodes)
-        leaving = [n for n in nodes if n in results or any(user not in own for user in users[n])]
+        leaving = [n for n in nodes if n in results or any(user not in own for user in graph.succ[n])]
         found.append(Group(name, nodes, leaving))
     return found
 

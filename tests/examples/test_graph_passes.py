@@ -30,16 +30,21 @@ def test_the_pass_removes_the_divisions_that_the_step_wrote(example):
     assert after["mul"] > before["mul"]
 
 
-def test_the_critical_path_is_a_path_of_the_plan(example):
-    step, batch = example.training_step()
+def test_the_longest_chain_is_networkx_s(example):
+    longest = example.LongestChain()
+    step, batch = example.training_step([longest])
     step(*batch)
-    path, chain, total = example.critical_path(step.plan)
-    assert nx.is_path(step.plan.graph, path)
-    assert 0 < chain <= total
+    dag = step.graph("simplify").dag
+    assert nx.is_path(dag, longest.nodes)
+    heaviest = dict.fromkeys(dag, 0)
+    for node in nx.topological_sort(dag):
+        heaviest[node] = max((heaviest[before] + node.type.size for before in dag.pred[node]), default=0)
+    assert sum(node.type.size for node in longest.nodes[1:]) == max(heaviest.values())
 
 
 def test_it_prints_both(example, capsys):
     example.main()
     out = capsys.readouterr().out
     assert "reciprocals, after specialize" in out
-    assert "critical path" in out
+    assert "longest chain: " in out
+    assert "critical path: " in out

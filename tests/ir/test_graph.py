@@ -1,4 +1,4 @@
-"""Graphs: interning, names, the networkx view, and what a node needs."""
+"""Graphs: interning, names, the networkx graph, and what a node needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from staticgrad.errors import ArgumentError
+from staticgrad.errors import ArgumentError, GraphError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef, define, literal
 from staticgrad.types import TensorType, float32, int64
 
@@ -143,28 +143,111 @@ def test_a_name_finds_its_first_node():
     assert graph.by_name("y") is None
 
 
-# the networkx view --------------------------------------------------------------------------------------------------
+# the networkx graph ---------------------------------------------------------------------------------------------------
 
 
-def test_dag_keeps_one_edge_for_both_operands_of_a_square():
+def same_as_networkx(graph: Graph) -> None:
+    """`dag`, `succ` and `pred` hold what networkx makes of the nodes one by one."""
+    made: nx.DiGraph = nx.DiGraph()
+    for node in graph.nodes:
+        made.add_node(node)
+        for parent in dict.fromkeys(node.parents):
+            positions = tuple(p for p, i in enumerate(node.inputs) if i is parent)
+            made.add_edge(parent, node, positions=positions, control=parent in node.after)
+    assert list(graph.dag) == list(graph.succ) == list(graph.pred) == graph.nodes
+    assert nx.utils.graphs_equal(graph.dag, made)
+    assert {node: list(users) for node, users in graph.succ.items()} == {node: list(made.succ[node]) for node in made}
+    assert {node: list(parents) for node, parents in graph.pred.items()} == {node: list(made.pred[node]) for node in made}
+    assert all(graph.uses(node) == sum(i is node for user in graph.nodes for i in user.inputs) for node in graph.nodes)
+
+
+def random_graph(rng: np.random.Generator, nodes: int, intern: bool) -> Graph:
+    graph = Graph(intern=intern)
+    for _ in range(nodes):
+        known = [leaf(graph), *graph.nodes[-6:]]
+        picked = [known[i] for i in rng.integers(0, len(known), 4)]
+        op(graph, "mul", *picked[:2], after=tuple(picked[2 : 2 + int(rng.integers(0, 3))]))
+        op(graph, "concatenate", *[known[i] for i in rng.integers(0, len(known), 5)], axis=0)
+    return graph
+
+
+@pytest.mark.parametrize("intern", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_dictionaries_are_those_of_networkx(seed, intern):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 20, intern)
+    dag = graph.dag
+    same_as_networkx(graph)
+    kept = [graph.nodes[i] for i in rng.integers(len(graph) // 2, len(graph), 2)]
+    needed = graph.reaching(kept)
+    graph.prune(kept)
+    assert graph.nodes == needed
+    graph.withdraw([node for node in graph.nodes if not graph.succ[node]])
+    op(graph, "neg", graph.nodes[0])
+    same_as_networkx(graph)
+    assert graph.dag is dag
+    same_as_networkx(Graph.of(graph.nodes, intern=intern))
+
+
+def test_a_square_has_one_edge_for_both_operands():
     graph = Graph()
     x = leaf(graph)
     square = op(graph, "mul", x, x)
     assert isinstance(graph.dag, nx.DiGraph)
-    assert list(graph.dag.edges) == [(x, square)]
-    assert square.inputs == (x, x)
-    assert graph.users()[x] == [square, square]
+    assert list(graph.dag.edges(data=True)) == [(x, square, {"positions": (0, 1), "control": False})]
+    assert (list(graph.succ[x]), graph.uses(x)) == ([square], 2)
 
 
-def test_dag_follows_the_graph_and_holds_control_edges():
+def test_dag_is_the_graph_itself():
+    """Views that networkx caches see each node that follows, and each that goes."""
     graph = Graph()
     x = leaf(graph)
-    assert list(graph.dag) == [x]
+    dag = graph.dag
+    nodes, edges, adj, pred, degree = dag.nodes, dag.edges, dag.adj, dag.pred, dag.degree
     y = op(graph, "neg", x)
     z = op(graph, "exp", x, after=(y,))
-    assert list(graph.dag) == [x, y, z]
-    assert set(graph.dag.edges) == {(x, y), (x, z), (y, z)}
-    assert list(nx.topological_sort(graph.dag)) == graph.nodes
+    assert (list(nodes), set(edges), list(adj[x]), list(pred[z]), degree[x]) == (
+        [x, y, z], {(x, y), (x, z), (y, z)}, [y, z], [x, y], 2,
+    )  # fmt: skip
+    assert list(nx.topological_sort(dag)) == graph.nodes
+    dag.nodes[y]["color"], dag.edges[x, y]["weight"] = "red", 2.0
+    graph.withdraw([z])
+    assert (list(nodes), list(edges), degree[x]) == ([x, y], [(x, y)], 1)
+    assert (dag.nodes[y], dag.edges[x, y]["weight"]) == ({"color": "red"}, 2.0)
+    assert (graph.dag is dag, nx.dag_longest_path_length(dag)) == (True, 2.0)
+
+
+def test_a_twin_adds_nothing():
+    graph = Graph(intern=True)
+    x = leaf(graph)
+    first = op(graph, "neg", x)
+    edge = graph.dag.edges[x, first]
+    assert op(graph, "neg", x) is first
+    assert (len(graph.dag), graph.dag.size(), graph.uses(x)) == (2, 1, 1)
+    assert graph.dag.edges[x, first] is edge
+
+
+CHANGES = {
+    "add_node": (object(),), "add_nodes_from": ([object()],), "add_edge": (0, 1), "add_edges_from": ([(0, 1)],),
+    "add_weighted_edges_from": ([(0, 1, 2.0)],), "remove_node": (0,), "remove_nodes_from": ([0],), "remove_edge": (0, 1),
+    "remove_edges_from": ([(0, 1)],), "clear": (), "clear_edges": (), "update": ([(0, 1)],),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_networkx_does_not_change_a_graph_but_its_copies(name):
+    graph = Graph()
+    x = leaf(graph)
+    y = op(graph, "neg", x)
+    arguments = [[x, y][a] if isinstance(a, int) else a for a in CHANGES[name]]
+    with pytest.raises(GraphError, match=r"only grows by operations.*(?s:.)*graph\.dag\.copy\(\)"):
+        getattr(graph.dag, name)(*arguments)
+    assert (list(graph.dag), list(graph.dag.edges)) == ([x, y], [(x, y)])
+    for copied in (graph.dag.copy(), nx.DiGraph(graph.dag), graph.dag.reverse(), graph.dag.subgraph([x, y]).copy()):
+        assert not nx.is_frozen(copied)
+        copied.remove_node(x)
+    assert nx.is_frozen(graph.dag)
+    same_as_networkx(graph)
 
 
 def test_dag_of_nodes_without_edges():
@@ -172,6 +255,22 @@ def test_dag_of_nodes_without_edges():
     assert len(graph.dag) == 0
     x = leaf(graph)
     assert x in graph.dag
+
+
+@pytest.mark.parametrize("intern", [False, True])
+@pytest.mark.parametrize("control", [False, True])
+def test_an_operand_of_another_graph_is_refused(intern, control):
+    graph, other = Graph(intern=intern), Graph()
+    x, foreign = leaf(graph), leaf(other, "foreign")
+    operands, after = ((x, x), (x, foreign)) if control else ((x, foreign), ())
+    for _ in range(2):  # the first attempt left nothing
+        with pytest.raises(GraphError, match=r"reads <foreign f32\[3\]>, which is not in its graph"):
+            op(graph, "mul", *operands, after=after)
+    same_as_networkx(graph)
+    op(graph, "mul", x, x)
+    graph.append(foreign)
+    op(graph, "mul", *operands, after=after)
+    same_as_networkx(graph)
 
 
 # reaching -----------------------------------------------------------------------------------------------------------
@@ -232,6 +331,7 @@ def test_threads_may_build_one_graph():
     assert len(graph) == 301
     assert len(graph.dag) == 301
     assert graph.unique_name("n") == "n_1200"
+    same_as_networkx(graph)
 
 
 # records ------------------------------------------------------------------------------------------------------------

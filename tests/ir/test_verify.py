@@ -31,14 +31,14 @@ def graph_with(*nodes: Node) -> Graph:
 
 def test_a_good_graph_is_returned():
     x = leaf()
-    graph = graph_with(x, node("neg", x), node("sum", x, type_=TensorType((), float32), axis=(0, 1), keepdims=False))
+    graph = Graph.of([x, node("neg", x), node("sum", x, type_=TensorType((), float32), axis=(0, 1), keepdims=False)])
     assert verify(graph) is graph
     assert verify(graph, static=True) is graph
 
 
 def test_unknown_extents_pass_unless_shapes_have_to_be_known():
     x = leaf(TensorType((None, 3), float32))
-    graph = graph_with(x, node("neg", x, type_=x.type))
+    graph = Graph.of([x, node("neg", x, type_=x.type)])
     verify(graph)
     with pytest.raises(VerifyError, match=r"%0 placeholder has unknown extents: f32\[\?,3\]"):
         verify(graph, static=True)
@@ -81,6 +81,25 @@ def malformed() -> dict[str, tuple[list[Node], str]]:
             r"%0 placeholder is bool\[2,3\], .* f32\[2,3\]",
         ),
     }
+
+
+TAMPERED = {
+    "a node is not listed": lambda graph: graph.nodes.pop(),
+    "an edge is missing": lambda graph: graph.pred[graph.nodes[1]].clear(),
+    "positions are others": lambda graph: graph.dag.edges[graph.nodes[0], graph.nodes[1]].update(positions=(0,)),
+    "a dependency became a control edge": lambda graph: graph.dag.edges[graph.nodes[0], graph.nodes[1]].update(control=True),
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_edges_are_those_of_the_nodes(change):
+    x = leaf()
+    graph = Graph.of([x, node("mul", x, x)])
+    graph.dag.edges[graph.nodes[0], graph.nodes[1]]["weight"] = 2.0  # users' attributes are theirs
+    verify(graph)
+    change(graph)
+    with pytest.raises(VerifyError, match="the edges of the graph are not those of its nodes"):
+        verify(graph)
 
 
 @pytest.mark.parametrize("case", malformed())

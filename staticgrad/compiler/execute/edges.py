@@ -111,17 +111,25 @@ def _named(node: Node) -> str:
 
 
 def instructions_of(plan: Plan) -> dict[Node, list[int]]:
-    """The instructions that compute each node. Views, and results of loops, belong to the instruction that makes them."""
+    """The instructions that compute each node, in order. Views, and results of loops, belong to those that make them."""
     found: dict[Node, list[int]] = {}
     for i, instruction in enumerate(plan.instructions):
         for node in instruction.nodes:
             found.setdefault(node, []).append(i)
-    for i, instruction in enumerate(plan.instructions):
-        if instruction.node is not None:
-            found.setdefault(instruction.node, [i])
+    for node, numbers in turns(plan).items():
+        found[node] = sorted({*found.get(node, ()), *numbers})
     for node in plan.ir.nodes:
         if node not in found and node.inputs and node.inputs[0] in found:
             found[node] = found[node.inputs[0]]
+    return found
+
+
+def turns(plan: Plan) -> dict[Node, list[int]]:
+    """The instructions that write the memory of a node in turn: products that add up, the copies of a concatenation."""
+    found: dict[Node, list[int]] = {}
+    for i, instruction in enumerate(plan.instructions):
+        if instruction.node is not None and not instruction.node.op.leaf:  # a copy may save a variable's old value
+            found.setdefault(instruction.node, []).append(i)
     return found
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...ir.text import clip
-from ...ir.walks import quotient
+from ...ir.walks import critical_path, dominators, quotient
 from ...types import TensorType
 from ..backend.abi import ENTER, EXIT, GO, REPEAT, T
 from ..codegen.cost import Cost, cost_of
 from ..lower.instructions import Buffer, Instruction
-from .edges import instructions_of
+from .edges import instructions_of, turns
 from .tables import html_table
 
 if TYPE_CHECKING:
@@ -34,9 +35,42 @@ def cost(instruction: Instruction) -> Cost:
     return Cost(2 * instruction.work if instruction.kind == "gemm" else instruction.work, touched)
 
 
+class CriticalPath(NamedTuple):
+    """The chain of instructions of most work in which each needs the result of the one before: on any number of threads, a run
+    takes at least its time. A loop or branch counts as one instruction.
+
+    dominating: those that are on all paths from the first to the last one; beside each other one, a shorter chain leads around
+    it. share: of all work, which is the microseconds of the latest `profile()`, or, before one, bytes and operations.
+    """
+
+    instructions: tuple[int, ...]
+    dominating: tuple[int, ...]
+    share: float
+    timed: bool
+
+
+def critical_path_of(plan: Plan) -> CriticalPath:
+    """By networkx: the longest path of the graph of instructions, and the dominators of its end."""
+    dag, repeats = _dependences(plan), trips(plan)
+    work: dict[int, float] = {}
+    outermost = 0
+    for i, depth in enumerate(nesting(plan.instructions)):
+        outermost = i if depth == 0 else outermost
+        own = plan.times.get(i, 0.0) if plan.times else sum(cost(plan.instructions[i])) * max(repeats[i], 1)
+        work[outermost] = work.get(outermost, 0.0) + own
+    dag.add_nodes_from(work)
+    path: list[int] = critical_path(dag, lambda i: work.get(i, 0.0))
+    above, dominating = dominators(dag, path[0]) if path else {}, path[-1:]
+    while dominating and dominating[-1] in above:
+        dominating.append(above[dominating[-1]])
+    total = sum(work.values())
+    share = sum([work.get(i, 0.0) for i in path]) / total if total else 0.0
+    return CriticalPath(tuple(path), tuple(reversed(dominating)), share, bool(plan.times))
+
+
 def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
     """See `Plan.graph`."""
-    found = quotient(plan.ir.dag, instructions_of(plan))
+    found = _dependences(plan)
     times = plan.times
     for i, instruction in enumerate(plan.instructions):
         flops, size = cost(instruction)
@@ -45,6 +79,14 @@ def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
             source=instruction.source or None, bytes=size, cost=flops, microseconds=times.get(i),
             where=instruction.node.where if instruction.node is not None else None,
         )  # fmt: skip
+    return found
+
+
+def _dependences(plan: Plan) -> nx.DiGraph[int]:
+    """The numbers of instructions, with an edge where one reads a result of another or writes on in its memory."""
+    found = quotient(plan.ir.dag, instructions_of(plan))
+    for numbers in turns(plan).values():
+        found.add_edges_from(pairwise(numbers))
     return found
 
 

@@ -14,7 +14,7 @@ from ...ir.text import clip
 from ..backend.kernel_cache import without_comments
 from ..codegen.cost import Cost
 from .edges import Edge, edges_of, matching, op_names, source_of, totals
-from .explain import arena_buffers, cost, counted, nesting, summary
+from .explain import CriticalPath, arena_buffers, cost, counted, critical_path_of, nesting, summary
 from .tables import html_table, size_text
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ class Explanation:
     """What a plan does, and why.
 
     `print` it for a page; `detail=True` unfolds all of it. The data: `rows` (instructions), `edges` between operations, with
-    reasons and bytes; `notes`, `rewrites`, `passed` (passes of the user), `host_calls`; `as_dict()` is all of that as plain
-    data. `"text" in explanation` searches the unfolded text. parts: of a function that runs in segments.
+    reasons and bytes; `critical`, the chain of most work; `notes`, `rewrites`, `passed` (passes of the user), `host_calls`;
+    `as_dict()` is all of that as plain data. `"text" in explanation` searches the unfolded text. parts: of a function that runs
+    in segments.
     """
 
     heading: list[str]
@@ -75,6 +76,7 @@ class Explanation:
     passed: list[str] = field(default_factory=list)
     host_calls: list[str] = field(default_factory=list)
     strict: bool = False
+    critical: CriticalPath | None = None
     parts: list[Explanation] = field(default_factory=list)
     detail: bool = False
     answer: str = ""
@@ -109,7 +111,7 @@ class Explanation:
         if len(self.parts) > MOST_EDGES:
             lines.append(f"and {len(self.parts) - MOST_EDGES} more segments")
         if self.rows:
-            lines += ["", *self._folded_rows(MOST_ROWS)]
+            lines += ["", *self._folded_rows(MOST_ROWS), "", *self._critical_path(MOST_NOTES)]
         if self.edges:
             lines += ["", *self._folded_edges(MOST_EDGES)]
         lines += _section("passes of the user", self.passed, MOST_NOTES)
@@ -134,6 +136,7 @@ class Explanation:
                 f"  {row.number:3d}  {row.what:10s} {name:{WIDTH}s} {row.bytes:>10,d} B {row.flops:>12,d} flop  x{row.chunks}  "
                 f"{row.where}"
             )
+        lines += ["", *self._critical_path(len(self.rows))]
         lines += ["", "buffers in the arena (bytes, offset, instructions of first and last use)"]
         lines += [f"  {size:>10,d} at {offset:>10,d}  {first:3d} to {last:3d}" for size, offset, first, last in self.buffers]
         lines += ["", "fusion", *counted(self.decisions)]
@@ -181,6 +184,32 @@ class Explanation:
             )
         return lines
 
+    def _critical_path(self, most: int) -> list[str]:
+        """Of each kind of instruction on the critical path how many there are, those of most bytes and operations."""
+        if self.critical is None:
+            return []
+        path, dominating, share, timed = self.critical
+        kinds: dict[tuple[Any, ...], list[Row]] = {}
+        for number in path:
+            kinds.setdefault(self.rows[number].kind, []).append(self.rows[number])
+        heavy = sorted(kinds.values(), key=lambda rows: -sum(r.bytes + r.flops for r in rows))[:most]
+        around = len(path) - len(dominating)
+        lines = [
+            f"critical path: a chain of {len(path)} of {len(self.rows)} instructions, {share:.0%} of the "
+            f"{'time' if timed else 'bytes and operations'}"
+            + (f"; shorter chains lead around {around} of them (*)" if around else "")
+        ]
+        for rows in kinds.values():
+            if any(rows is other for other in heavy):
+                first, numbers = rows[0], ", ".join(f"{r.number}{'' if r.number in dominating else ' (*)'}" for r in rows)
+                lines.append(
+                    f"  {f'{len(rows)} x' if len(rows) > 1 else '':>6s} {first.what:10s} {clip(first.name, WIDTH):{WIDTH}s} "
+                    f"{clip(numbers, WIDTH)}"
+                )
+        if len(kinds) > len(heavy):
+            lines.append(f"  and {len(path) - sum(map(len, heavy))} smaller ones")
+        return lines
+
     def _folded_edges(self, most: int) -> list[str]:
         fused = [e for e in self.edges if e.fused]
         apart = [e for e in self.edges if not e.fused]
@@ -212,6 +241,7 @@ class Explanation:
         saved, paid = totals(self.edges)
         return {
             "heading": list(self.heading),
+            "critical_path": None if self.critical is None else self.critical._asdict(),
             "instructions": [row.as_dict() for row in self.rows],
             "edges": [edge.as_dict() for edge in self.edges],
             "bytes_saved": saved,
@@ -274,6 +304,7 @@ def explanation(plan: Plan, *, detail: bool = False, why_not: tuple[Any, Any] | 
         list(plan.passed),
         [f"{i.name} {i.node.type if i.node is not None else ''}" for i in plan.instructions if i.kind == "host"],
         plan.strict,
+        critical_path_of(plan),
         detail=detail,
         answer="" if why_not is None else answer(plan, edges, *why_not),
     )

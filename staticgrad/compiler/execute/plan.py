@@ -553,7 +553,8 @@ class Plan:
 
     @property
     def graph(self) -> nx.DiGraph[int]:
-        """The instructions of this plan as a networkx DiGraph, with an edge where one reads a result of another.
+        """The instructions of this plan as a networkx DiGraph, with an edge where one reads a result of another or writes on
+        in its memory.
 
         Nodes are the numbers of instructions. Their attributes: `name`, `kind`, `ops` (the names of the operations),
         `source` (the text of the kernel, or None), `bytes` (read and written), `cost` (additions, or 2 m n k for

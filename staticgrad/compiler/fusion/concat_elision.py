@@ -29,7 +29,6 @@ class ConcatElision:
 
     def __init__(self, graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, fetches: Iterable[Node]):
         self.graph, self.layouts = graph, layouts
-        self.users = graph.users()
         self.group_of = {node: group for group in groups for node in group.members}
         self.inside = {node for found in sums for node in found.members} - {found.out for found in sums}
         self.sums = {found.out: all(p.type.shape == found.out.type.shape for p, _ in found.products) for found in sums}
@@ -129,7 +128,7 @@ class ConcatElision:
     def _readable(self, part: Node, whole: Node, views: Sequence[Node], contiguous: bool) -> bool:
         """Whether all its readers can read it in the whole: routines would copy rows with a stride."""
         for node in (part, *views):
-            for user in self.users[node]:
+            for user in self.graph.succ[node]:
                 if isinstance(user.op.emit, Region) or (user in self.layouts.part and user not in self.group_of):
                     return False
                 if not (contiguous or user is whole or user in self.group_of or isinstance(user.op.emit, View)):
@@ -150,7 +149,8 @@ class ConcatElision:
             if found is None:
                 return None
             layouts.base[view], layouts.at[view] = whole, found
-        groups = {self.group_of[user]: None for node in (part, *views) for user in self.users[node] if user in self.group_of}
+        readers = [user for node in (part, *views) for user in self.graph.succ[node]]
+        groups = {self.group_of[user]: None for user in readers if user in self.group_of}
         if part in self.group_of:
             groups[self.group_of[part]] = None
         domains: dict[Group, IterationDomain] = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir import Extent, Graph, Layout, Native, Node, Pointwise, View
+from ...ir import Adjacency, Extent, Graph, Layout, Native, Node, Pointwise, View
 from .broadcast_rank import origin
 from .fuse import Decision, Group
 from .layout import Layouts, broadcast_strides
@@ -37,7 +37,7 @@ def fuse_epilogues(
     graph: Graph, groups: Sequence[Group], layouts: Layouts, results: Iterable[Node]
 ) -> tuple[list[Group], list[Sum], list[Decision]]:
     """The groups that stay kernels, the sums that products compute, and the decisions."""
-    users, wanted = graph.users(), set(results)
+    users, wanted = graph.succ, set(results)
     readers: dict[Node, set[Group]] = {}
     for group in groups:
         for node in group.members:
@@ -119,7 +119,7 @@ def number(node: Node) -> float:
 
 
 def _only_here(
-    x: Node, group: Group, layouts: Layouts, users: dict[Node, list[Node]], readers: dict[Node, set[Group]], wanted: set[Node]
+    x: Node, group: Group, layouts: Layouts, users: Adjacency, readers: dict[Node, set[Group]], wanted: set[Node]
 ) -> None:
     """Raises EpilogueFailure unless only the group reads this product, as a whole and in the order of memory."""
     product = origin(x)

@@ -108,7 +108,6 @@ class Fuser:
         self.results = set(results)
         self.layouts = layouts
         self.position = {node: i for i, node in enumerate(graph.nodes)}
-        self.users = graph.users()
         self.contraction = Contraction(graph.nodes)
         self.group_of: dict[Node, Group] = {}
         self.scalars: list[Node] = []
@@ -130,7 +129,7 @@ class Fuser:
                 self._walkable(node)
             elif kind is Native:
                 natives.append(node)
-        chosen = {n for choose in CHOICES for n in choose(natives, self.users, self.results, fusible)}
+        chosen = {n for choose in CHOICES for n in choose(natives, self.graph.succ, self.results, fusible)}
         in_place = set(filter(self._readable, chosen))
         placed = [n for n in self.graph.nodes if n in in_place or (fusible(n) and not inlined(n))]
         ends = self._ends(placed)
@@ -155,7 +154,7 @@ class Fuser:
         its other operands, and what reads both kernels could no longer join the one that then has to run first."""
         found: set[Node] = set()
         for node in reversed(placed):
-            if is_scalar_work(node) and found.issuperset(self.users[node]):
+            if is_scalar_work(node) and found.issuperset(self.graph.succ[node]):
                 found.add(node)
         return found
 
@@ -166,7 +165,7 @@ class Fuser:
         needed = self._cheap(node, group)
         if needed is None:
             return
-        readers = {user: self.computed_in.get(user) for user in self.users[node]}
+        readers = {user: self.computed_in.get(user) for user in self.graph.succ[node]}
         if None in readers.values():
             return
         reading = {g for groups in readers.values() for g in groups or ()}
@@ -248,7 +247,7 @@ class Fuser:
     def _alone(self, node: Node) -> Group:
         shared = domain_of([node], self.layouts)
         rank, post = shared.domain.rank[node], node in shared.domain.post
-        users = len(self.users[node])
+        users = self.graph.uses(node)
         growth = Growth(
             shared, list(_counts(node, rank, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
             is_scalar_work(node), self._grain(node),
@@ -289,7 +288,7 @@ class Fuser:
         try:
             classify([node], self.layouts)
         except FusionFailure as reason:
-            self.decisions.extend(Decision(node, user, False, str(reason)) for user in self.users[node])
+            self.decisions.extend(Decision(node, user, False, str(reason)) for user in self.graph.succ[node])
             return False
         return True
 
@@ -436,7 +435,7 @@ class Fuser:
         """Whether a node outside the group needs this value in memory."""
         stack = [node]
         while stack:
-            for user in self.users[stack.pop()]:
+            for user in self.graph.succ[stack.pop()]:
                 if self.group_of.get(user) is group:
                     continue
                 if not (isinstance(user.op.emit, View) and user.op.emit.keeps_order) or user in self.layouts.copies:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable
 
-from ...ir import Lookup, Node
+from ...ir import Adjacency, Lookup, Node
 from .broadcast_rank import FULL, ROW, FusionFailure, IterationDomain, fused_as, origin
 from .layout import Layouts, count, merged
 
@@ -23,9 +23,7 @@ def gather_of(node: Node) -> Lookup | None:
     return fused_as(node, Lookup)
 
 
-def choose_gathers(
-    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
-) -> set[Node]:
+def choose_gathers(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
     """The lookups that kernels read in place: only kernels read them, and only a few."""
     chosen = set()
     for node in nodes:

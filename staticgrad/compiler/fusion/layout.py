@@ -50,7 +50,7 @@ class Layouts:
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         wanted, either = (set(), set()) if results is None else _read_in_order(graph, results)
-        users, needed = graph.users(), set(graph.nodes if results is None else results)
+        needed = set(graph.nodes if results is None else results)
         for node in graph.nodes:
             emit = node.op.emit
             self.origin[node] = node
@@ -70,7 +70,8 @@ class Layouts:
                 axes = self.orders[node] = self._order(node)
                 if axes and node not in needed:
                     at = Layout.ordered(node.type.shape, axes)
-                    if users[node] and all(_reads_rows(user, at) for user in users[node]):
+                    users = graph.succ[node]
+                    if users and all(_reads_rows(user, at) for user in users):
                         self.at[node] = at
 
     def _reads_order(self, node: Node) -> bool:
@@ -114,13 +115,13 @@ class Layouts:
 def _read_in_order(graph: Graph, results: Iterable[Node]) -> tuple[set[Node], set[Node]]:
     """The values of native code that are read in its other order: by views that are row-major then, or by native code whose
     own result is such a value. Other native code that can read that order doesn't mind; then the values that nobody minds."""
-    needed, users, found, either = set(results), graph.users(), set[Node](), set[Node]()
+    needed, found, either = set(results), set[Node](), set[Node]()
     for node in reversed(graph.nodes):
         order = order_of(node)
         if order is None or node in needed:
             continue
         at, votes = Layout.ordered(node.type.shape, order.axes), set[bool | None]()
-        for user in users[node]:
+        for user in graph.succ[node]:
             if isinstance(user.op.emit, View):
                 votes.add(_reads_rows(user, at))
             elif any(i is node and p not in user.op.shape_only for p, i in enumerate(user.inputs)):

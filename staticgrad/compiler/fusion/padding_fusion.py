@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from ...ir import Node, Window
+from ...ir import Adjacency, Node, Window
 from .broadcast_rank import COL, FULL, ROW, FusionFailure, IterationDomain, fused_as, origin
 from .layout import Layouts, count, merged
 
@@ -21,9 +21,7 @@ def padding_of(node: Node) -> Window | None:
     return fused_as(node, Window)
 
 
-def choose_paddings(
-    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
-) -> set[Node]:
+def choose_paddings(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
     """The windows that kernels read in place: only kernels read them, and only a few."""
     chosen = set()
     for node in nodes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from ...ir import Node, Reduction
+from ...ir import Adjacency, Node, Reduction
 from .broadcast_rank import FULL, FusionFailure, IterationDomain, fused_as
 
 LEAST_SCAN = 16
@@ -19,9 +19,7 @@ def scan_of(node: Node) -> Reduction | None:
     return fused_as(node, Reduction)
 
 
-def choose_scans(
-    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
-) -> set[Node]:
+def choose_scans(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
     """The running sums that kernels compute: those that are not stored and that only kernels read."""
     return {
         node for node in nodes

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from ...ir import Node, Pointwise, Reduction, Scatter
+from ...ir import Adjacency, Node, Pointwise, Reduction, Scatter
 from .broadcast_rank import FULL, ROW, SPREAD, FusionFailure, IterationDomain, fused_as, origin
 from .layout import count
 
@@ -27,9 +27,7 @@ def scatter_of(node: Node) -> Scatter | None:
     return fused_as(node, Scatter)
 
 
-def choose_scatters(
-    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
-) -> set[Node]:
+def choose_scatters(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
     """The scatters whose rows a kernel computes."""
     chosen = set()
     for node in nodes:

@@ -95,7 +95,7 @@ def functionalize(
             assigned[node.attrs["cell"]] = _advanced(result, copies[node])
     given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
     fed_copies = set(given)
-    result = _cut(result, [*given, *wanted, *assigned.values()])
+    result.prune([*given, *wanted, *assigned.values()])  # a variable that is only assigned needs no value
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
     return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
 
@@ -129,11 +129,6 @@ def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool
 
     wanted = reached(targets, read)
     return [node for node in graph.nodes if node in wanted]
-
-
-def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
-    """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
-    return graph.part(graph.reaching(results))
 
 
 def _true() -> dict[str, Any]:

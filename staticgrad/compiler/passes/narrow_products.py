@@ -33,9 +33,8 @@ def narrow_products(
         return sliced
 
     rebuilt, moved = rebuild(graph, results, rewrite)
-    order = rebuilt.reaching([moved[r] for r in results])  # without the products as a whole
-    wanted = set(order)
-    return rebuilt.part(order), {old: new for old, new in moved.items() if new in wanted}
+    rebuilt.prune([moved[r] for r in results])  # of the products as a whole
+    return rebuilt, {old: new for old, new in moved.items() if new in rebuilt}
 
 
 def _slices(graph: Graph, results: Sequence[Node]) -> dict[Node, tuple[Any, Any]]:
@@ -44,10 +43,10 @@ def _slices(graph: Graph, results: Sequence[Node]) -> dict[Node, tuple[Any, Any]
     candidates = [node for node in graph.nodes if node.op is piece and node.inputs[0].op is product]
     if not candidates:
         return found
-    users, kept = graph.users(), set(results)
+    kept = set(results)
     for node in candidates:
         whole = node.inputs[0]
-        if whole in kept or len(users[whole]) != 1 or any(i.type.ndim < 2 for i in whole.inputs):
+        if whole in kept or len(graph.succ[whole]) != 1 or any(i.type.ndim < 2 for i in whole.inputs):
             continue
         slices = (*node.attrs["slices"], *[(None, None, 1)] * (whole.type.ndim - len(node.attrs["slices"])))
         leading, (rows, columns) = slices[:-2], slices[-2:]

@@ -105,13 +105,12 @@ class Joint:
             self.base[node] = self.base[node.inputs[0]] if view else node
         self.levels = {node: self._level(node) for node in graph.nodes}
         self.arithmetic = sum(map(arithmetic, graph.nodes))
-        users = graph.users()
         wanted = set(self.results)
         self.read_later = {
             node for node in self.nodes[: self.end + 1]
-            if not self.base[node].op.leaf and node not in wanted and any(self.position[u] > self.end for u in users[node])
+            if not self.base[node].op.leaf and node not in wanted and any(self.position[u] > self.end for u in graph.succ[node])
         }  # fmt: skip
-        self.crossing = self._crossing(users)
+        self.crossing = self._crossing()
 
     def _level(self, node: Node) -> int | None:
         """The least level at which a node may run again; None where it never may."""
@@ -127,12 +126,12 @@ class Joint:
             return CHEAP
         return ALL if isinstance(emit, Native) else MODERATE
 
-    def _crossing(self, users: Mapping[Node, Sequence[Node]]) -> list[int]:
+    def _crossing(self) -> list[int]:
         """For each place of the forward pass, the bytes made before it that the forward pass reads after it."""
         change = [0] * (self.end + 2)
         last: dict[Node, int] = {}
         for node in self.nodes[: self.end + 1]:
-            for user in users[node]:
+            for user in self.graph.succ[node]:
                 if self.position[user] <= self.end:
                     base = self.base[node]
                     last[base] = max(last.get(base, 0), self.position[user])

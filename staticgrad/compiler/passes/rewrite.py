@@ -81,15 +81,12 @@ def simplify(
 
     graph, first = rebuild(graph, results, rewrite)
     seen.clear()  # the closures refer to one another and would keep all nodes until the next garbage collection
-    order = graph.reaching([first[r] for r in results])  # without the nodes that rules replaced
-    if any(_takes_values(node) for node in order if node.op.shape_only):
+    graph.prune([first[r] for r in results])  # of the nodes that rules replaced
+    if any(_takes_values(node) for node in graph.nodes if node.op.shape_only):
         graph, second = rebuild(graph, [first[r] for r in results], copy)
         first = {old: second[new] for old, new in first.items() if new in second}
-        order = graph.reaching([first[r] for r in results])  # without values of which only the shape was read
-    if len(order) == len(graph.nodes):
-        return graph, first
-    wanted = set(order)
-    return graph.part(order), {old: new for old, new in first.items() if new in wanted}
+        graph.prune([first[r] for r in results])  # of values of which only the shape was read
+    return graph, {old: new for old, new in first.items() if new in graph}
 
 
 def _takes_values(node: Node) -> bool:

@@ -92,7 +92,7 @@ class Bodies:
                     self.nodes[node] = self.node(node)
             written = None if body.written is None else self._body(body.written)
             take = self.nodes.__getitem__
-            graph = body.graph.part([*map(take, body.graph.nodes)])
+            graph = Graph.of(map(take, body.graph.nodes), intern=body.graph.intern)
             self.bodies[body] = Subgraph(graph, [*map(take, body.params)], [*map(take, body.results)], written)
         return self.bodies[body]
 

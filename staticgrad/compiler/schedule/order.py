@@ -125,11 +125,11 @@ def _wait(
 
 def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:
     """Values that are 0 except in a few rows and have to be computed as a whole."""
-    users, wanted = graph.users(), set(results)
+    wanted = set(results)
     notes = []
     for node in graph.nodes:
         if node.op.sparse:
-            names = list(dict.fromkeys(user.op.name for user in users[node]))
+            names = list(dict.fromkeys(user.op.name for user in graph.succ[node]))
             why = "it is a result" if node in wanted else f"{', '.join(names)} needs all of it"
             notes.append(f"{node.op.name} {node.type}: made in whole, zeros included, because {why}")
     return notes

@@ -20,12 +20,11 @@ def modules(graph: Graph, part: Mapping[Node, str]) -> dict[Node, Path]:
     """The path of modules of each node, from the outermost inwards: ("blocks", "blocks.0", "blocks.0.up"). part: of a step,
     to which each node belongs; readers count within one part."""
     known = _by_parameters(graph)
-    users = graph.users()
     found = dict(known)
     for node in reversed(graph.nodes):
         if node in found or node.op.leaf or node.where is None:
             continue
-        near = [found[user] for user in users[node] if user in found and _beside(user, node) and part[user] == part[node]]
+        near = [found[user] for user in graph.succ[node] if user in found and _beside(user, node) and part[user] == part[node]]
         if near:
             found[node] = common(near)
     for node in graph.nodes:
@@ -40,7 +39,7 @@ def modules(graph: Graph, part: Mapping[Node, str]) -> dict[Node, Path]:
             called = [found[i] for i in beside if i in known] if part[node] == "forward" else []
             found[node] = common(called)[:-1] if called else common(found[i] for i in beside)
         elif operands:
-            after = [found[user] for user in users[node] if user in found]
+            after = [found[user] for user in graph.succ[node] if user in found]
             found[node] = common([found[operands[-1]], *after[:1]])
     return {node: path for node, path in found.items() if path}
 

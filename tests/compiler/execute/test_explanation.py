@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import staticgrad
@@ -69,6 +70,47 @@ def test_data():
         same = set(plan.instructions[edge.instructions[0]].nodes) >= {edge.producer, edge.consumer}
         assert edge.fused or not same
     assert "<table" in found._repr_html_()
+
+
+def test_the_critical_path_is_the_heaviest_chain():
+    plan = network(3)
+    found, dag = plan.explain(), plan.graph
+    critical = found.critical
+    assert critical is not None
+    work = {i: dag.nodes[i]["bytes"] + dag.nodes[i]["cost"] for i in dag}
+    heaviest = dict.fromkeys(dag, 0.0)
+    for i in nx.topological_sort(dag):
+        heaviest[i] = work[i] + max((heaviest[before] for before in dag.pred[i]), default=0.0)
+    assert nx.is_path(dag, critical.instructions)
+    assert sum(work[i] for i in critical.instructions) == max(heaviest.values())
+    assert critical.share == pytest.approx(max(heaviest.values()) / sum(work.values()))
+    first, *inner, last = critical.instructions
+    needed = [i for i in inner if not nx.has_path(dag.subgraph(set(dag) - {i}), first, last)]
+    assert list(critical.dominating) == [first, *needed, last]
+    assert 0 < len(needed) < len(inner)  # the gradient of each layer reads the layer's own value, too
+    title = f"critical path: a chain of {len(critical.instructions)} of {len(plan.instructions)} instructions"
+    for text in (str(found), str(plan.explain(detail=True))):
+        (line,) = [line for line in text.splitlines() if line.startswith(title)]
+        assert f"shorter chains lead around {len(inner) - len(needed)} of them (*)" in line
+    assert json.loads(found.to_json())["critical_path"]["instructions"] == list(critical.instructions)
+
+
+def test_the_critical_path_by_time():
+    """Before `profile()`, the product of more operations; after it, the one that took longer."""
+    b = Bench()
+    x, y = b.feed(8, 8), b.feed(64, 8)
+    plan = b.plan(F.exp(x @ x), F.exp(y @ x))
+    small, large = (next(i for i, each in enumerate(plan.instructions) if each.name == f"{rows}x8x8") for rows in (8, 64))
+    assert plan.explain().critical.instructions[0] == large
+    plan.times.update(dict.fromkeys(range(len(plan.instructions)), 1.0) | {small: 9.0})
+    critical = plan.explain().critical
+    assert (critical.instructions[0], critical.timed, critical.share) == (small, True, 10 / 12)
+    assert "83% of the time" in str(plan.explain())
+
+
+def test_plans_without_work_have_no_critical_path():
+    b = Bench()
+    assert b.plan(b.feed(3)).explain().critical.instructions in ((), (0,))
 
 
 def test_bytes_of_edges():

@@ -197,6 +197,71 @@ def test_the_graph_of_a_plan_is_its_rows():
     assert all(step.plan.graph.nodes[row]["microseconds"] is not None for row in kernels)
 
 
+def two_products(x, y):
+    return x @ x + y @ y
+
+
+def three_products(x, y):
+    return x @ x + y @ y + x @ y
+
+
+def joined(x, y):
+    return sg.exp(sg.concat([x, y, x + y])) @ x
+
+
+def repeated(x, y):
+    return sg.scan(lambda c, _: (sg.tanh(c @ y), None), x, length=3)[0].sum()
+
+
+IN_TURN = {
+    two_products: [("gemm", "gemm")],
+    three_products: [("gemm", "gemm"), ("gemm", "gemm")],
+    joined: [("kernel", "gemm")],
+    repeated: [("loop", "repeat"), ("repeat", "kernel")],
+}
+
+
+@pytest.mark.parametrize("fn", IN_TURN)
+def test_the_graph_of_a_plan_has_the_order_of_its_instructions(fn):
+    """Each product of a sum adds to what the one before left: networkx finds no cycle, and no reader before the last."""
+    step = sg.compile(fn, wait=True)
+    x = np.ones((4, 4), np.float32)
+    step(x, x)
+    rows, kinds = step.plan.graph, [each.kind for each in step.plan.instructions]
+    assert all(a < b for a, b in rows.edges)
+    edges = [(kinds[a], kinds[b]) for a, b in nx.transitive_reduction(rows).edges]
+    assert [edge for edge in edges if edge in IN_TURN[fn]] == IN_TURN[fn]
+
+
+def test_a_loop_is_one_part_of_the_critical_path_with_all_iterations():
+    def run(x, ys):
+        last, _ = sg.scan(lambda c, y: (sg.tanh(c @ c + y), None), x, ys)
+        return sg.exp(last), sg.exp(x)
+
+    shares = []
+    for length in (5, 50):
+        step = sg.compile(run, wait=True)
+        step(np.ones((8, 8), np.float32), np.ones((length, 8, 8), np.float32))
+        critical = step.plan.explain().critical
+        assert [step.plan.instructions[i].kind for i in critical.instructions] == ["loop", "repeat", "kernel"]
+        assert nx.is_path(step.plan.graph, critical.instructions)
+        shares.append(critical.share)
+    assert 0.9 < shares[0] < shares[1] < 1
+
+
+def test_a_saved_value_of_a_variable_is_no_operand():
+    w = sg.tensor(np.ones((4, 4), np.float32))
+
+    @sg.compile(wait=True)
+    def step(x):
+        before = w.clone()
+        w.add_(x)
+        return before, (w * 2).sum()
+
+    step(np.ones((4, 4), np.float32))
+    assert all(a < b for a, b in step.plan.graph.edges)
+
+
 def test_graphs_share_networkx_s_form():
     step = sg.compile(quartic)
     step(X)
