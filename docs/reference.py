@@ -18,7 +18,7 @@ ROOMS = {
         ("functions", "torch_names", "torch_layers", "functional", "ops", "operators", "func"),
     ),
     "graphs": ("Graphs and sessions", ("static",)),
-    "compile": ("Compile", ("tracing", "compiler")),
+    "compile": ("Compile", ("tracing", "compiler", "numba_ops")),
     "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),
     "errors": ("Errors", ("errors",)),
 }

@@ -170,6 +170,7 @@ if TYPE_CHECKING:
     from .interchange.graph_json import from_json, to_json
     from .interchange.scipy_optimize import scipy_objective
     from .interchange.torch_export import from_torch
+    from .numba_ops import njit_op
     from .serialization import load, save
     from .static import (
         Graph,
@@ -212,6 +213,7 @@ _MODULES = {
     ".interchange.torch_export": ("from_torch",),
     ".viz.verbs": ("explain", "plan_diff", "profile", "to_dot", "to_graphml", "to_networkx", "to_text"),
     ".interchange.graph_json": ("from_json", "to_json"),
+    ".numba_ops": ("njit_op",),
     ".serialization": ("load", "save"),
     ".static": (
         "Graph", "GraphKeys", "Operation", "Session", "Variable", "assign", "assign_add", "assign_sub", "constant",
@@ -422,7 +424,8 @@ __all__ = [
     "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled",
     "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled",
     "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage",
-    "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan", "nn",
+    "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan",
+    "njit_op", "nn",
     "no_grad", "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "plan_diff", "preserve_format", "print",
     "profile", "promote_types", "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph",
     "result_type", "rewrite", "save", "scalar_tensor", "scipy_objective", "seed", "set_default_device", "set_default_dtype",

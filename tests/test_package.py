@@ -173,6 +173,7 @@ ORDER = [
     "tracing",
     "nn",
     "func",
+    "numba_ops",
     "optim",
     "utils",
     "distributions",

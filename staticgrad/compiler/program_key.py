@@ -63,10 +63,10 @@ class ProgramKey:
         lines = []
         for node in nodes:
             op = node.op
-            if op not in BUILT_IN or node.after:
+            if not (op in BUILT_IN or op.identity) or node.after:
                 raise Unkept(f"{op.name} is not the package's")
             attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
-            lines.append(f"{op.name} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
+            lines.append(f"{op.name}{op.identity} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
             number[node] = len(number)
         return lines
 

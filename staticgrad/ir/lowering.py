@@ -42,6 +42,8 @@ class Pointwise:
     memory: str = "as computed"
     """The memory of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the
     operand."""
+    code: str = ""
+    """What kernels define the function `scalar` by, where that is the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A native call of a kernel of `compiler/kernels/`.
+    """A native call of a kernel of `compiler/kernels/`, or of one that calls a function of the user's, where `module` is empty.
 
     Its buffers are operands in row-major order, the result and the scratch, then, for a check, the status of the run. A
     `chunked` kernel gets the sizes `(span, number of chunks, *sizes)`, and its range is over chunks; another one gets `sizes`,
@@ -290,6 +292,9 @@ class Native:
     scales: bool = False
     order: Order | None = None
     missed: Callable[[Sequence[int], int], StaticgradError] | None = None
+    again: Callable[[Sequence[int], Sequence[int], int], Exception] | None = None
+    """Of a check that calls a function of the user's: `again(addresses of the buffers, sizes, number)` calls it once more, in
+    Python, and returns the exception that it raises."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class Node(_Fields):
             kind: Hashable = self.type
             if kind.__class__ is TensorType:  # tuples are compared without a call
                 kind = self.type.shape, self.type.dtype
-            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), kind, self.after
+            key = self.op, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), kind, self.after
             object.__setattr__(self, "_key", key)
         return key
 

@@ -119,6 +119,8 @@ class OpDef:
     operand's: `(operand, value)`, the operand whose view has that value."""
     complex: OverComplex | None = None
     """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
+    identity: str = field(default="", repr=False)
+    """Of an op of the user's: all that its results follow from, the same in each process. "": plans with it are not kept."""
     plain: OpDef = field(init=False, repr=False)
     """The record itself; of one that `over_complex` made, the record that it was made of."""
     aliases: bool = field(init=False, repr=False, default=False)

@@ -49,15 +49,22 @@ def machine(level: int = 2) -> Any:
     )
 
 
-def compiled(code: str, level: Level = ROUTINES) -> bytes:
-    """The object code of a text of LLVM code, optimized."""
-    return bytes(machine(level.machine).emit_object(optimized(code, level)))
+def compiled(code: str, level: Level = ROUTINES, inlined: Iterable[str] = ()) -> bytes:
+    """The object code of a text of LLVM code, optimized. inlined: texts of functions that it calls."""
+    return bytes(machine(level.machine).emit_object(optimized(code, level, inlined)))
 
 
-def optimized(code: str, level: Level = ROUTINES) -> Any:
-    """The module of a text of LLVM code, optimized."""
+def optimized(code: str, level: Level = ROUTINES, inlined: Iterable[str] = ()) -> Any:
+    """The module of a text of LLVM code, optimized. inlined: texts of functions that it calls."""
     target = machine(level.machine)
     module = llvm.parse_assembly(code)
+    for text in inlined:
+        part = llvm.parse_assembly(text)
+        for function in part.functions:
+            if not function.is_declaration:
+                function.linkage = "linkonce_odr"  # gone once nothing calls it
+                function.add_function_attribute("alwaysinline")
+        module.link_in(part)
     module.triple, module.data_layout = target.triple, str(target.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=level.passes)

@@ -70,6 +70,24 @@ min = _choice("<")
 max = _choice(">")
 
 
+LINKED: dict[str, str] = {}
+"""By symbol, the LLVM code of functions of the user's."""
+
+
+def linked(symbol: str, result: Any, operands: tuple[Any, ...], code: str) -> Builtin:
+    """A function of the user's, by its LLVM code, with NumPy's types of its result and operands."""
+    LINKED[symbol] = code
+    kinds, out = [types.OF_NUMPY[kind] for kind in operands], types.OF_NUMPY[result]
+
+    def write(builder: ir.IRBuilder, *given: Any) -> Operand:
+        found = builder.module.globals.get(symbol)
+        if found is None:
+            found = ir.Function(builder.module, ir.FunctionType(out.llvm, [kind.llvm for kind in kinds]), symbol)
+        return Value(out, builder.call(found, given))
+
+    return Builtin(symbol, tuple(kinds), write, "")
+
+
 # Small functions of kernels; the transcendental ones are in `elementary`.
 
 

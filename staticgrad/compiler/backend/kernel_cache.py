@@ -203,16 +203,18 @@ def _packed(codes: dict[str, str]) -> bytes:
     """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code and of the functions
     that it calls."""
     from . import code_generation
+    from .dialect import LINKED
     from .elementary import rare
 
     parts: list[tuple[str | int, ...]] = []
     contents: list[bytes] = []
     for name, code in codes.items():
         outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)}
-        if unknown := [symbol for symbol in outside if not (symbol in rare.CODE or object_code.known(symbol))]:
+        if unknown := [s for s in outside if not (s in rare.CODE or s in LINKED or object_code.known(s))]:
             raise CompileError(f"the kernel {name} calls {', '.join(sorted(unknown))}, which is not there")
         called = dict.fromkeys(rare.CODE[symbol] for symbol in sorted(outside) if symbol in rare.CODE)
-        all_of = code_generation.compiled(code, code_generation.KERNELS), *called
+        inlined = [LINKED[symbol] for symbol in sorted(outside) if symbol in LINKED]
+        all_of = code_generation.compiled(code, code_generation.KERNELS, inlined), *called
         parts.append((name, *map(len, all_of)))
         contents += all_of
     return b"\n".join([json.dumps(parts).encode(), b"".join(contents)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...errors import CompileError
@@ -22,13 +22,24 @@ _codes: dict[tuple[str, str, str], Code] = {}
 _jobs: dict[tuple[str, str], Job] = {}
 
 
+OWN: dict[str, Callable[[], int]] = {}
+"""By symbol, what finds the address of a kernel that calls a function of the user's; see `numba_functions.py`."""
+
+
+def own(symbol: str) -> int:
+    """The address of such a kernel; 0 where this process has none of this name."""
+    find = OWN.get(symbol)
+    return 0 if find is None else find()
+
+
 def tiers() -> bool:
     """Whether workers compile."""
     return os.environ.get(TIERS, "1") != "0"
 
 
 class Wanted(NamedTuple):
-    """Machine code to call. kind, text: see `compile_worker.py`; name: of a function in it."""
+    """Machine code to call. kind, text: see `compile_worker.py`; name: of a function in it. Numba has compiled that of the kind
+    "numba" in this process."""
 
     kind: str
     text: str
@@ -38,6 +49,8 @@ class Wanted(NamedTuple):
         """The address, after what has to be compiled is compiled in this process."""
         if self.kind == "gemm":
             return gemm.kernel(self.text)
+        if self.kind == "numba":
+            return own(self.name)
         return kernel_cache.load(self.text)[self.name].address
 
     def file(self) -> disk.File:
@@ -45,7 +58,9 @@ class Wanted(NamedTuple):
         return gemm.file(self.text) if self.kind == "gemm" else kernel_cache.file(self.text)
 
     def at_hand(self) -> bool:
-        """Whether nothing has to be compiled."""
+        """Whether no worker can compile it."""
+        if self.kind == "numba":
+            return True
         return disk.at_hand(gemm.file(self.text)) if self.kind == "gemm" else kernel_cache.at_hand(self.text)
 
 

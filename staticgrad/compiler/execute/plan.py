@@ -502,7 +502,10 @@ class Plan:
             raise op.emit.missed(instruction.sizes, bad)
         node = instruction.node
         assert node is not None
-        error = node.op.emit.check(node, bad)  # type: ignore[union-attr,misc]
+        emit: Any = node.op.emit
+        if emit.again is not None:
+            raise emit.again(instruction.pointers.tolist(), instruction.sizes, bad)
+        error = emit.check(node, bad)
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     def stopped_at(self) -> Instruction | None:

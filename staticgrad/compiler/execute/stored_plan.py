@@ -21,7 +21,7 @@ from ...types import TensorType
 from ..backend import disk_cache as disk
 from ..backend import gemm, kernel_cache
 from ..backend.abi import COUNT, ENTER, GROWING, MOVES, PAUSED, REPEAT, SINCE, STATUS_WORDS, N, T
-from ..backend.machine_code import Code, Wanted
+from ..backend.machine_code import Code, Wanted, own
 from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
 from ..lower.placement import Placement
 from ..runtime import loader, thread_pool
@@ -37,8 +37,8 @@ FILES: dict[str, Callable[[str], disk.File]] = {"kernels": kernel_cache.file, "g
 """By kind of machine code, the file of a text's."""
 
 
-RUNTIME = "runtime"
-"""The kind of the runtime's own machine code, which every process has."""
+FOUND = {"runtime": loader.address, "numba": own}
+"""By kind of machine code that every process has, the address of a function's: the runtime's own, and that of the user's."""
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class _Writer:
         if wanted not in self._code_numbers:
             self._code_numbers[wanted] = len(self.codes)
             known = FILES.get(wanted.kind)
-            if wanted.kind == RUNTIME:
+            if wanted.kind in FOUND:
                 self.codes.append((wanted.kind, "", "", wanted.name))
             else:
                 self.codes.append(None if known is None else (wanted.kind, *known(wanted.text), wanted.name))
@@ -287,7 +287,7 @@ def unpacked(
     record = json.loads(line)
     codes = []
     for kind, name, key, function in record["codes"]:
-        address = loader.address(function) if kind == RUNTIME else kernel_cache.stored(kind, disk.File(name, key), function)
+        address = FOUND[kind](function) if kind in FOUND else kernel_cache.stored(kind, disk.File(name, key), function)
         if not address:
             return None
         codes.append(Code(Wanted(kind, "", function), address))

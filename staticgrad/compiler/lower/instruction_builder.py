@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...ir import Cell, Graph, Layout, Node
+from ...ir import Cell, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
 from ..codegen.kernel_writer import KernelWriter
 from ..codegen.parameters import BufferRef, KernelSource
@@ -170,7 +170,8 @@ class GraphLowering:
         if kernel.chunked:
             sizes[kernel.chunks_at] = chunks
         buffers = [(self._parameter(ref, kernel, chunks), ref.offset * ref.dtype.itemsize) for ref in kernel.buffers]
-        code = self.stream.code("kernels", kernel.body, kernel.name)
+        texts = {emit.code for node in unit.group.members if isinstance(emit := node.op.emit, Pointwise) and emit.code}
+        code = self.stream.code("kernels", kernel.body + "".join(sorted(texts)), kernel.name)
         span = chunks if kernel.chunked else kernel.rows
         name = "+".join(dict.fromkeys(n.op.name for n in unit.group.members))
         last = unit.group.members[-1]

@@ -51,7 +51,9 @@ class InstructionStream:
                 instruction.code = self.codes.get(instruction.code.wanted, instruction.code)
 
     def library(self, module: str, kernel: str) -> Code:
-        """A kernel of a file in `kernels/`; see `kernel_cache.library_source`."""
+        """A kernel of a file in `kernels/`, see `kernel_cache.library_source`, or of the user's, see `numba_functions.py`."""
+        if not module:
+            return self.code("numba", "", kernel)
         return self.code("kernels", kernel_cache.library_source(module, kernel), kernel)
 
     def add(self, instruction: Instruction) -> Instruction:
