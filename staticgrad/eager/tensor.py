@@ -169,14 +169,23 @@ class Tensor(Operators):
                 return
             if state.deferral is not None:
                 kept = state.deferral.rebind(self, value)
-        if not kept:
+        if kept:
+            self._renewed()
+        else:
             array = value._data if isinstance(value, Tensor) else as_array(value)
             misuse.check_holds(array.dtype, self._tracked)
-            former = self._data
-            self._data = array
-            self._base = None
-            Structure.changes += 1
-            Structure.rebound += former.shape == array.shape and former.dtype == array.dtype
+            self.rebind(array)
+
+    def rebind(self, array: np.ndarray) -> None:
+        """Give it another array: tensors that share the former memory keep it."""
+        former = self._data
+        self._data = array
+        self._base = None
+        Structure.changes += 1
+        Structure.rebound += former.shape == array.shape and former.dtype == array.dtype
+        self._renewed()
+
+    def _renewed(self) -> None:
         self._views = None if self._views is UNRECORDED else self._views
         self._memory = Memory()
         touch(self)

@@ -69,14 +69,15 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     unmoved = specialization.unmoved if specialization.hooks or specialization.initial_grads else None
     finish = specialization.finish if specialization.counted or specialization.owners else None
     build = specialization.results.build
+    moved = specialization.moved
     lines = [
-        "if changes != Structure.changes: return FALLBACK",
+        f"if {'specialization.' if moved else ''}changes != Structure.changes: return FALLBACK",
         "try:",
         f" if not ({specialization.guards.text}): return FALLBACK",
         "except Exception: return FALLBACK",
     ]
     numbers = specialization.number_feeds
-    others = specs if numbers is None else specs[: len(specs) - len(numbers.dtypes)]
+    others = specs[: len(specs) - len(moved) - (0 if numbers is None else len(numbers.dtypes))]
     state = others[-1].same if others else None
     if isinstance(state, State) and plan.reads_numbers:  # read before the call checks what else the state is
         lines.insert(0, "if not args or args[-1] is not state: return FALLBACK")
@@ -86,7 +87,11 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("if not unmoved(): return FALLBACK")
     if specialization.bindings:
         lines.append("if specialization.reads != Structure.reads: return FALLBACK")
+    if specialization.rewrites:
+        lines.append("if specialization.meets(args): return FALLBACK")
+    more = "".join(f", moved{i}._data" for i in range(len(moved)))
     if numbers is None:
+        lines += [f"args = [*args{more}]"] if moved else []
         lines.append("result = call(*args)")
     else:  # a number's class is checked here, and the plan is fed arrays in its place
         places = specialization.number_places
@@ -97,16 +102,18 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines += [
             f"fed = arrays(({''.join(f'args[{i}], ' for i in places)}))",
             "if fed is None: return FALLBACK",
-            f"args = [{''.join(f'args[{i}], ' for i in range(len(others) + len(places)) if i not in places)}*fed]",
+            f"args = [{''.join(f'args[{i}], ' for i in range(len(others) + len(places)) if i not in places)}*fed{more}]",
             "result = call(*args)",
         ]
     lines.append("if result is None: return FALLBACK")
     if finish is not None:
         lines.append("finish()")
-    if specialization.flags is not None:
-        lines.append(f"flags.set({'[result]' if single else 'result'})")
     if (tape is not None or settles) and any(spec.dtype is None for spec in specs):
         lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
+    if moved:
+        lines.append("specialization.rebind(result, args)")
+    if specialization.flags is not None:
+        lines.append(f"flags.set({'[result]' if single else 'result'})")
     if tape is not None:
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
     if settles:
@@ -118,6 +125,6 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
         tape=tape, flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
-        **{kind.__name__: kind for kind in specialization.number_kinds},
+        **{kind.__name__: kind for kind in specialization.number_kinds}, **{f"moved{i}": x for i, x in enumerate(moved)},
     )  # fmt: skip
     return function

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.passes.symbolic_extents import SymbolicExtent, Unfollowed
+from ..eager.tape import touch
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
@@ -72,6 +73,11 @@ class Results:
         self.flat = self._form is not None and fetched == self._form
         """It is a tuple of the tensors of the run, in their order."""
 
+    def enter(self, x: Traced) -> int:
+        """Have runs compute a value; its position among the tensors of a run."""
+        self.fetches.append(x)
+        return len(self.fetches) - 1
+
     def share(self, owners: Mapping[int, Build], kept: Collection[int]) -> None:
         """Find the fetches that share memory. owners: what gives the tensor whose memory a traced tensor stands for, by id;
         kept: ids of values that a run leaves in a gradient. A value of the run of which fetches are overlapping parts, or
@@ -86,15 +92,13 @@ class Results:
         for root, parts in roots.values():
             whole = next((position for position, steps in parts.items() if not steps), None)
             if whole is None and (id(root) in kept or (len(parts) > 1 and overlap(root, [*parts.values()]))):
-                whole = len(self.fetches)
-                self.fetches.append(root)
+                whole = self.enter(root)
             if whole is None:
                 continue
             moved = in_order(root, [*parts.values()])
             if moved is not None:
                 ordered, back = moved
-                whole, parts = len(self.fetches), {position: [back, *steps] for position, steps in parts.items()}
-                self.fetches.append(ordered)
+                whole, parts = self.enter(ordered), {position: [back, *steps] for position, steps in parts.items()}
             for position, steps in parts.items():
                 if steps:
                     self.views[position] = fetched(whole), steps
@@ -108,28 +112,19 @@ class Results:
         place = self.place(value)
         return None if place in self.views else place
 
-    def check_rebound(self, tracer: Any, owners: Mapping[int, Build], returned: int) -> None:
-        """Raises TraceError for `x.data = y` where y is seen elsewhere: eager mode has both in one memory afterwards. returned:
-        how many of the fetches the function returns."""
-        known = {id(memory_of(x, owners)[0]) for x in self.fetches[:returned]} | owners.keys()
-        known |= {id(memory_of(x, owners)[0]) for _, x in tracer.grads.values() if isinstance(x, Traced)}
-        for target, value in tracer.rebindings:
-            root = memory_of(value, owners)[0]
-            if root is not target and id(root) in known:
-                tracer.refuse(
-                    f"x.data = y gives {target.describe()} the memory of {root.describe()}, which is seen elsewhere",
-                    "write x.data = y.clone(), or x.copy_(y)",
-                )
-            known.add(id(root))
-
     def join(self, tensors: list[Tensor], given: Sequence[Any]) -> list[Tensor]:
         """Put the views of a run in their places among its tensors."""
-        for position, (base, steps) in self.views.items():
-            x: Any = base(tensors, given)
-            for step in steps:
-                x = step.take(x)
-            tensors[position] = x
+        for position in self.views:
+            tensors[position] = self.tensor(position, tensors, given)
         return tensors
+
+    def tensor(self, position: int, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
+        """One of the tensors of a run, in the memory that eager mode has it in."""
+        base, steps = self.views.get(position, (None, ()))
+        x: Any = tensors[position] if base is None else base(tensors, given)
+        for step in steps:
+            x = step.take(x)
+        return x  # type: ignore[no-any-return]
 
     def again(self, attribute: Callable[[Any], Any]) -> Results:
         """The same for other extents; attribute: of an operation."""
@@ -304,9 +299,41 @@ class Results:
         if at is not None:
             self.uses_given = True
             return lambda tensors, given: given[at]
-        position = len(self.fetches)
-        self.fetches.append(x)
-        return lambda tensors, given: tensors[position]
+        return fetched(self.enter(x))
+
+
+class Move:
+    """A tensor that has other memory after a run, as `x.data = y` gives it.
+
+    owner: gives the tensor; place: of what lies in the memory, among the tensors of a run; written: the place of a value that
+    is written to the memory which the tensor gives up.
+    """
+
+    def __init__(self, owner: Build, place: int):
+        self.owner, self.place = owner, place
+        self.written: int | None = None
+        self._former: Tensor | None = None
+
+    def former(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
+        """A tensor of the memory that is given up."""
+        assert self._former is not None
+        return self._former
+
+    def begin(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
+        """Finish with the memory that the tensor has now."""
+        x = self.owner(tensors, given)
+        self._former = x.detach()
+        if self.written is not None:
+            x._data[...] = tensors[self.written]._data
+            touch(x)
+
+    def end(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Tensor) -> None:
+        """Give the tensor the memory of `found`."""
+        self.owner(tensors, given).rebind(found._data)
+
+    def release(self) -> None:
+        """Let go of the former memory."""
+        self._former = None
 
 
 def fetched(position: int) -> Build:

@@ -32,7 +32,7 @@ from .gradient_binding import GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.trace_observer import TraceObserver
-from .outputs import Build, Results, fetched
+from .outputs import Build, Move, Results, fetched
 from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding
@@ -109,8 +109,11 @@ class Specialization:
         self.formers = list(dict.fromkeys([*changed, *self.results.found]))
         """Containers of the state that a run changes and then replaces, or returns, or stores elsewhere."""
         owners = self._owners(tracer)
+        moves = self._find_moves(tracer, owners)
+        self.rebindings = [*moves.values()]
+        self.moved = [tensor for tensor, leaf in tracer.captured.values() if id(leaf) in moves]
+        """Tensors that the function reaches and gives other memory: each run is fed the arrays that they have by then."""
         self.results.share(owners, {id(value) for _, value in tracer.grads.values()})
-        self.results.check_rebound(tracer, owners, self.own_results)
         self.results.seal()
         self.results.forget()
         self.fetches = list(self.results.fetches)
@@ -121,13 +124,14 @@ class Specialization:
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._bind_initial_gradients(tracer)
         self._final_gradients(tracer, owners)
-        self._changes(tracer)
+        self._changes(tracer, moves)
         members = tracer.members(call.sources, call.array_labels())
         check(members, tracer.places)
         tracer.check_shared()
         observer.check_arrays(members)
         numbers = tracer.given_numbers
         feeds += [] if numbers is None else numbers.nodes.values()
+        feeds += [leaf.origin for _, leaf in tracer.captured.values() if id(leaf) in moves]
         self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()
         self.pinned: set[int] = set() if numbers is None else numbers.pinned()
         """Numbers of the call whose values the trace needed."""
@@ -145,9 +149,19 @@ class Specialization:
         self.hooked = [(i, hook) for i in self.results.views for hook in tracer.hooks.get(results[i].node, {}).values()]
         """Hooks of views."""
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
-        self.settles = bool(self.results.views or self.shared_grads or self.retained)
+        sources = [base for base, _ in self.results.views.values()]
+        sources += [build for _, build in (*self.shared_grads, *self.given_after) if build is not None]
+        self.left = [move for move in self.rebindings if move.written is not None or move.former in sources]
+        """Those whose former memory a run still needs."""
+        self.rewrites = any(move.written is not None for move in self.left)
+        """Whether a run writes to such memory."""
+        found = [self.results.views[move.place][0] for move in self.rebindings if move.place in self.results.views]
+        self.lends = any(base in owners.values() for base in found)
+        """Whether a tensor gets the memory of another one that a run finds: the next run asks whether it may share it."""
+        self.settles = bool(self.results.views or self.shared_grads or self.retained or self.left)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
+        self.changed_arguments |= {number for number, (_, leaf) in enumerate(tracer.arguments) if id(leaf) in moves}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         checks = None if tracer.decisions is None else tracer.decisions.close()
@@ -169,7 +183,7 @@ class Specialization:
         self.uncounted = {id(tensor) for tensor, leaf in tracer.captured.values() if id(leaf) not in tracer.counted}
         """Captured tensors that change by way of `x.data` only, if at all."""
         self.uncounted_arguments = {i for i, (_, leaf) in enumerate(tracer.arguments) if id(leaf) not in tracer.counted}
-        self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
+        self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.changed_arguments)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
         self.guards = observer.close(self.captured_ids)
@@ -196,6 +210,15 @@ class Specialization:
         for key, grad in tracer.initial_grads.values():
             if grad is not None:
                 found[id(grad)] = _gradient(_captured(key, False) if isinstance(key, Tensor) else found[id(key)])
+        return found
+
+    def _find_moves(self, tracer: Tracer, owners: dict[int, Build]) -> dict[int, Move]:
+        """The tensors that get other memory, by id of what stands for them."""
+        found = {}
+        for target, memory in tracer.moves.values():
+            if id(target) in tracer.given_up:
+                found[id(target)] = move = Move(owners[id(target)], self.results.enter(memory))
+                owners[id(tracer.given_up[id(target)])] = move.former
         return found
 
     def _has_grad(self, owner: Tensor, grad: Tensor | None) -> None:
@@ -295,9 +318,10 @@ class Specialization:
         cell: Cell = variable.attrs["cell"]
         return cell
 
-    def _changes(self, tracer: Tracer) -> None:
-        """In-place changes of captured tensors, and of arguments."""
-        for tensor, leaf in tracer.captured.values():
+    def _changes(self, tracer: Tracer, moves: Mapping[int, Move]) -> None:
+        """In-place changes of captured tensors, and of arguments. moves: those that get other memory, by id of their leaves."""
+        for tensor, known in tracer.captured.values():
+            leaf = tracer.at_start(known)
             if leaf.changed:
                 if leaf.requires_grad and not leaf.is_leaf and not tensor._tracked:
                     tracer.refuse(
@@ -305,12 +329,19 @@ class Specialization:
                         "grad: it would have a tape after the call",
                         "change it under sg.no_grad(), or by a detach()",
                     )
-                self.assigns.append((leaf.origin, leaf))
+                if known is leaf:
+                    self.assigns.append((leaf.origin, leaf))
+                else:
+                    moves[id(known)].written = self.fetch(leaf)
         for number, (given, argument) in enumerate(tracer.arguments):
-            if argument.changed:
+            former = tracer.given_up.get(id(argument), argument)
+            if former.changed:
                 if not isinstance(given, (Tensor, ndarray)):
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
-                self.written_back.append((number, self.fetch(argument), False))
+                if former is argument:
+                    self.written_back.append((number, self.fetch(argument), False))
+                else:
+                    moves[id(argument)].written = self.fetch(former)
 
     def _specs(self, call: Call) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
@@ -335,7 +366,7 @@ class Specialization:
                 specs.append(Spec(None, (), arg))
         if self.number_feeds is not None:
             specs += [Spec(dtype, ()) for dtype in self.number_feeds.dtypes]
-        return specs
+        return specs + [Spec(x.dtype, tuple(x.shape)) for x in self.moved]
 
     def numbers_suit(self, call: Call) -> bool:
         """Whether the trace holds for the run-time numbers of a call."""
@@ -406,7 +437,13 @@ class Specialization:
         state = call.args[-1] if len(call.args) > call.own else None
         numbers = state is not None and state.numbers  # which only calls under the lock take
         changes = (
-            self.written or self.owners or self.initial_grads or self.effects or self.formers or self.results.one_at_a_time
+            self.written
+            or self.owners
+            or self.initial_grads
+            or self.effects
+            or self.formers
+            or self.rebindings
+            or self.results.one_at_a_time
         )
         self.free = self.plan.atomic and not (changes or numbers)
         self.bind(Structure.changes)
@@ -414,11 +451,12 @@ class Specialization:
 
     def _sharing(self, call: Call) -> tuple[Any, ...]:
         """How the arguments share memory that the step writes, with one another and with captured tensors."""
-        if not (self.changed_arguments or self.changed_grads or self.updated):
+        moved = [(*bounds(x._data), x, self.rewrites) for x in self.moved]
+        if not (self.changed_arguments or self.changed_grads or self.updated or (moved and self.rewrites)):
             return ()
         grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
         mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
-        return pattern(mine, call.given, self.places)
+        return pattern(mine, call.given, [*self.places, *moved])
 
     def shares(self, call: Call) -> bool:
         """Whether the arguments share memory as those of the trace did."""
@@ -436,6 +474,7 @@ class Specialization:
             numbers = self.number_feeds.arrays(call.numbers)
             assert numbers is not None  # the specialization was found for them
             more += numbers
+        more += [x._data for x in self.moved]
         return [*arrays, *more] if more else arrays
 
     def take(self, call: Call) -> list[ndarray]:
@@ -513,7 +552,7 @@ class Specialization:
         checked. Raises TraceError for tensors that share memory."""
         self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
-        self.ranges = apart(written, [cell.tensor for cell in self.plan.builder.cells])
+        self.ranges = apart(written, [*(cell.tensor for cell in self.plan.builder.cells), *self.moved])
         bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
         self.updated = [tensor for tensor in written if id(tensor) not in bindings]
         self.counted = [tensor for tensor in self.updated if id(tensor) not in self.uncounted]
@@ -583,7 +622,7 @@ class Specialization:
             for tensor, cell in self.initial_grads
         )
         alike = same and self.specs is not None and self.number_feeds is None and not self.effects and not self.road
-        alike = alike and not (self.shared_grads or self.retained or self.made or self.hooked)
+        alike = alike and not (self.shared_grads or self.retained or self.made or self.hooked or self.rebindings)
         return alike and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
@@ -614,6 +653,21 @@ class Specialization:
             Structure.gradients += 1
             self.gradients = Structure.gradients
 
+    def meets(self, args: Sequence[Any]) -> bool:
+        """Whether an argument may share memory that a run writes before it gives it up."""
+        arrays = [x._data if isinstance(x, Tensor) else x for x in args if isinstance(x, (Tensor, ndarray))]
+        return any(np.may_share_memory(array, x._data) for x in self.moved for array in arrays)
+
+    def rebind(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
+        """Give tensors other memory. The plan is not bound to the former."""
+        changes = Structure.changes
+        for move in self.left:
+            move.begin(tensors, given)
+        for move in self.rebindings:
+            move.end(tensors, given, self.results.tensor(move.place, tensors, given))
+        if self.changes == changes and not self.lends:
+            self.changes = Structure.changes
+
     def settle(self, tensors: list[Tensor], given: Sequence[Any] = ()) -> list[Tensor]:
         """Make results share memory, and set gradients that are results, and those of results."""
         self.results.join(tensors, given)
@@ -626,12 +680,16 @@ class Specialization:
         for owner, build in self.shared_grads:
             (tensors[owner] if isinstance(owner, int) else owner)._grad = build(tensors, given)
             Structure.gradients += 1
+        for move in self.left:
+            move.release()
         return tensors
 
     def _built(self, arrays: list[ndarray], call: Call, fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
         given = call.given
         tensors = [wrap(array) for array in arrays]
+        if self.rebindings:
+            self.rebind(tensors, given)
         if self.flags is not None:
             self.flags.set(tensors)
         if self.tape is not None:

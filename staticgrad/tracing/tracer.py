@@ -28,7 +28,7 @@ from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
 from .sharing import ADVICE, MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node
-from .views import TracedView, assign_item
+from .views import TracedView, assign_item, memory_of
 
 Result = TypeVar("Result")
 
@@ -106,8 +106,10 @@ class Tracer:
         """Leaves with counted changes, by id."""
         self.rebound: dict[Node, Where | None] = {}
         """Values of tensors that got other memory (`x.data = value`), with the lines."""
-        self.rebindings: list[tuple[Leaf, Traced]] = []
-        """(x, y) of `x.data = y`."""
+        self.moves: dict[int, tuple[Traced, Alias]] = {}
+        """(tensor that got other memory, that memory), by id of the tensor, in the order in which they got the last."""
+        self.given_up: dict[int, Leaf] = {}
+        """What stands for the memory that a tensor from outside had at the start, by id of one that got other memory."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.passed_on: set[Node] = set()
@@ -161,7 +163,8 @@ class Tracer:
         for values in (self.arguments, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks, self.retained):
             values.clear()
         self.shared_views.clear()
-        self.rebindings.clear()
+        self.moves.clear()
+        self.given_up.clear()
         self.shared_arrays.clear()
         self.bases.clear()
         self.overwritten.clear()
@@ -264,7 +267,7 @@ class Tracer:
                 tensor = given if isinstance(given, Tensor) else None
                 found.append(MemoryUse(array, number, label, leaf.changed, leaf.node.where, tensor))
         for tensor, leaf in self.captured.values():
-            label = tensor.name if tensor.name else "a tensor that it reaches"
+            label, leaf = tensor.name if tensor.name else "a tensor that it reaches", self.at_start(leaf)
             found.append(MemoryUse(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
         for key, gradient in self.initial_grads.values():
             if gradient is not None and isinstance(key, Tensor):
@@ -627,7 +630,11 @@ class Tracer:
     def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
         """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
         aliases: list[Alias] = []
-        while isinstance(x, Alias):
+        lies: Alias | None = None
+        """The memory that the tensor was given last."""
+        while isinstance(x, Alias) or id(x) in self.moves:
+            if not isinstance(x, Alias):
+                x = lies = self.moves[id(x)][1]
             if not isinstance(x, TracedView) or x.follows():
                 aliases.append(x)
             x = x.base
@@ -660,6 +667,8 @@ class Tracer:
                 f"{written.describe()}, which shares memory with another argument, is changed by a value that requires grad",
                 ADVICE,
             )
+        if apart is not None and apart[0] is lies and modes.now.grad and apart[1].requires_grad:
+            self.refuse(f"{written.describe()}, which was given other data, is changed by a value that requires grad")
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
@@ -687,6 +696,9 @@ class Tracer:
             self._track(x.node, key)
         if apart is not None and modes.now.grad and apart[1].requires_grad:
             apart[0].records(self.own(apart[1]))
+        for moved, memory_now in self.moves.values():
+            if moved.node.inputs[0] is not memory_now.node:
+                self._follow(moved, memory_now)
         if same_memory and self.retained:
             self.keep_retained(former, x.node)
             for reference in self.aliases:
@@ -716,7 +728,7 @@ class Tracer:
         return self.apply(REGISTRY["identity"], (value,), {})
 
     def set_data(self, x: Any, value: Any) -> None:
-        """`x.data = value`: x gets other memory. Tensors that share the former memory keep it."""
+        """`x.data = value`: x lies in the memory of the value from here on. Tensors that share the former memory keep it."""
         target = self.value(x) if isinstance(x, Tensor) else x
         if not hasattr(value, "shape"):
             value = np.asarray(value, target.dtype)
@@ -726,47 +738,76 @@ class Tracer:
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
                 f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
             )
+        if target.requires_grad and (isinstance(target, Alias) or not self.is_leaf(target.node)):
+            self._refuse_unrecorded(target)
+        memory = cast("Alias", self.data(value if isinstance(value, (Tensor, Symbol)) else self.shared(value)))
+        root, steps = memory_of(memory, (id(target),))
+        stays = root is target and all(step.op is None for step in steps)  # as in `x.data += y`
+        if not stays:
+            self._check_moved(target)
+            self._give_up(target)
+        if isinstance(target, Alias):
+            if not stays:
+                target.base, target._seen = memory, None
+                if isinstance(target, TracedView):
+                    target.maker = None
+            return
+        self.rebound[target.node] = user_line()
+        _, former = self.moves.pop(id(target), (None, None))
+        if stays and former is None:
+            self.overwrite(target, value, same_memory=False)
+            return
+        self.moves[id(target)] = target, former if stays and former is not None else memory
+        self._follow(*self.moves[id(target)])
+
+    def _check_moved(self, target: Traced) -> None:
+        """Raises TraceError for other data of a tensor whose memory is bound in other ways, too."""
         if any(view is target or view.base is target for view in self.shared_views):
             self.refuse(
                 f"{target.describe()} shares memory with another argument of the compiled function: it can't be given other "
                 "data inside",
                 "pass a clone() of one of them",
             )
-        kept = [x for reference in self.aliases if (x := reference()) is not None and x.base is target]
-        former = self._former(target) if kept else target
-        for alias in kept:
-            if isinstance(former, Alias):
-                alias.node  # noqa: B018 - its present value, which stays
-                alias.base, alias._seen = former, former.node
-            elif isinstance(alias, TracedView):
-                alias.settle(alias.node)
-            else:
-                alias.base = former
-        if isinstance(target, Alias) and target.requires_grad:
-            self._refuse_unrecorded(target)
-        if isinstance(target, TracedView):
-            target.settle(self.own(F.stop_gradient(self.operand(value))).node)
-        elif isinstance(target, Alias):
-            target.base = self.own(F.stop_gradient(self.operand(value)))
-        else:
-            self.rebound[target.node] = user_line()
-            if isinstance(target, Leaf) and isinstance(value, (Tensor, Traced)):
-                self.rebindings.append((target, self.value(value) if isinstance(value, Tensor) else value))
-            self.overwrite(target, value, same_memory=False)
+        if any(gradient is target for _, gradient in (*self.grads.values(), *self.initial_grads.values())):
+            self.refuse("a gradient can't be given other data inside a compiled function", "write x.grad = value")
 
-    def _former(self, x: Any) -> Traced:
-        """What stands for the memory that x gives up."""
-        if isinstance(x, TracedView) and x.follows():
+    def _give_up(self, x: Traced) -> None:
+        """Leave the memory of x to its aliases."""
+        aliases = [alias for reference in self.aliases if (alias := reference()) is not None and alias.base is x]
+        for alias in aliases:
+            alias.node  # noqa: B018 - its present value, which stays
+        former: Traced
+        if id(x) in self.moves:
+            former = self.moves[id(x)][1]
+        elif isinstance(x, TracedView) and x.follows():
             assert x.maker is not None
-            view = TracedView(self, x.base, x.maker)
-            view.unrecorded = x.unrecorded
-            self.aliases.append(weakref.ref(view))
-            return view
-        if isinstance(x, Alias) and not isinstance(x, TracedView):
-            return self.detach(x.base, type(x))
-        former = cast("Traced", F.stop_gradient(x))
-        self.cut.add(former.node)
-        return former
+            former = TracedView(self, x.base, x.maker)
+            former.unrecorded, former._fresh, former._seen = x.unrecorded, x.node, x._seen
+            self.aliases.append(weakref.ref(former))
+        elif isinstance(x, TracedView):
+            former = x.base
+        elif isinstance(x, Alias):
+            former = self.detach(x.base, type(x))
+        elif isinstance(x, Leaf):
+            former = self.given_up[id(x)] = Leaf(self, x.node)
+            former.origin = x.origin
+        else:
+            former = Traced(self, x.node)
+        for alias in aliases:
+            alias.base, alias._seen = former, former.node
+
+    def _follow(self, x: Traced, memory: Alias) -> None:
+        """x has the value that its memory has now."""
+        key = self.leaves.get(x.node)
+        x.node = F.stop_gradient(memory).node
+        self.cut.add(x.node)
+        self.versions[x.node] = None
+        if key is not None:
+            self._track(x.node, key)
+
+    def at_start(self, x: Leaf) -> Leaf:
+        """What stands for the memory that a tensor from outside had at the start: itself, if it kept it."""
+        return self.given_up.get(id(x), x)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ its gradient rule, puts values back in their places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,15 +165,19 @@ class Step(NamedTuple):
         return self._replace(attrs={name: attribute(value) for name, value in self.attrs.items()})
 
 
-def memory_of(x: Any, owners: Mapping[int, Any]) -> tuple[Any, list[Step]]:
+def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[Step]]:
     """The value, or one of `owners` (by id), in whose memory eager mode has x, and the operations that lead from it to x."""
     steps: list[Step] = []
-    while isinstance(x, Alias) and id(x) not in owners:
+    while id(x) not in owners:
+        if not isinstance(x, Alias):
+            if not isinstance(x, Traced) or id(x) not in x.tracer.moves:
+                break
+            x = x.tracer.moves[id(x)][1]
+            continue
         if isinstance(x, TracedView):
             x.node  # noqa: B018 - a reshape that had to copy has memory of its own from here on
-            if x.maker is None or not x.shares:
-                break
-            steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
+            if x.maker is not None:
+                steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
         else:
             if x.requires_grad:
                 x.tracer.refuse(

@@ -4,6 +4,8 @@ error. Programs run eagerly and in each mode, and what a caller sees has to be t
 from __future__ import annotations
 
 import functools
+import itertools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import optim
+from staticgrad import nn, optim
 from staticgrad.errors import GradientError, ShapeError, TraceError
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -563,6 +565,103 @@ def data_changed_inside(compile: Compile, make: Any) -> Any:
         (loss + (y * y).sum()).backward()
         found += [w.detach().clone(), w.requires_grad, w.is_leaf, other, other.grad, w.grad, y]
     return found
+
+
+# other memory -------------------------------------------------------------------------------------------------------------
+
+OTHER_MEMORY: dict[str, str] = {
+    "scaled": "w.data = w.data * 0.5; return x * 2",
+    "read before and after": "y = (w * x).sum(); w.data = w.data * 0.5; return y.detach() + w.sum()",
+    "a step by hand": "loss = (w * x).sum(); loss.backward(); w.data = w.data - 0.5 * w.grad; w.grad = None; return loss",
+    "a kept gradient": "loss = (w * x).sum(); loss.backward(); w.data = w.data - 0.5 * w.grad; w.grad.zero_(); return loss",
+    "an optimizer's step before": "opt.zero_grad(); (w * x).sum().backward(); opt.step(); w.data = w.data.clamp(-1, 1)",
+    "a second derivative": "g, = sg.grad((w ** 3 * x).sum(), [w], create_graph=True); g2, = sg.grad(g.sum(), [w]); "
+    "w.data = w.data - g2; return g2",
+    "its own memory": "w.data -= 0.5 * x; return w * 2",
+    "its own memory, with an alias": "h = w.detach(); w.data -= x; w.data.add_(1); return h, w.detach()",
+    "a result": "y = x * 2; w.data = y; return y",
+    "a stored value": "y = x * 2; s.v = y; w.data = y; return w * x",
+    "a value that changes": "y = x * 2; w.data = y; y.add_(1); return w * 1",
+    "a returned value, changed by the tensor": "y = x * 2; s.t.data = y; s.t.add_(1); return y",
+    "two tensors in one memory": "y = x * 2; w.data = y; s.t.data = y; s.t.add_(1); return w * 1",
+    "state": "w.data = s.t; return w * x",
+    "state that changes": "w.data = s.t.data; s.t.add_(1); return w * x",
+    "an argument": "w.data = x; return w * 1",
+    "a view of an argument": "w.data = x.data[:]; return w * 1",
+    "an alias that changes": "h = w.detach(); w.data = w.data * 0.5; h.add_(1); return h, w * 1",
+    "a returned alias": "h = w.detach(); w.data = w.data * 0.5; return h",
+    "a stored view": "s.v = s.t[:2]; s.t.data = s.t.data * 2; return x * 1",
+    "changed before": "w.data.add_(1); w.data = w.data * 0.5; return w * 1",
+    "changed after": "w.data = w.data * 0.5; w.data.add_(1); return w * 1",
+    "twice": "w.data = w.data * 0.5; w.data = w.data + 1; return w * 1",
+    "twice, with aliases": "a = s.t.detach(); s.t.data = x * 2; b = s.t[:2]; s.t.data = x; a.add_(1); b.add_(1); return a, b",
+    "swapped": "w.data, s.t.data = s.t.data, w.data; return w * x",
+    "an argument's": "x.data = x.data * 0.5; return x * 1",
+    "an argument's, stored": "s.v = x; x.data = x.data * 0.5; return x * 1",
+    "an argument's, with views": "a = x[:2]; b = x[1:]; x.data = x.data * 0.5; a.add_(1); return x * 1, a, b",
+    "an argument's, changed before": "x.add_(1); x.data = x.data * 0.5; return x * 1",
+    "a detached tensor's": "d = w.detach(); d.data = d.data * 2; d.add_(1); return w * 1, d",
+    "a view's": "v = s.t[:2]; v.data = v.data * 2; v.add_(1); s.v = v; return s.t + x",
+    "a value's": "a = x * 2; b = x * 3; a.data = b; b.add_(1); return a, b",
+    "a gradient's": "(w * x).sum().backward(); w.grad.data = w.grad.data * 2; return w.grad",
+    "an attribute": "s.t = s.t * 2; return x + s.t",
+    "an item": "s.l[0] = s.l[0] * 2; return x + s.l[0]",
+    "a buffer": "m.b = m.b * 2; return x + m.b",
+    "a parameter": "m.w = nn.Parameter(m.w.detach() * 0.5); return x + m.w.detach()",
+    "in place": "w.data.copy_(x); s.t.mul_(2); return w * s.t",
+    "an array": "s.t.data = sg.from_numpy(s.a); s.t.add_(1); return s.t * 1",
+    "broadcast": "s.t.data = x[:1].expand(3); return s.t + x",
+    "by a branch": "if x.sum() > 2: w.data = w.data * 0.5\nreturn w * x",
+}
+"""Steps after which tensors have other memory, or the same one."""
+
+
+def of_text(text: str, names: dict[str, Any]) -> Callable[[Any], Any]:
+    lines = [f"    {line}" for part in text.split("\n") for line in (part.split("; ") if "if " not in part else [part])]
+    exec("\n".join(["def step(x):", *lines]), names)
+    step: Callable[[Any], Any] = names["step"]
+    return step
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", OTHER_MEMORY)
+def test_other_memory(name: str, mode: str):
+    """What a caller has held since before the call, and what it finds after it: values, and which of them share memory."""
+
+    def run(compile: Compile, dtype: str) -> Any:
+        make = maker(dtype)
+        w, m = make(3).requires_grad_(), nn.Module()
+        m.register_buffer("b", make(3))
+        m.w = nn.Parameter(make(3))
+        s = types.SimpleNamespace(t=make(3) * 2, l=[make(3) * 3], v=None, a=np.ones(3, dtype))
+        opt = optim.SGD([w], lr=0.5)
+        step = compile(of_text(OTHER_MEMORY[name], {"sg": sg, "nn": nn, "w": w, "s": s, "m": m, "opt": opt}))
+        held: list[Any] = [w.detach(), w.detach()[:2], w.detach().numpy(), w.data, s.l[0], m.b, m.w, s.t.numpy()]
+        found = []
+        for call in range(4):
+            x = make(3) - call
+            held += [x.detach(), x[1:], x.numpy()]
+            result = step(x)
+            held += [x, *(result if isinstance(result, tuple) else [result])]
+            now = [w, w.grad, s.t, s.l[0], s.v, m.b, m.w, *held]
+            arrays = [y._data if isinstance(y, sg.Tensor) else y for y in now if y is not None]
+            shared = [np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)]
+            found.append((seen([y.copy() if isinstance(y, np.ndarray) else y for y in now]), shared))
+            held += [w.detach(), s.t.detach(), *([] if w.grad is None else [w.grad.detach()])]
+        return found
+
+    for dtype in ("float32", "float64"):
+        expected, actual = run(lambda step: step, dtype), run(MODES[mode], dtype)
+        for call, (a, b) in enumerate(zip(expected, actual, strict=True)):
+            assert str(a) == str(b), f"call {call}, {dtype}"
+
+
+def test_old_memory_keeps_its_values():
+    w = sg.tensor([2.0, 4.0], requires_grad=True)
+    held, step = w.detach(), sg.compile(lambda: setattr(w, "data", w.data * 0.5))
+    for _ in range(CALLS):
+        step()
+    assert (held.tolist(), w.tolist()) == ([2.0, 4.0], [0.25, 0.5])
 
 
 # errors -------------------------------------------------------------------------------------------------------------------
