@@ -90,15 +90,6 @@ def bags(samples: Any, node: Any, x: Any, index: Any) -> Any:
     return F.sum(rows, node.types[1].ndim)
 
 
-def last_writers(samples: Any, node: Any, places: Any) -> Any:
-    """The places of each sample are counted on from those of the one before."""
-    size = node.attrs["size"]
-    numbers = F.index_along(places, 0)
-    last = apply(node.op, F.reshape(places + numbers * size, (-1,)), size=size * samples.known())
-    last = F.reshape(last, (-1, size))
-    return F.where(F.lt(last, 0), -1, last - numbers * places.shape[1])
-
-
 def searched(samples: Any, node: Any, edges: Any, values: Any) -> Any:
     """Of the places of values among sorted ones, which are the same for all samples or have its leading axes."""
     if not samples.flags[0] and node.types[0].ndim == 1:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
-from ..operators import Operators, as_array
+from ..ir import REGISTRY
+from ..operators import Lifted, Operators, Symbol, append, as_array, frontends
 from ..types import TensorType, is_scalar, normalize_axis, promote
 
 
@@ -82,3 +83,12 @@ def several(name: str, tensors: tuple[Any, ...]) -> list[Any]:
     if not isinstance(given, (list, tuple)):
         raise ArgumentError(f"{name}: expected tensors, got {type(given).__name__}")
     return list(given)
+
+
+def in_mode_of(array: np.ndarray, like: Any) -> Any:
+    """An array as a tensor of the mode of another one."""
+    while isinstance(like, Lifted):
+        like = like.value
+    if isinstance(like, Symbol):
+        return append(like.graph, REGISTRY["identity"], (array,), {})
+    return frontends.tensor_class(array)

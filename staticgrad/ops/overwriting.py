@@ -8,59 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, IndexRangeError, ShapeError
+from ..errors import DTypeError, ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
 from ..types import TensorType, int64, shape_text
-from . import attributes as at
-from .batched_moves import last_writers, replaced
+from .batched_moves import replaced
 from .gathering import check_index, gather_op
 from .tangents import linear
-
-
-def last_writer(places: Any, size: int) -> Any:
-    """For each of `size` places, which of the values written to it comes last; -1 for none."""
-    return apply(last_op, F.reshape(places, (-1,)), size=size)
-
-
-def _last_eval(places: np.ndarray, size: int) -> np.ndarray:
-    if places.size and not 0 <= places.min() <= places.max() < size:
-        raise _misplaced(size, int(places[(places < 0) | (places >= size)][0]))
-    out = np.full(size, -1, np.int64)
-    np.maximum.at(out, places, np.arange(len(places)))
-    return out
-
-
-def _last_infer(places: TensorType, size: int) -> TensorType:
-    check_index(places)
-    return TensorType((size,), int64)
-
-
-def _misplaced(size: int, place: int) -> IndexRangeError:
-    return IndexRangeError(f"place {place} is out of range for {size} places")
-
-
-def _last_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
-    n, size = node.inputs[0].type.size, node.attrs["size"]
-    return [Routine("repeated_entries", "last_of", 1, (n, size), n + size, name="last_writer", chunked=False)]
-
-
-last_op = define(
-    OpDef(
-        name="last_writer",
-        infer=_last_infer,
-        eval=_last_eval,
-        attrs={"size": at.integer(0)},
-        range=lambda types, attrs, places: (-1, max(types[0].size - 1, 0)),
-        batch=last_writers,
-        emit=Native(_last_plan, check=lambda node, place: _misplaced(node.attrs["size"], place)),
-        promote=lambda operands: [int64],
-        doc="For each place, the number of the last value written to it; -1 for none.",
-    )
-)
-
-
-# rows -----------------------------------------------------------------------------------------------------------------
 
 
 def _infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:

@@ -1,13 +1,13 @@
 """PyTorch's functions that read or write elements at positions: gather, scatter and their kin.
 
-Values are added at positions by the native scatter, and combined otherwise by the records of `scatter_reductions.py`; of values
-that replace elements, the last one for each place is found first.
+Values are added at positions by the native scatter, and combined otherwise by the records of `scatter_reductions.py`; one of
+these keeps the last value for a place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
-from .gathering import along_op, bounded, scatter_along_op, scatter_op
+from .gathering import along_op, bounded, index_add_op, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
-from .operands import dtype_of, extent, extents, integer, ndim_of, number_in
-from .overwriting import last_writer, rows_written
+from .operands import dtype_of, extent, extents, in_mode_of, integer, ndim_of, number_in
+from .overwriting import rows_written
 from .rearranging import movedim
 from .scatter_reductions import reduced, reducible
 from .slicing import cut
@@ -112,13 +112,7 @@ def _flat_place(like: Any, index: Any, axis: int) -> Any:
 def written(x: Any, places: Any, values: Any) -> Any:
     """x (1-D) with values at places: the last one where several meet. Gradients flow to x where nothing is written, and to
     the values that stay."""
-    size = extent("scatter", x, 0)
-    source = F.reshape(values, (-1,))
-    if not extent("scatter", source, 0) or not size:
-        return F.clone(x)
-    last = last_writer(places, size)
-    picked = F.take(source, F.maximum(last, 0), 0)
-    return F.where(F.ge(last, 0), picked, x)
+    return rows_written(x, F.reshape(values, (-1,)), F.reshape(places, (-1,)))
 
 
 def added(x: Any, places: Any, values: Any) -> Any:
@@ -147,7 +141,7 @@ def combined(x: Any, places: Any, values: Any, axis: int, reduce: str, include_s
     return total / number if dtype_of(x).kind in "fc" else F.floor_divide(total, number)
 
 
-def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: str | None, include_self: bool = True) -> Any:
+def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
     x, scalar = _rows(input)
     places, _ = _rows(as_index(index))
     axis = normalize_axis(dim, ndim_of(x))
@@ -155,10 +149,8 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
         if 0 in places.shape:
             return F.clone(input)
         raise ShapeError(f"{name}: the index needs as many axes as self, got {shape_text(places.shape)}")
-    if 0 in places.shape:
-        return F.clone(input)
     if is_scalar(src) or (isinstance(src, Operators) and not src.shape):
-        value = F.astype(src, dtype_of(x)) if isinstance(src, Operators) else np.asarray(src, dtype_of(x))
+        value = F.astype(src, dtype_of(x)) if isinstance(src, Operators) else in_mode_of(np.asarray(src, dtype_of(x)), x)
         values = F.broadcast_to(value, places.shape)
     else:
         source = _rows(src if isinstance(src, Operators) else as_array(src))[0]
@@ -171,9 +163,7 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
             if source.shape[a] != want:
                 values = cut(values, a, 0, want)
     places = bounded(places, x, axis, negative=False)
-    if reduce is None:
-        out = F.reshape(written(F.reshape(x, (-1,)), _flat_place(x, places, axis), values), tuple(x.shape))
-    elif reducible(x, places, axis):
+    if reducible(x, places, axis):
         out = combined(x, places, values, axis, reduce, include_self)
     else:
         flat, place = F.reshape(x, (-1,)), F.reshape(_flat_place(x, places, axis), (-1,))
@@ -188,7 +178,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | 
     src = value if src is None else src
     if reduce is not None and reduce not in ("add", "multiply"):
         raise ArgumentError(f"reduce argument must be either add or multiply, got {reduce!r}")
-    result: Tensor = _scattered("scatter", input, dim, index, src, None if reduce is None else REDUCTIONS[reduce])
+    result: Tensor = _scattered("scatter", input, dim, index, src, "last" if reduce is None else REDUCTIONS[reduce])
     return result
 
 
@@ -235,10 +225,19 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
         raise ShapeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    value = F.astype(value, x.dtype) if isinstance(value, Operators) else number_in("index_fill", value, dtype_of(x))
-    chosen = F.ge(last_writer(places, extent("index_fill", x, axis)), 0)
-    out = F.where(F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), value, x)
+    if isinstance(value, Operators):
+        value = F.astype(value, x.dtype)
+    else:
+        value = in_mode_of(number_in("index_fill", value, dtype_of(x)), x)
+    out = _rows_along(x, axis, places, lambda rows: F.broadcast_to(value, (*places.shape, *rows.shape[1:])))
     return F.reshape(out, ()) if scalar else out
+
+
+def _rows_along(x: Any, axis: int, places: Any, values: Callable[[Any], Any]) -> Any:
+    """x with the slices at checked places of an axis replaced by the values for x with that axis first."""
+    rows = F.swapaxes(x, 0, axis) if axis else x
+    out = rows_written(rows, values(rows), places)
+    return F.swapaxes(out, 0, axis) if axis else out
 
 
 @torch_function()
@@ -258,8 +257,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     values = _rows(source)[0]
     if values.dtype != x.dtype:
         raise DTypeError(f"index_copy_(): self and source expected to have the same dtype, got {x.dtype} and {values.dtype}")
-    out = rows_written(x if not axis else F.swapaxes(x, 0, axis), values if not axis else F.swapaxes(values, 0, axis), places)
-    out = F.swapaxes(out, 0, axis) if axis else out
+    out = _rows_along(x, axis, places, lambda rows: F.swapaxes(values, 0, axis) if axis else values)
     return F.reshape(out, ()) if scalar else out
 
 
@@ -332,7 +330,8 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
         raise ArgumentError(f"as_strided_scatter: mismatch in length of strides and shape, {tuple(stride)} and {tuple(size)}")
     for d, s in zip(size, stride, strict=True):
         place = place[..., None] + np.arange(d) * s
-    out = written(F.reshape(input, (-1,)), place.reshape(-1), src)
+    flat = F.reshape(input, (-1,))
+    out = written(flat, bounded(place.reshape(-1), flat, 0, negative=False), src)
     return F.reshape(out, tuple(input.shape))
 
 
@@ -397,12 +396,13 @@ def _rows_put(x: Any, keys: Sequence[Any], shape: tuple[int, ...], value: Any, a
     count = len(keys)
     place: Any = 0
     for axis, key in enumerate(keys):
-        place = place * shape[axis] + bounded(key, x, axis, negative=True)
+        checked = bounded(key, x, axis, negative=True)
+        place = place * shape[axis] + checked if axis else checked
     rest = shape[count:]
     spread = F.broadcast_to(F.astype(value, x.dtype), (*place.shape, *rest))
     rows, values = F.reshape(x, (math.prod(shape[:count]), *rest)), F.reshape(spread, (math.prod(place.shape), *rest))
     places = F.reshape(place, (-1,))
-    out = F.index_add(rows, 0, places, values) if accumulate else rows_written(rows, values, places)
+    out = apply(index_add_op, rows, values, places) if accumulate else rows_written(rows, values, places)
     return F.reshape(out, shape)
 
 

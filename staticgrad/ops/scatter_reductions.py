@@ -1,4 +1,4 @@
-"""Values that are combined at positions along one axis: sums, products, maxima and minima, and their gradients.
+"""Values that are combined at positions along one axis: sums, products, maxima, minima, the last one; and their gradients.
 
 Each value is read once, and so is each place: no table of places by values is made. The gradient of a product multiplies, for
 each value, those before it at its place and those after it, so nothing is divided by, and zeros need no rule of their own.
@@ -24,6 +24,7 @@ from .ordering import along
 from .over_complex import HOLOMORPHIC
 
 UFUNCS: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+REDUCTIONS = (*UFUNCS, "last")
 
 # shapes and places ----------------------------------------------------------------------------------------------------
 
@@ -77,17 +78,21 @@ def _eval(x: np.ndarray, values: np.ndarray, index: np.ndarray, axis: int, reduc
     flat, places = out.reshape(-1), _flat_places(x.shape, index, axis)
     if not include_self:
         flat[places] = {"sum": 0, "prod": 1}.get(reduce, source)  # an extremum begins with one of its values
-    UFUNCS[reduce].at(flat, places, source)
+    if reduce == "last":
+        flat[places] = source  # of repeated places the last is assigned
+    else:
+        UFUNCS[reduce].at(flat, places, source)
     return out
 
 
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
     """The operand is copied to the result unless it lies there, and values are folded in."""
-    if node.type.dtype not in ADDED:
+    dtype, reduce = node.type.dtype, node.attrs["reduce"]
+    if dtype not in ADDED and not (reduce == "last" and dtype.itemsize <= 8):
         return None
     index, axis = node.inputs[2].type, node.attrs["axis"]
     span, sizes, in_place = _sizes(node.type.shape, index, layouts[2], axis)
-    kernel, work = f"{node.attrs['reduce']}_at_{SHORT[node.type.dtype]}", 4 * index.size
+    kernel, work = f"{reduce}_at_{SHORT[dtype] if dtype in ADDED else f'i{8 * dtype.itemsize}'}", 4 * index.size
     fold = Routine(
         "place_reductions", kernel, span, (*sizes, int(node.attrs["include_self"])), work, name="scatter_reduce", chunked=False,
         operands=(1, 2), strided=(2,) if in_place else (),
@@ -109,6 +114,8 @@ def _of_x(g: Any, node: Any, out: Any, x: Any, values: Any, index: Any) -> Any:
         g = _shares(g, node, out, x, values, index) * F.astype(F.eq(x, out), g.dtype)
     elif reduce == "prod" and node.attrs["include_self"]:
         return g * reduced(F.ones_like(x), values, index, axis, "prod", include_self=True)
+    if reduce == "last":
+        return reduced(g, F.zeros_like(values), index, axis, "last")
     return g if node.attrs["include_self"] else reduced(g, F.zeros_like(values), index, axis, "sum", include_self=False)
 
 
@@ -116,6 +123,10 @@ def _of_values(g: Any, node: Any, out: Any, x: Any, values: Any, index: Any) -> 
     reduce, axis = node.attrs["reduce"], node.attrs["axis"]
     if reduce == "sum":
         return along(g, index, axis)
+    if reduce == "last":
+        numbers = F.broadcast_like(F.index_along(index, axis), index)
+        last = reduced(F.broadcast_like(F.index_along(x, axis), x), numbers, index, axis, "last")
+        return F.where(F.eq(along(last, index, axis), numbers), along(g, index, axis), 0)
     if reduce == "prod":
         others = [
             apply(recurrence_op, values, F.zeros_like(values), x, index, axis=axis, start=1, reverse=reverse)
@@ -132,7 +143,7 @@ reduce_op: OpDef = define(
         batch=leading,
         complex=HOLOMORPHIC,
         attrs={"axis": at.axis_of(0), "include_self": at.flag, "reduce": Attribute(
-            "sum, prod, amax or amin", lambda value, types: value.__class__ is str and value in UFUNCS)},
+            "sum, prod, amax, amin or last", lambda value, types: value.__class__ is str and value in REDUCTIONS)},
         indexes=lambda types, attrs: [(2, 0, attrs["axis"])],
         infer=_infer,
         eval=_eval,
@@ -144,7 +155,7 @@ reduce_op: OpDef = define(
 )  # fmt: skip
 
 
-def reduced(x: Any, values: Any, index: Any, axis: int, reduce: str, *, include_self: bool) -> Any:
+def reduced(x: Any, values: Any, index: Any, axis: int, reduce: str, *, include_self: bool = True) -> Any:
     """x combined with values at checked positions along an axis; an index has the shape of the values."""
     return apply(reduce_op, x, values, index, axis=axis, reduce=reduce, include_self=include_self)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import staticgrad as sg
+from tests.ops.modes import MODES, eager, segments, slopes
 
 ROWS: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
     "Beta": (lambda d, a, b: d.Beta(a, b), [1.0, 1.0], 0.25),
@@ -28,6 +29,8 @@ ROWS: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
 }
 BY_HAND = {"Beta": [1 + np.log(0.25), 1 + np.log(0.75)], "Gamma": [np.log(2) + np.euler_gamma, -1]}
 """Derivatives of the logarithm of a density by its parameters."""
+
+TOLERANCES = {"float32": (2e-5, 1e-6), "float64": (1e-12, 1e-14)}
 
 
 def density(module: Any, name: str) -> list[Any]:
@@ -49,6 +52,27 @@ def test_a_parameter_of_1_has_the_derivative_of_the_logarithm(name: str, compile
     leaves = [sg.tensor(v, dtype=sg.float64, requires_grad=True) for v in parameters]
     found = (sg.compile(gradient) if compiled else gradient)(*leaves)
     np.testing.assert_allclose([g.item() for g in found], BY_HAND[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", [*MODES, "segments"])
+def test_every_mode_has_the_values_and_gradients_of_eager_mode(mode: str, dtype: str):
+    """Those of all rows are one function."""
+    arrays = [np.array(v, dtype) for _, parameters, value in ROWS.values() for v in (*parameters, value)]
+
+    def program(*xs: Any) -> Iterator[Any]:
+        pending = list(xs)
+        rows = [(make, [pending.pop(0) for _ in (*parameters, value)]) for make, parameters, value in ROWS.values()]
+        values = [make(sg.distributions, *of[:-1]).log_prob(of[-1]) for make, of in rows]
+        yield from values
+        first = [(g, of) for value, (_, of) in zip(values, rows, strict=True) for g in slopes(value, of)]
+        yield from (g for g, _ in first)
+        for g, of in first:
+            yield from slopes(g, of)
+
+    found = {**MODES, "segments": segments}[mode](program, arrays)
+    for place, (mine, expected) in enumerate(zip(found, eager(program, arrays), strict=True)):
+        np.testing.assert_allclose(mine, expected, *TOLERANCES[dtype], err_msg=f"result {place}")
 
 
 @pytest.mark.oracle

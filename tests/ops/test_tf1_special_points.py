@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import staticgrad as sg
 import staticgrad.compat.tf1 as tf
 from tests.ops import tf1_special_points as table
 
@@ -56,10 +57,11 @@ def differences(name: str, found: dict[str, list[float]], expected: dict[str, li
     return different
 
 
-def test_values_and_gradients_are_tensorflows():
+@pytest.mark.parametrize("numerics", ["fast", "strict"])
+def test_values_and_gradients_are_tensorflows(numerics: str):
     found: dict[str, str] = {}
     for name in table.CASES:
-        mine = table.results(tf, name, tf.Session)
+        mine = table.results(tf, name, lambda: tf.Session.over(sg.Session(numerics=numerics)))
         found.update(differences(name, mine, expected()[name]))
     wrong = [text for key, text in found.items() if key not in KNOWN]
     assert not wrong, "\n".join(wrong)

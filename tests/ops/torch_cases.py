@@ -435,12 +435,6 @@ def masked(x: np.ndarray, m: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def ordered(Case: Any) -> list[Any]:
-    def last(places: np.ndarray) -> np.ndarray:
-        out = np.full(5, -1)
-        for i, p in enumerate(places):
-            out[p] = i
-        return out
-
     return [
         Case("argsort", lambda x: F.argsort(x, 1), lambda x: np.argsort(x, 1, kind="stable"), CUBE, order=0, ulps=0),
         Case("sort", lambda x: F.sort(x, 1, descending=True).values, lambda x: -np.sort(-x, 1), CUBE, ulps=0),
@@ -515,7 +509,6 @@ def ordered(Case: Any) -> list[Any]:
             refused="cov: the extent of axis 0 is unknown",
         ),
         Case("var unbiased", lambda x: F.var(x, 1), lambda x: np.var(x, 1, ddof=1), CUBE, ulps=16),
-        Case("last_writer", lambda i: record("last_writer", i, size=5), last, ((integer(6, low=0, high=5),),), order=0, ulps=0),
     ]
 
 

@@ -3,10 +3,10 @@
 sizes = extent, picked, inner, number of blocks of 64 columns, steps of the index along outer, picked and inner. The range is
 over outer * blocks, so that one thread writes a place.
 
-sum_at, prod_at, amax_at, amin_at: buffers = values, indices, result, which holds what values are combined with; one more size
-is 0 where the values replace that. recurrence_at: two more sizes, the state of a place before its first value, and whether the
-last value comes first; buffers = factors, terms, indices, result, a state for each place. The result is the state before each
-value.
+sum_at, prod_at, amax_at, amin_at, last_at: buffers = values, indices, result, which holds what values are combined with; one
+more size is 0 where the values replace that. recurrence_at: two more sizes, the state of a place before its first value, and
+whether the last value comes first; buffers = factors, terms, indices, result, a state for each place. The result is the state
+before each value.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -35,6 +35,11 @@ def lesser(a, b):
 
 
 @inline
+def later(a, b):
+    return b
+
+
+@inline
 def number(value, begin):
     return begin
 
@@ -58,7 +63,10 @@ def folded(values, indices, result, sizes, start, stop, fold, first_of, begin):
                     result[(o * extent + indices[place + j * step]) * inner + j] = first_of(values[at + j], begin)
         for i in range(picked):
             at, place = (o * picked + i) * inner, o * far + i * near
-            if step == 0:
+            if inner == 1:
+                to = o * extent + indices[place]
+                result[to] = fold(result[to], values[at])
+            elif step == 0:
                 to = (o * extent + indices[place]) * inner
                 for j in range(first, end):
                     result[to + j] = fold(result[to + j], values[at + j])
@@ -109,6 +117,12 @@ def amax_at_T(buffers, sizes, start, stop):
 def amin_at_T(buffers, sizes, start, stop):
     values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
     folded(values, indices, result, sizes, start, stop, lesser, itself, T(0))
+
+
+@kernel
+def last_at_T(buffers, sizes, start, stop):
+    values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
+    folded(values, indices, result, sizes, start, stop, later, number, T(0))
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 first_of: sizes = 1, 1, length; buffers = index, first, a position for each row of the table. A position is read only after it
 was written, so the rows of the table are not visited.
-last_of: sizes = length, rows; buffers = index, last, status (code, index, extent, id), to which the first bad index is written.
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -18,17 +17,3 @@ def first_of(buffers, sizes, start, stop):
         place[index[n - 1 - i]] = n - 1 - i
     for i in range(n):
         first[i] = place[index[i]]
-
-
-@kernel
-def last_of(buffers, sizes, start, stop):
-    index, last, status = i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2)
-    n, extent = sizes[0], sizes[1]
-    for i in range(extent):
-        last[i] = -1
-    for i in range(n):
-        k = index[i]
-        if k < 0 or k >= extent:
-            status[0], status[1], status[2], status[3] = 1, k, extent, 0
-            return
-        last[k] = i

@@ -102,21 +102,24 @@ def rows_added(values, indices, result, count, sums, sizes, start, stop):
     for p in range(picked):
         count[indices[p]] += 1
     several = 0
-    for p in range(picked):
-        row = indices[p]
-        at, n = p // group * far + p % group * near, count[row]
-        if n == 1:
-            for j in range(inner):
-                result[row * inner + j] += values[at + j]
-        elif n > 1:
-            for j in range(inner):
-                sums[several * inner + j] = values[at + j]
-            several += 1
-            count[row] = -several
-        else:
-            to = (-1 - n) * inner
-            for j in range(inner):
-                sums[to + j] += values[at + j]
+    for first in range(0, picked, group):
+        at = first // group * far
+        for p in range(first, min(first + group, picked)):
+            row = indices[p]
+            n = count[row]
+            if n == 1:
+                for j in range(inner):
+                    result[row * inner + j] += values[at + j]
+            elif n > 1:
+                for j in range(inner):
+                    sums[several * inner + j] = values[at + j]
+                several += 1
+                count[row] = -several
+            else:
+                to = (-1 - n) * inner
+                for j in range(inner):
+                    sums[to + j] += values[at + j]
+            at += near
     for p in range(picked):
         row = indices[p]
         if count[row] < 0:

@@ -18,11 +18,11 @@ from ...types import TensorType, part_dtype, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..complex_numbers import complex_dtype
-from ..operands import dtype_of, ndim_of, operand
+from ..operands import dtype_of, in_mode_of, ndim_of, operand
 from ..over_complex import LINEAR
 from ..rules import Rule
 from ..slicing import cut
-from .records import as_floats, check_square, host_record, in_mode_of, lapack, linalg
+from .records import as_floats, check_square, host_record, lapack, linalg
 from .solving import solve
 from .triangular_systems import right_triangular
 

@@ -15,13 +15,13 @@ from ...types import TensorType, broadcast_shapes, normalize_axis, part_dtype, s
 from .. import attributes as at
 from .. import return_types
 from ..leaves import fits
-from ..operands import dtype_of, extents, integer, ndim_of
+from ..operands import dtype_of, extents, in_mode_of, integer, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
 from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
 from .norms import matrix_norm
-from .records import as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, routine, same_type
+from .records import as_floats, check_matrices, check_square, each_matrix, host_record, linalg, routine, same_type
 from .solving import inv, solve
 
 

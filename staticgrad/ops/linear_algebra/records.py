@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import LinAlgError, ShapeError
-from ...ir import REGISTRY, OpDef, OverComplex, define
+from ...ir import OpDef, OverComplex, define
 from ...operators import (
     NONE,
     F,
-    Lifted,
     Operators,
-    Symbol,
-    append,
     as_array,
     composite,
     enter_as,
-    frontends,
     numpy_twin,
     spelled,
 )
@@ -137,12 +133,3 @@ def each_matrix(f: Rule) -> Rule:
 def zeros_info(name: str, A: Any) -> Any:
     """The `info` of LAPACK's functions for each matrix: 0, as failures raise."""
     return np.zeros(extents(name, A, 0, -2), np.int32)
-
-
-def in_mode_of(array: np.ndarray, like: Any) -> Any:
-    """An array as a tensor of the mode of another one."""
-    while isinstance(like, Lifted):
-        like = like.value
-    if isinstance(like, Symbol):
-        return append(like.graph, REGISTRY["identity"], (array,), {})
-    return frontends.tensor_class(array)

@@ -14,10 +14,10 @@ from ...types import TensorType, broadcast_shapes, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading
-from ..operands import dtype_of, extent, extents, ndim_of
+from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import OWN
 from ..slicing import cut
-from .records import as_floats, check_matrices, check_square, host_record, in_mode_of, linalg, same_type, zeros_info
+from .records import as_floats, check_matrices, check_square, host_record, linalg, same_type, zeros_info
 
 
 @linalg(words={"input2": "tau"})

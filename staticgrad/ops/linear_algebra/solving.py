@@ -13,10 +13,10 @@ from ...operators import F, Tensor, apply, enter_as
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
 from ..batched_products import solved
-from ..operands import ndim_of
+from ..operands import in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
-from .records import check_square, host_record, in_mode_of, linalg, same_type, zeros_info
+from .records import check_square, host_record, linalg, same_type, zeros_info
 
 inv_op = host_record(
     "inv", same_type, np.linalg.inv,

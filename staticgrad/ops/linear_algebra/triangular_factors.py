@@ -14,7 +14,7 @@ from ...types import TensorType, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading
-from ..operands import dtype_of, extent, extents, ndim_of
+from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..slicing import cut
 from .records import (
@@ -22,7 +22,6 @@ from .records import (
     check_square,
     each_matrix,
     host_record,
-    in_mode_of,
     linalg,
     routine,
     same_type,
