@@ -295,13 +295,13 @@ def derivative(tree: Tree, i: int) -> Tree:
     return slope
 
 
-def operation(tree: Tree, count: int, name: str) -> Callable[..., Any]:
-    """A tree of so many operands, of one shape, as an op with derivatives of every order."""
+def operation(tree: Tree, count: int, name: str, identity: str) -> Callable[..., Any]:
+    """A tree of so many operands as an op with derivatives of every order. identity: see `OpDef.identity`."""
     slopes: dict[int, Callable[..., Any]] = {}
 
     def slope(i: int) -> Callable[..., Any]:
         if i not in slopes:
-            slopes[i] = operation(derivative(tree, i), count, name)
+            slopes[i] = operation(derivative(tree, i), count, name, f"{identity} by {i}")
         return slopes[i]
 
     def cotangent(i: int) -> Callable[..., Any]:
@@ -322,7 +322,7 @@ def operation(tree: Tree, count: int, name: str) -> Callable[..., Any]:
 
     record = OpDef(
         name=f"{name}_derivative", infer=infer, eval=evaluated, vjp=tuple(map(cotangent, range(count))),
-        emit=Expand(lambda node, *operands: written(*operands)), batch=aligned,
+        emit=Expand(lambda node, *operands: written(*operands)), batch=aligned, identity=identity,
         doc=f"A derivative that follows from the code of {name}.",
     )  # fmt: skip
     return lambda *operands: apply(record, *operands)

@@ -432,9 +432,13 @@ class Record:
         """The cotangents by derivatives that follow from the function's code."""
         if not hasattr(self, "_slopes"):
             trees = branches.traced(self.of.function.py_func, len(operands), len(gs), self.name)
+            count, symbol = len(operands), self.kernel.symbol
             self._slopes = [
-                [branches.operation(branches.derivative(tree, i), len(operands), self.name) for tree in trees]
-                for i in range(len(operands))
+                [
+                    branches.operation(branches.derivative(tree, i), count, self.name, f"{symbol} {result} by {i}")
+                    for result, tree in enumerate(trees)
+                ]
+                for i in range(count)
             ]
         found: list[Any] = []
         for i, x in enumerate(operands):

@@ -88,7 +88,8 @@ class Compiled:
         found = re.search(rf'(?ms)^define [^@\n]*@"?{re.escape(self.made.fndesc.llvm_func_name)}"?\(.*?^}}', code)
         if DRAWS.search(code):
             raise Unsupported("it draws random numbers, of which no seed of this library knows: make them operands")
-        self.alone = PYTHON.search(_without_entries(code)) is not None
+        code = _without_entries(code)
+        self.alone = PYTHON.search(code) is not None
         """Whether only the thread that runs a plan may call it."""
         self.body = "" if found is None else found[0]
         self.cost = max(self.body.count("\n") - 4, 1) + DEAR * len(CALLS.findall(self.body))
@@ -275,5 +276,5 @@ def _anonymous(code: str) -> str:
 
 
 def _without_entries(code: str) -> str:
-    """LLVM code without the functions by which Python calls what Numba compiled."""
-    return re.sub(r'(?ms)^define [^@\n]*@"?(_ZN7cpython|cfunc\.).*?^}', "", code)
+    """LLVM code without the functions by which Python calls what Numba compiled, and without their texts."""
+    return re.sub(r'(?ms)^define [^@\n]*@"?(_ZN7cpython|cfunc\.).*?^}|^@"\.const\.missing Environment.*?$', "", code)
