@@ -445,6 +445,22 @@ opt.param_groups[0].setdefault("tag", 1)
 rng.shuffle(iarr)
 arr += rng.random(3)
 w.data = w.data * 0.5
+w.data = <T>.detach() * 2
+b.data -= 0.125 * <T>.detach()
+buf.data = buf.data + 1
+buf.data = <T>.detach()
+obj.t.data = obj.t.data * 0.5\nobj.t.add_(1)
+obj.t.data = <T>.data
+obj.t.data, buf.data = buf.data, obj.t.data
+obj.t.data = sg.from_numpy(obj.a)
+obj.t, items[-1] = items[-1], obj.t
+items[-1].data = obj.t.data * 2
+m.total.data = <T>.detach() + 1
+m.lin.bias.data = m.lin.bias.data * 0.5
+for p_ in (w, b):\n    p_.data = p_.data - 0.25 * (p_.data * p_.data)
+h_ = buf.detach()\nbuf.data = buf.data * 0.5\nh_.add_(1)
+h_ = obj.t[1:]\nobj.t.data = obj.t.data * 2\nh_.mul_(0.5)
+if w.grad is not None: w.grad = w.grad * 0.5
 buf.set_(buf * 2) if False else buf.neg_()
 buf.zero_().add_(1)
 buf.detach()[1:].fill_(<N>)
@@ -481,6 +497,10 @@ np.add.at(ax, [0, 0], 1)
 x.copy_(<T>.detach())
 x.zero_()
 x[[0, 2]] = 0.5
+x.data = x.data * 0.5
+x.data = <T>.detach()
+dct["t"].data = dct["t"].data + 1
+y_ = <T> * 2; obj.t.data = y_.detach(); y_.detach().add_(1)
 y_ = x[:2]; y_.add_(1)
 lst[-1].add_(1) if lst and hasattr(lst[-1], "add_") and not lst[-1].requires_grad else None
 """)
@@ -556,11 +576,49 @@ tuple(items)
 x
 (x.view(3), <V>.t() if <V>.ndim == 2 else <V>)
 """)
+HOLDS = forms(r"""
+w.detach()
+w.data
+w.detach().numpy()
+w.detach()[1:]
+b.detach()
+buf
+buf.detach()
+buf[:2]
+buf.numpy()
+obj.t
+obj.t.detach()
+obj.t[1:]
+obj.a
+items[-1]
+items[-1].detach()
+list(items)
+m.total
+m.total.detach()
+m.lin.bias.detach()
+m.lin.weight.detach().numpy()
+m.extra[-1]
+dict(obj.parts)
+obj.parts["h"].detach()
+obj.parts["l"][0][:2]
+w.grad
+None if b.grad is None else b.grad.detach()
+arr
+arr[1:]
+view
+window.detach()
+last
+last.detach() if isinstance(last, sg.Tensor) else None
+list(last) if isinstance(last, (list, tuple)) else None
+opt.state.get(w, {}).get("momentum_buffer")
+""")
+"""What the caller holds from before a call on."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """world: the text of each object that is there; step: statements; between: changes before each call but the first."""
+    """world: the text of each object that is there; step: statements; between: changes before each call but the first;
+    held: what the caller takes before each call, and looks at after this one and all others."""
 
     world: tuple[tuple[str, str], ...]
     step: tuple[str, ...]
@@ -568,10 +626,12 @@ class Program:
     between: tuple[tuple[str, ...], ...]
     packaged: bool = False
     label: str = ""
+    held: tuple[tuple[str, ...], ...] = ()
 
     def text(self) -> str:
         step = function("step(x, ax, lst, dct)", [*self.step, f"return {self.result}"])
-        return step + "".join(function(f"before_{i}()", changes) for i, changes in enumerate(self.between))
+        taken = "".join(f"# held from before call {i} on: {', '.join(texts)}\n" for i, texts in enumerate(self.held) if texts)
+        return step + "".join(function(f"before_{i}()", changes) for i, changes in enumerate(self.between)) + taken
 
 
 def function(head: str, statements: Sequence[str]) -> str:
@@ -636,9 +696,9 @@ def draw(seed: int, number: int) -> Program:
     if rng.random() < 0.3:
         between = tuple((*c, "if isinstance(last, sg.Tensor) and not last.requires_grad: last.add_(1)") for c in between)
     world = tuple((name, text if name != "opt" else rng.choice(OPTIMIZERS)) for name, text in WORLD.items())
-    return Program(
-        world, tuple(steps), fill(rng.choice(RETURNS), True), between, rng.random() < 0.3, f"seed {seed}, program {number}"
-    )
+    result, packaged = fill(rng.choice(RETURNS), True), rng.random() < 0.3
+    held = tuple(tuple(rng.sample(HOLDS, rng.choice([0, 1, 2, 4]))) for _ in range(len(between) + 1))
+    return Program(world, tuple(steps), result, between, packaged, f"seed {seed}, program {number}", held)
 
 
 def indent(text: str) -> str:
@@ -677,6 +737,7 @@ class Scene:
         enter(program.text(), file, self.names)
         self.step = wrap(self.names["step"])
         self.calls = 0
+        self.held: list[Any] = []
 
     def call(self) -> Any:
         """What a call gave or raised, and the world after it, as plain data."""
@@ -692,6 +753,9 @@ class Scene:
         x = sg_.tensor([1.0 + k, -0.5, 0.25 * k], dtype=sg_.float64)
         ax, lst = np.array([0.5, 1.0 + k, -1.0]), [sg_.tensor([2.0, 0.5, k], dtype=sg_.float64)]
         dct = {"t": sg_.tensor([0.5, 1.0, -k], dtype=sg_.float64), "u": k}
+        if self.program.held:
+            self.held += [eval(text, self.names) for text in self.program.held[i]]
+            self.held += [x.detach(), x[1:], x.numpy(), ax[:2], lst[0].detach(), dct["t"].numpy()]
         with np.errstate(all="ignore"):
             try:
                 result = self.step(x, ax, lst, dct)
@@ -707,6 +771,10 @@ class Scene:
         slots = [self.names["opt"].state.get(self.names[p]) or {} for p in ("w", "b")]  # a step count is of one or of all
         state["slots"] = [{k: float(v) if k == "step" else plain(v, seen) for k, v in sorted(x.items())} for x in slots]
         state["package"] = plain([package.SETTINGS, package.Meter.made, package.decorated.calls], seen)
+        state["held"] = plain(self.held, seen)
+        state["memory"] = shared(
+            [result, x, ax, lst, dct, *self.held, *(self.names[name] for name in ("w", "b", "buf", "items"))]
+        )
         return {"change": change, "result": plain(result, seen), "arguments": plain([x, ax, lst, dct], seen), **state}
 
 
@@ -752,6 +820,25 @@ def plain(x: Any, seen: dict[int, int]) -> Any:
 
 
 KEEP: list[Any] = []
+
+
+def shared(x: Any) -> list[tuple[int, int]]:
+    """Which of the arrays and tensors in a list share memory, by their numbers."""
+    found: list[np.ndarray] = []
+
+    def look(x: Any) -> None:
+        if isinstance(x, np.ndarray):
+            found.append(x)
+        elif is_tensor(x):
+            found.append(x.detach().numpy())
+        elif isinstance(x, (list, tuple)):
+            for part in x:
+                look(part)
+        elif isinstance(x, dict):
+            look([*x.values()])
+
+    look(x)
+    return [(i, j) for j, b in enumerate(found) for i, a in enumerate(found[:j]) if a is not b and np.shares_memory(a, b)]
 
 
 def kind_of(x: Any) -> str:
@@ -830,13 +917,16 @@ def smaller(program: Program) -> Iterator[Program]:
     for i in reversed(range(len(program.step))):
         yield replace(program, step=program.step[:i] + program.step[i + 1 :])
     if len(program.between) > 1:
-        yield replace(program, between=program.between[:-1])
-        yield replace(program, between=program.between[1:])
+        yield replace(program, between=program.between[:-1], held=program.held[:-1])
+        yield replace(program, between=program.between[1:], held=program.held[1:])
     for i, changes in enumerate(program.between):
         for j in range(len(changes)):
             yield replace(program, between=(*program.between[:i], changes[:j] + changes[j + 1 :], *program.between[i + 1 :]))
     if program.result != "None":
         yield replace(program, result="None")
+    for i, texts in enumerate(program.held):
+        for j in range(len(texts)):
+            yield replace(program, held=(*program.held[:i], texts[:j] + texts[j + 1 :], *program.held[i + 1 :]))
     if program.packaged:
         yield replace(program, packaged=False)
 
