@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
@@ -376,24 +376,33 @@ class Optimizer(Hooked):
             with enable_grad():
                 loss = closure()
         found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
-        for part in self._parts(found):
+        parts = self._parts(found)
+        fresh = () if len(parts) == 1 or self.saves_count else [p for p in self.parameters() if not self.state.get(p)]
+        for i, part in enumerate(parts):
             if frontends.tracing and state.deferral is not None:
-                state.deferral.step(self, part, functools.partial(self._apply, part))
+                state.deferral.step(self, part, functools.partial(self._apply, part, fresh if i else ()))
             else:
-                self._apply(part)
+                self._apply(part, fresh if i else ())
         return loss
 
-    def _parts(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> Iterable[dict[int, list[tuple[Tensor, Any]]]]:
+    def _parts(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> Sequence[dict[int, list[tuple[Tensor, Any]]]]:
         """The gradients as those of steps that are taken one after another: several where a group names a parameter twice, or
         where one shares memory with another, which steps from the values that the one before has left."""
         now = Structure.changes - Structure.flags
         if self._shared[0] != now:
             spans = sorted(byte_bounds(p._data) for p in self.parameters() if p._data.size)
             vars(self)["_shared"] = now, any(begin < end for (_, end), (begin, _) in itertools.pairwise(spans))
-        return _rounds(gradients) if self._shared[1] else (gradients,)
+        return [*_rounds(gradients)] if self._shared[1] else (gradients,)
 
-    def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
-        """One step for the parameters that have a gradient, by position of the group."""
+    def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]], fresh: Sequence[Tensor] = ()) -> None:
+        """One step for the parameters that have a gradient, by position of the group. fresh: those that take their first step,
+        each time that a group names them."""
+        again = {id(p): p for pairs in gradients.values() for p, _ in pairs} if fresh else {}
+        for p in fresh:
+            if id(p) in again and self.state.get(p):
+                if (trace := tracer()) is not None:
+                    trace.refuse("a parameter that a group names twice takes its first step", "take it before the call")
+                _put(self.state, p, Slots())
         if type(self).updates is Optimizer.updates and native_step(self, gradients):
             return
         before = {p: dict(slots) for p, slots in self.state.items()}

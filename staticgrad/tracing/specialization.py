@@ -704,11 +704,11 @@ class Specialization:
             return tensors[0]
         return self.results.build(tensors, given)
 
-    def built(self, tensors: list[Tensor]) -> Any:
+    def built(self, tensors: list[Tensor], given: Sequence[Any]) -> Any:
         """The results of one of many steps."""
         if self.flags is not None:
             self.flags.set(tensors)
-        return self.results.build(tensors, ())
+        return self.results.build(self.results.join(tensors, given), given)
 
     def _check_writeable(self, given: Sequence[Any]) -> None:
         for number, _, into_grad in self.written_back:

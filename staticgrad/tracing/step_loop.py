@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -69,7 +70,8 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
     def one(number: int) -> Any:
         if not count:
             raise ArgumentError("loop: a stack of no batches", "pass a list of batches: its results are a list")
-        return _one(function, batch(number), number)
+        args = batch(number)
+        return _apart(function, args, _one(function, args, number))
 
     return many_runs.stacked(count, together, one, _joined)
 
@@ -100,7 +102,9 @@ def _listed(function: AnyCompiled, batches: Iterable[Any]) -> list[Any]:
         if found is None:
             return None
         specialization, values, count = found
-        return [specialization.built([wrap(value[k, ...]) for value in values]) for k in range(count)]
+        kinds = [spec.dtype is not None for spec in specialization.specs]
+        given = [[*itertools.compress(args, kinds)] for args in group[:count]]
+        return [specialization.built([wrap(value[k, ...]) for value in values], given[k]) for k in range(count)]
 
     prepare = _arguments if isinstance(batches, Sequence) else _kept
     return many_runs.listed(batches, prepare, together, partial(_one, function))
@@ -141,11 +145,15 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
 
 
 def _one(function: AnyCompiled, args: Sequence[Any], step: int) -> Any:
-    """One step by itself. Its results are copies of views: later steps may change the viewed memory."""
+    """One step by itself."""
     try:
-        result = function(*args)
+        return function(*args)
     except StaticgradError as error:
         raise numbered(error, step) from None
+
+
+def _apart(function: AnyCompiled, args: Sequence[Any], result: Any) -> Any:
+    """A step's result as it is then: with copies of views, whose memory later steps may change."""
     tracer = state.tracer if frontends.tracing else None
     if tracer is None:
         latest = function.latest

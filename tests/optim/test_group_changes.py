@@ -152,7 +152,9 @@ def test_changes(name, when, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_parameter_that_is_given_twice_by_append(mode):
     """It steps twice, as in PyTorch; where steps are counted, the function runs in segments."""
-    for make in (lambda lib, groups: lib.optim.SGD(groups, lr=0.125), OPTIMIZERS["Adam"]):
+    sgd = [{}, {"momentum": 0.5}, {"momentum": 0.5, "dampening": 0.25}, {"momentum": 0.5, "nesterov": True}]
+    makers = [lambda lib, groups, more=more: lib.optim.SGD(groups, lr=0.125, **more) for more in sgd]
+    for make in (*makers, OPTIMIZERS["Adam"]):
         for when in ("before", "between"):
             change = lambda opt, x: params(opt).append(params(opt)[0])  # noqa: E731
             expected = history(judge, lambda step: step, make, change, when)

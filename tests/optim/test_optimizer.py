@@ -453,6 +453,31 @@ def test_a_parameter_that_is_named_twice_takes_two_steps():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("more", [{}, {"dampening": 0.25}, {"nesterov": True}])
+def test_momentum_of_a_parameter_that_is_named_twice(more, compiled):
+    """Both of its first steps begin without a momentum, as in PyTorch; later ones share the buffer."""
+    w = weight(1.0)
+    with pytest.warns(UserWarning, match="duplicate"):
+        opt = optim.SGD([w, w], lr=1.0, momentum=0.5, **more)
+
+    def step():
+        opt.zero_grad()
+        (2 * w).sum().backward()
+        opt.step()
+
+    run = sg.compile(step) if compiled else step
+    b, expected = 2.0, 1.0 - 2 * (2.0 + (1.0 if "nesterov" in more else 0.0))
+    run()
+    assert (w.item(), opt.state[w]["momentum_buffer"].item()) == (expected, b)
+    for _ in range(3):
+        run()
+        for _ in range(2):
+            b = 0.5 * b + 2.0 * (1 - more.get("dampening", 0))
+            expected -= 2.0 + 0.5 * b if "nesterov" in more else b
+        assert (w.item(), opt.state[w]["momentum_buffer"].item()) == (expected, b)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("part", [lambda a: a, lambda a: a.t(), lambda a: a[:1], lambda a: a.view(-1)])
 def test_parameters_that_share_memory_step_one_after_another(part, compiled):
     a, b = weight([1.0, 2.0], [3.0, 4.0]), weight(0.0)

@@ -153,7 +153,8 @@ def split(results: Any, count: int) -> list[Any]:
 @pytest.mark.parametrize("form", BATCHES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_calls_one_by_one(name: str, form: str):
-    """To the last bit: results, state, gradients, and where the generator is; twice, so from a state that it left."""
+    """To the last bit: results, state, gradients, and where the generator is; twice, so from a state that it left. Results of a
+    list of batches are those of calls, which may be views of the state; a stack has the values of each step."""
     make, _ = PROGRAMS[name]
     dtype = np.float64 if name == "float64" else np.float32
     runs = []
@@ -166,9 +167,11 @@ def test_as_calls_one_by_one(name: str, form: str):
             batches = BATCHES[form](batch(N, ROWS, 5, seed=seed, dtype=dtype), YS)
             if looped:
                 found = step.loop(batches)
-                results = split(found, N) if isinstance(batches, tuple) else found
-            else:
+                results = split(found, N) if isinstance(batches, tuple) else snapshot(found)
+            elif isinstance(batches, tuple):
                 results = [snapshot(step(*args)) for args in singles(batches)]
+            else:
+                results = snapshot([step(*args) for args in singles(batches)])
             history.append((results, state(program)))
         runs.append(history)
     for (expected, before), (results, after) in zip(*runs, strict=True):
@@ -410,6 +413,31 @@ def test_python_runs_between_native_calls(monkeypatch: pytest.MonkeyPatch, nativ
     step = sg.compile(lambda x: x.sum())
     assert len(step.loop(XS)) == N
     assert native == [1] * N
+
+
+@pytest.mark.parametrize("of_argument", [False, True])
+@pytest.mark.parametrize("kind", [np.array, sg.tensor])
+def test_results_of_a_list_share_memory_as_those_of_calls_do(kind: Any, of_argument: bool, native: list[int]):
+    """With the state, with one another, and with arguments, where the steps are done one by one."""
+    runs = []
+    for looped in (False, True):
+        total = sg.zeros(5)
+
+        def step(x: Any, total: Any = total) -> Any:
+            total.add_(x[0])
+            y = x * 2
+            return total[1:], y, y[0], x[1] if of_argument else None
+
+        batches, run = [kind(x) for x in XS], sg.compile(step)
+        found = run.loop(batches) if looped else [run(x) for x in batches]
+        for _, y, _, part in found:
+            y.add_(1)
+            if of_argument:
+                part.add_(1)
+        total.add_(1)
+        runs.append([snapshot(found), [np.asarray(x) for x in batches]])
+    assert_same(runs[1], runs[0], "results and arguments")
+    assert of_argument or max(native) > 1
 
 
 # where steps are done one by one ------------------------------------------------------------------------------------
