@@ -20,7 +20,7 @@ from ..operators import Application, F, Level, apply
 from ..ops.rules import compared, elementwise
 from ..ops.tangents import linear, multilinear
 from ..types import INEXACT
-from .recording import Recorded, Recording, Step, pull
+from .recording import Recorded, Recording, Step, in_order, pull
 from .valued import Valued
 
 
@@ -147,14 +147,7 @@ RULES = {"combination": _combination, "product": multilinear, "diagonal": _diago
 def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[Any]:
     """The tangents of recorded values for those of the arguments; None where it is 0. The values are not computed again."""
     found: dict[Step, Any] = dict(tangents)
-    seen: set[Step] = set()
-    stack = [step for step in ends if step is not None]
-    while stack:
-        step = stack.pop()
-        if step not in seen:
-            seen.add(step)
-            stack.extend(s for s in step.sources if s is not None)
-    for step in sorted(seen, key=lambda s: s.number):
+    for step in in_order(filter(None, ends)):
         if step.node is not None:
             found[step] = push(step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources])
     return [None if step is None else found.get(step) for step in ends]

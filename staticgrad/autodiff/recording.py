@@ -7,11 +7,12 @@ backward passes of their own (`eager/backward.py`, `reverse.py`), which are fast
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from ..ir.walks import reached
 from ..operators import Application, Level, apply, frontends, lines_of
 from ..ops.control.vjp import joined
 from ..types import INEXACT
@@ -129,17 +130,15 @@ def _back(step: Step, g: Any, wanted: Sequence[bool]) -> Iterator[Any]:
         yield None if rule is None else rule(g, node, step.out, *step.primals)
 
 
+def in_order(ends: Iterable[Step]) -> list[Step]:
+    """The steps from which the ends are made, these included, each after its operands."""
+    return sorted(reached(ends, lambda step: filter(None, step.sources)), key=lambda step: step.number)
+
+
 def _between(ends: Sequence[Step], leaves: set[Step]) -> set[Step]:
     """The steps from the leaves to the ends, both included."""
-    seen: set[Step] = set()
-    stack = list(ends)
-    while stack:
-        step = stack.pop()
-        if step not in seen:
-            seen.add(step)
-            stack.extend(s for s in step.sources if s is not None)
     found = set(leaves)
-    for step in sorted(seen, key=lambda s: s.number):
+    for step in in_order(ends):
         if step in leaves or any(s in found for s in step.sources):
             found.add(step)
     return found

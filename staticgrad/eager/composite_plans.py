@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..autodiff.reverse import gradients
 from ..ir import Expand, Extent, Graph, Index, Node, Pointwise, Result, View
+from ..ir.walks import reached
 from ..operators import Symbol
 from ..signals import module
 from .backward_graphs import moved_from
@@ -128,17 +129,11 @@ def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> 
 
 def _sources(node: Node, free: Set[Node]) -> list[Node]:
     """The values from which a value is computed again at little cost: the value itself where it is free or costs more."""
-    found: list[Node] = []
-    stack, seen = [node], {node}
-    while stack:
-        n = stack.pop()
-        if n in free or not _costs_little(n):
-            found.append(n)
-        else:
-            more = [i for i in n.inputs if i not in seen]
-            seen.update(more)
-            stack += more
-    return found
+
+    def again(n: Node) -> bool:
+        return n not in free and _costs_little(n)
+
+    return [n for n in reached([node], lambda n: n.inputs if again(n) else ()) if not again(n)]
 
 
 def _costs_little(node: Node) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -50,8 +49,6 @@ class Graph:
         """While the body of a loop is being built: the number of draws by earlier iterations."""
         self.around: tuple[Any, ...] = ()
         """The `step` of each body that is being built, the outermost first."""
-        self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
-        """Nodes that moved into a subgraph: nodes of this graph may not read them."""
         self.succ: Adjacency = {}
         """Of each node its users, in the order of `nodes`. For reading, as `pred` is."""
         self.pred: Adjacency = {}
@@ -135,9 +132,7 @@ class Graph:
     def withdraw(self, nodes: Iterable[Node]) -> None:
         """Remove nodes that became part of a subgraph."""
         with self.lock:
-            gone = set(nodes)
-            self._remove(gone)
-            self.withdrawn |= gone
+            self._remove(set(nodes))
 
     def prune(self, results: Iterable[Node]) -> None:
         """Remove the nodes that the results don't need."""

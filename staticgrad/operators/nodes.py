@@ -96,7 +96,7 @@ def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
                 where=where,
             )
         node = arg.operand()
-        if graph.withdrawn and node in graph.withdrawn:
+        if node not in graph.pred:  # it was withdrawn
             raise GraphError(
                 f"{arg.describe()} is a value inside the body of a loop or branch: it does not exist outside of it",
                 "return it from the body",

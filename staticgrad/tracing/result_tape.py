@@ -25,6 +25,7 @@ from ..eager.tape import Record, tick
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError, TraceError
 from ..ir import REGISTRY, Cell, Node
+from ..ir.walks import reached
 from ..operators import Symbol, append
 from ..types import TensorType
 from .result_derivatives import Derivatives, Recorded, as_recorded, total
@@ -352,19 +353,10 @@ def _tape(
 def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:
     """The values of the forward pass that are returned; those that no run can return, such as the stacks of a loop, are
     computed again from them. None where that would draw other random numbers."""
-    found: dict[Node, None] = {}
-    seen, waiting = set(read), list(read)
-    while waiting:
-        node = waiting.pop()
-        if node.op.leaf == "generator":
-            return None
-        if type(node.type) is TensorType:
-            if node.op.leaf != "constant":
-                found[node] = None
-            continue
-        waiting += [i for i in node.inputs if i not in seen]
-        seen.update(node.inputs)
-    return list(found)
+    found = reached(read, lambda node: () if type(node.type) is TensorType else node.inputs)
+    if any(node.op.leaf == "generator" for node in found):
+        return None
+    return [node for node in found if type(node.type) is TensorType and node.op.leaf != "constant"]
 
 
 def _passed(specialization: Specialization, tracer: Tracer, leaf: Any) -> bool:

@@ -493,7 +493,7 @@ class Tracer:
         return Traced(self, self._appended(op, [self.operand(a) for a in args], dict(attrs)))
 
     def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
-        if any(isinstance(x, TracedNumber) for x in operands):
+        if any(True for x in operands if isinstance(x, TracedNumber)):
             operands = self._with_numbers(op, operands)
         if attrs:
             attrs = closed(attrs)

@@ -16,6 +16,7 @@ import numpy as np
 from ... import static
 from ...errors import ArgumentError, StaticgradError
 from ...ir import Node
+from ...ir.walks import reached
 from ...ops.pytree import unflatten
 from ...static.feeds import Feed
 from ...static.fetches import flatten
@@ -37,19 +38,13 @@ class HostCall:
 
 def _needed(graph: Any, targets: Sequence[Node], fed: set[Node]) -> list[Node]:
     """The targets and all that they need, in order; operands of calls too, of fed nodes none."""
-    found: set[Node] = set()
-    stack = list(targets)
-    while stack:
-        node = stack.pop()
-        if node in found:
-            continue
-        found.add(node)
-        if node in fed:
-            continue
-        stack += node.parents
+
+    def read(node: Node) -> Sequence[Node]:
         call = graph.host_calls.get(node)
-        if call is not None:
-            stack += [*call.tensors, *call.after]
+        before = node.parents if call is None else (*node.parents, *call.tensors, *call.after)
+        return () if node in fed else before
+
+    found = reached(targets, read)
     return [node for node in graph.nodes if node in found]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import static
 from ...errors import ArgumentError
+from ...ir.walks import reached
 from ...static.graphs import using
 from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
 from .graph import Graph, GraphKeys, get_default_graph
@@ -322,16 +323,4 @@ def graph_record(graph: Graph) -> Any:
 
 def _shown_operands(node: Any, shown: Any) -> list[Any]:
     """The operands of an operation; in the place of parts of others, the operations that these read."""
-    found: dict[Any, None] = {}
-    stack = list(node.inputs)[::-1]
-    seen = set(stack)
-    while stack:
-        operand = stack.pop()
-        if operand in shown:
-            found[operand] = None
-            continue
-        for i in reversed(operand.inputs):
-            if i not in seen:
-                seen.add(i)
-                stack.append(i)
-    return list(found)
+    return [i for i in reached(node.inputs, lambda i: () if i in shown else i.inputs) if i in shown]

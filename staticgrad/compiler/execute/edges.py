@@ -111,13 +111,13 @@ def _named(node: Node) -> str:
 
 
 def instructions_of(plan: Plan) -> dict[Node, list[int]]:
-    """The instructions that compute each node, in order. Views, and results of loops, belong to those that make them."""
+    """The instructions that compute each node. Views, and results of loops, belong to the instruction that makes them."""
     found: dict[Node, list[int]] = {}
     for i, instruction in enumerate(plan.instructions):
         for node in instruction.nodes:
             found.setdefault(node, []).append(i)
     for node, numbers in turns(plan).items():
-        found[node] = sorted({*found.get(node, ()), *numbers})
+        found.setdefault(node, numbers)
     for node in plan.ir.nodes:
         if node not in found and node.inputs and node.inputs[0] in found:
             found[node] = found[node.inputs[0]]

@@ -84,8 +84,10 @@ def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
 
 def _dependences(plan: Plan) -> nx.DiGraph[int]:
     """The numbers of instructions, with an edge where one reads a result of another or writes on in its memory."""
-    found = quotient(plan.ir.dag, instructions_of(plan))
-    for numbers in turns(plan).values():
+    written = turns(plan)
+    blocks = {node: sorted({*numbers, *written.get(node, ())}) for node, numbers in instructions_of(plan).items()}
+    found = quotient(plan.ir.dag, blocks)
+    for numbers in written.values():
         found.add_edges_from(pairwise(numbers))
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import REGISTRY, Cell, Graph, Node, literal
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
 from ...types import UnrankedType
@@ -37,7 +37,10 @@ class FunctionalGraph:
     @property
     def deferred(self) -> bool:
         """Whether parts of it are written only for the types, or values, of its feeds."""
-        return any(has_deferred(n) or isinstance(n.type, UnrankedType) for n in self.graph.nodes)
+        nodes = self.graph.nodes
+        if any(True for n in nodes if isinstance(n.type, UnrankedType)):
+            return True
+        return any(has_deferred(n) for n in nodes if isinstance(n.op.emit, (Deferred, Region)))
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
@@ -118,7 +121,7 @@ def _update(graph: Graph, node: Node, current: Node, inputs: tuple[Node, ...]) -
 def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:
     """The ancestors of the targets, in order; in fast numerics a node that is equal to one of its inputs needs only that
     input."""
-    if strict or not any(node.op.equals is not None for node in graph.nodes):
+    if strict or not any(True for node in graph.nodes if node.op.equals is not None):
         return graph.reaching(targets, stop=stop)
 
     def read(node: Node) -> tuple[Node, ...]:

@@ -173,7 +173,7 @@ class Joint:
         forced = self.checkpoints(policy)
         dag = module("networkx").DiGraph()
         forward = self.nodes[: self.end + 1]
-        needed = self._needed(forward)
+        needed = set(self.graph.reaching(self.read_later))
         for node in forward:
             if node not in needed or node.op.leaf:
                 continue
@@ -217,13 +217,6 @@ class Joint:
                     live.update([self.base[node]] if node in self.read_later else [])
             most = max(most, before + sum(map(nbytes, live)))
         return sum(kept.values()), most
-
-    def _needed(self, forward: Sequence[Node]) -> set[Node]:
-        found = set(self.read_later)
-        for node in reversed(forward):
-            if node in found:
-                found.update(node.inputs)
-        return found
 
     def rewritten(self, policy: Policy, again: Set[Node] | None = None) -> Rematerialized:
         """The program under a policy. again: what `again` gives for it, where that is known."""

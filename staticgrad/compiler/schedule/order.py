@@ -365,7 +365,8 @@ class Waits:
 
     def reached(self, first: ScheduleNode, later: Set[ScheduleNode]) -> bool:
         """Whether one of `later` has to wait for `first`. The search proceeds from both ends in turn, so the smaller side
-        limits it: a unit that writes a parameter has few successors, and one that reads it has few predecessors."""
+        limits it: a unit that writes a parameter has few successors, and one that reads it has few predecessors.
+        `nx.has_path` searches so, too, but for one node, and every training step would import networkx for it."""
         if first in later:
             return True
         ahead, visited, back = [first], {first}, iter(later)

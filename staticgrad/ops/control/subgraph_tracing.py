@@ -237,15 +237,9 @@ class Traced:
         places = {node: twin(body, node) for node in (*captured, *self.params)}
         given = [*places.values(), *(parameter(body, kind) for kind in extra)]
         moved = {node: places[node] for node in (*self.read, *self.params)}
-        needed: set[Node] = set()
-        stack = list(self.results)
-        while stack:
-            node = stack.pop()
-            if node not in moved and node not in needed:
-                needed.add(node)
-                stack.extend(node.inputs)
+        needed = reached(self.results, lambda node: () if node in moved else node.inputs)
         for node in self.added:
-            if node in needed:
+            if node in needed and node not in moved:
                 moved[node] = body.add(
                     node.op, tuple(moved[i] for i in node.inputs), node.attrs, node.type, node.name, node.where
                 )

@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.cost import Cost
 from ...compiler.execute.edges import Edge, edges_of, source_of
-from ...compiler.execute.explain import arena_buffers, cost, trips
+from ...compiler.execute.explain import arena_buffers, cost, critical_path_of, trips
 from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Graph, Node
@@ -51,8 +51,9 @@ def plan_data(plans: Sequence[Any], titles: Sequence[str], limits: Limits, texts
     """The plan of a function, or those of all its segments with a title each.
 
     instructions: segment, kind, name, source (-1: none), microseconds, least microseconds under the machine's limits, flops,
-    bytes, chunks, lines. sources: of the kernels. segments: title, first instruction, how many instructions, memory as [bytes,
-    offset, first, last, type] of each buffer, arena, bound, and stages as [name, nodes, ops]."""
+    bytes, chunks, lines, critical (2: on the critical path, and no other chain leads around it; 1: on it; 0: not). sources: of
+    the kernels. segments: title, first instruction, how many instructions, memory as [bytes, offset, first, last, type] of each
+    buffer, arena, bound, stages as [name, nodes, ops], and the critical path's share of all work."""
     sources: dict[str, str] = {}
     for plan in plans:
         for code, text in plan.sources().items():
@@ -62,6 +63,9 @@ def plan_data(plans: Sequence[Any], titles: Sequence[str], limits: Limits, texts
     segments = []
     for number, (plan, title) in enumerate(zip(plans, titles, strict=True)):
         own = [{"segment": number, **row} for row in _instructions(plan, kernels, limits, texts)]
+        critical = critical_path_of(plan)
+        for i, row in enumerate(own):
+            row["critical"] = (i in critical.instructions) + (i in critical.dominating)
         arena, bound = plan.memory
         memory = [
             [buffer.nbytes, buffer.offset, buffer.first, buffer.last, texts(f"{buffer.dtype} {list(buffer.shape)}")]
@@ -70,7 +74,7 @@ def plan_data(plans: Sequence[Any], titles: Sequence[str], limits: Limits, texts
         segments.append(
             {
                 "title": texts(title), "first": len(rows), "count": len(own), "memory": memory, "arena": arena, "bound": bound,
-                "stages": _stages(plan),
+                "stages": _stages(plan), "critical": round(critical.share, 4),
             }
         )  # fmt: skip
         rows += own

@@ -74,7 +74,8 @@ function instructionFacts(row) {
     [cut ? "of all segments" : "of the step", row.us === null ? "" : `${((100 * row.us) / instructions.reduce((sum, one) => sum + (one.us || 0), 0)).toFixed(1)}%`],
     ["roofline", row.share === null ? "" : h("span", {}, bar(row.share), ` ${Math.round(row.share * 100)}% of the limit (${timeText(row.least)})`)],
     ["operations", row.flops ? `${row.flops.toLocaleString("en")}${row.us ? `, ${rateText((row.flops / row.us) * 1e6, "flop/s")}` : ""}` : ""],
-    ["bytes", `${bytesText(row.bytes)}${row.us ? `, ${bytesText((row.bytes / row.us) * 1e6)}/s` : ""}`], ["chunks", row.chunks > 1 ? row.chunks : ""]]),
+    ["bytes", `${bytesText(row.bytes)}${row.us ? `, ${bytesText((row.bytes / row.us) * 1e6)}/s` : ""}`], ["chunks", row.chunks > 1 ? row.chunks : ""],
+    ["critical path", row.critical ? `on it; ${row.critical > 1 ? "no" : "a"} shorter chain leads around it` : ""]]),
   row.lines.length ? h("h4", {}, "Your lines") : null, h("ul", { class: "lines" }, ...row.lines.map((at) => h("li", {}, line(texts[at])))),
   row.source >= 0 ? h("h4", {}, `Source of kernel ${row.source}`) : null,
   row.source >= 0 ? h("pre", { class: "source", tabindex: 0, "aria-label": "Generated source" }, plan.sources[row.source]) : null];
@@ -177,6 +178,7 @@ if (plan) {
     bytesText(row.bytes), row.flops.toLocaleString("en"), row.lines.length ? line(texts[row.lines[0]]) : ""];
   const head = ["instruction", "kind", "time", "of the limit", "bytes", "operations", "your line"];
   section("Kernels", h("p", {}, `${cut ? `The ${plural(plan.segments.length, "segment")} of ${plan.mode}, a plan each` : `The plan of ${plan.mode}`}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}. A click shows a kernel with its source.`),
+    h("p", {}, ...plan.segments.map((one, i) => `Critical path${cut ? ` of segment ${i}` : ""}: a chain of ${plural(instructions.filter((row) => row.segment === i && row.critical).length, "instruction")} that takes ${Math.round(100 * one.critical)}% of the time of all. `)),
     legend(kinds), times ? h("figure", {}, times) : null,
     h("div", { class: "two" }, roof ? h("figure", {}, roof, h("figcaption", {}, "A time is that of an instruction by itself, on operands in the cache.")) : null,
       withMemory.length ? h("figure", {}, which, memory) : null),

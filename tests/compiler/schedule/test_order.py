@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.schedule.order import ScheduleNode, Waits
 from staticgrad.errors import IndexRangeError
+from staticgrad.ir.walks import digraph
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, on_host
 
@@ -292,3 +296,21 @@ def test_saved_values_outlive_the_writes():
     b.assign(w, v @ b.feed(16, 16))
     plan = b.check(v, w, on_host(v @ w, 0), rtol=1e-4)
     assert not overlapping(plan)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_waiting_is_a_path_of_networkx(seed: int):
+    """Also for what was ordered by hand; the search from both ends is written out, as compilations don't import networkx."""
+    rng = random.Random(seed)
+    units = [ScheduleNode("kernel", [], set(), i) for i in range(16)]
+    for i, unit in enumerate(units):
+        unit.after.update(rng.sample(units[:i], min(i, rng.randrange(3))))
+    waits = Waits(units, ())
+    for _ in range(4):
+        first, later = sorted(rng.sample(range(16), 2))
+        units[later].after.add(units[first])
+        waits.come_before(units[later], [units[first]])
+    dag = digraph({unit: unit.after for unit in units})
+    for _ in range(200):
+        first, later = rng.choice(units), set(rng.sample(units, 3))
+        assert waits.reached(first, later) is any(nx.has_path(dag, first, unit) for unit in later)

@@ -66,6 +66,10 @@ def test_one_file_with_all_data(compared, written):
     assert timed
     assert all(row["least"] > 0 for row in timed if row["kind"] in ("kernel", "gemm"))
     [segment] = plan["segments"]
+    critical = compared["compiled"].plan.explain().critical
+    assert [i for i, row in enumerate(plan["instructions"]) if row["critical"]] == sorted(critical.instructions)
+    assert [i for i, row in enumerate(plan["instructions"]) if row["critical"] == 2] == sorted(critical.dominating)
+    assert (critical.timed, segment["critical"]) == (True, pytest.approx(critical.share, abs=1e-3))
     assert [name for name, *_ in segment["stages"]][-1] == "end"
     assert sum(times for *_, times, _, _ in plan["log"]["decisions"]) == len(_decisions(compared["compiled"].plan))
     assert sum(n for *_, n in plan["log"]["rewrites"]) == len(compared["compiled"].plan.rewrites)
