@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir import REGISTRY, OpDef
+from ..ir import OpDef, lasting
 from .composite_records import CompositeRecord, PartRecord
 from .op_calls import FLOATS
 from .tape import Record
@@ -95,7 +95,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             rows.append(Row(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
             tokens += (op, numbers[maker], part)
             continue
-        elif record.__class__ is not Record or REGISTRY.get(op.name) is not op:
+        elif record.__class__ is not Record or not lasting(op):
             return None
         if record.hooks or out.__class__ is not ndarray or out.dtype not in FLOATS:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import GraphError
-from ..ir import REGISTRY, Cell, Expand, Graph, Node, literal
+from ..ir import REGISTRY, Cell, Expand, Graph, Node, lasting, literal
 from ..operators import Symbol, lines_of
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text, type_of
@@ -92,7 +92,7 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Any], leaves
             known[_key(tensor, source)] = _leaf(graph, tensor, source[1] is not None, leaves)
             stack.pop()
             continue
-        known_op = REGISTRY.get(record.op.name) is record.op
+        known_op = lasting(record.op)
         if not known_op and not isinstance(record.op.emit, Expand):
             raise GraphError(
                 f"{record.name()} is the call of an autograd.Function: the tape does not hold the operations that it is made "

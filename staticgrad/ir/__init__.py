@@ -39,6 +39,7 @@ from .op import (
     define,
     derivation,
     is_complex,
+    lasting,
     node_name,
     over_complex,
 )
@@ -87,5 +88,6 @@ __all__ = [
     "is_complex",
     "literal",
     "node_name",
+    "lasting",
     "over_complex",
 ]

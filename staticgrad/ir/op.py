@@ -252,6 +252,12 @@ def is_complex(types: Iterable[TensorType]) -> bool:
     return any(t.dtype.kind == "c" for t in types)
 
 
+def lasting(op: OpDef) -> bool:
+    """Whether a record means the same to whoever meets it later: it is in the table, or has an identity of its own. Others
+    belong to one call."""
+    return REGISTRY.get(op.name) is op or op.identity != ""
+
+
 def define(op: OpDef) -> OpDef:
     """Enter a record in the table. Raises ArgumentError when the name is taken."""
     if op.name in REGISTRY:

@@ -244,10 +244,18 @@ class Record:
             found.append(x)
         return found
 
+    def _unknown_parts(self, whole: Any, batch: Shape) -> tuple[Any, ...]:
+        """The results of a function of numbers, where an extent is unknown."""
+        count, shape = len(self.signature.results), tuple(-1 if extent is None else extent for extent in batch)
+        rows = F.reshape(whole, (count, -1))
+        return tuple(F.reshape(rows[i], shape) for i in range(count))
+
     def _parts(self, whole: Any, batch: Shape, extents: dict[Any, Any]) -> tuple[Any, ...]:
         """The results, from the value that holds one after another."""
         found, at = [], 0
         for core, size in zip(self.signature.results, self._sizes(batch, extents), strict=True):
+            if size is None and self.signature.elementwise and batch.count(None) == 1:
+                return self._unknown_parts(whole, batch)
             if size is None:
                 raise ShapeError(
                     f"{self.name}: extents are unknown, and it has several results", "give the placeholders known extents"
@@ -419,14 +427,11 @@ class Record:
         """The cotangents by a function that is written for one item."""
         values = [*gs, *operands]
         cores = (*self.signature.results, *self.signature.operands)
-        axes, flat = [], []
-        for x, core in zip(values, cores, strict=True):
-            lead = len(x.shape) - len(core)
-            axes.append(0 if lead else None)
-            flat.append(F.reshape(x, (-1, *x.shape[lead:])) if lead else x)
-        found = vmap(self.of.vjp, in_dims=tuple(axes))(*flat)
-        made = list(found) if isinstance(found, (tuple, list)) else [found]
-        return [None if c is None else F.reshape(c, (*batch, *c.shape[1:])) for c in made]
+        axes = tuple([0 if len(x.shape) > len(core) else None for x, core in zip(values, cores, strict=True)])
+        rule = self.of.vjp
+        for _ in batch:
+            rule = vmap(rule, in_dims=axes)
+        return rule(*values)
 
     def _by_code(self, gs: Sequence[Any], operands: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """The cotangents by derivatives that follow from the function's code."""

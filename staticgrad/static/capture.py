@@ -12,7 +12,7 @@ from ..eager.tape import FreedTensor, Record, changed, edge
 from ..eager.tape_graph import nodes_of, symbols_of
 from ..eager.tensor import Tensor
 from ..errors import GraphError, ShapeError, user_line
-from ..ir import REGISTRY, Expand, Node
+from ..ir import REGISTRY, Expand, Node, lasting
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..operators.dispatch import no_capture
@@ -136,7 +136,7 @@ def _replay(graph: Graph, last: Record) -> Node:
             _leaf(graph, tensor, record) if maker is None else known[maker]
             for tensor, maker in zip(record.inputs, makers(record), strict=True)
         )
-        if isinstance(record.op.emit, Expand) and REGISTRY.get(record.op.name) is not record.op:
+        if isinstance(record.op.emit, Expand) and not lasting(record.op):
             with graph.as_default(), control_dependencies([Symbol(graph, node) for node in after]):
                 known[record] = nodes_of(record.op.emit.rule(record, *[symbols_of(graph, x) for x in inputs]))
         else:

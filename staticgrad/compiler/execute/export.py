@@ -78,6 +78,12 @@ def _check(plan: Plan) -> None:
             f"export: there is no native code for {', '.join(hosts)}, and NumPy's meaning of it is part of this package",
             "compute it outside of the step, or by operations with native code",
         )
+    users = sorted({each.name for each in plan.instructions if each.code is not None and each.code.wanted.kind == "numba"})
+    if users:
+        raise ArgumentError(
+            f"export: {', '.join(users)} calls a function of Numba's, which is compiled where it is defined",
+            "compute it outside of the step; kernels take functions of numbers that raise nothing",
+        )
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("export: the plan has no variables before its first run", "run it once")
 

@@ -49,14 +49,17 @@ def load_kernels(package: str, file: Path) -> dict[str, int]:
 
 def _made(module: Any) -> list[tuple[str, str, list[bytes]]]:
     """(name, symbol, object code) of the kernels of a module."""
-    compiler, rare = (importlib.import_module(f".{name}", __package__) for name in ("kernel_compiler", "elementary.rare"))
+    compiler, rare, dialect = (
+        importlib.import_module(f".{name}", __package__) for name in ("kernel_compiler", "elementary.rare", "dialect")
+    )
     found = []
     for name, kernel in vars(module).items():
         if isinstance(kernel, compiler.Kernel):
             code = compiler.translated(kernel)
             outside = sorted({*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)})
             called = dict.fromkeys(rare.CODE[symbol] for symbol in outside if symbol in rare.CODE)
-            found.append((name, kernel.function.__name__, [compiled(code, KERNELS), *called]))
+            inlined = [dialect.LINKED[symbol] for symbol in outside if symbol in dialect.LINKED]
+            found.append((name, kernel.function.__name__, [compiled(code, KERNELS, inlined), *called]))
     return found
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import ctypes
 import linecache
 import zlib
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...ir import REGISTRY, Cell, OpDef, Pointwise
+from ...ir import REGISTRY, Cell, Node, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
 from ...types import DTYPES, SHORT
 from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
@@ -68,17 +69,28 @@ def run_plan(plan: Plan, arrays: Sequence[np.ndarray], store: MutableMapping[Cel
             kernel = instruction.kernel if instruction.kernel is not None else kernel  # a fold ends the kernel before it
             assert kernel is not None
             buffers = pointers(instruction.buffers, arrays)
-            run_unjitted(kernel, buffers, instruction.sizes, instruction.start, instruction.stop)
+            functions = {name: _scalar(node.op) for node in instruction.nodes if (name := _by_user(node))}
+            run_unjitted(kernel, buffers, instruction.sizes, instruction.start, instruction.stop, functions)
         else:
             plan.run_one(at)
         at += 1
     return [buffer.array(arrays).copy() for buffer in plan.fetches]
 
 
-def run_unjitted(kernel: Kernel, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int) -> None:
-    """Run rows [start, stop) of a kernel. `buffers`: flat arrays or Pointers, of the dtypes that it reads."""
+def _by_user(node: Node) -> str:
+    """The function of the user's by which kernels compute a node; "" for other nodes."""
+    emit = node.op.emit
+    return str(emit.scalar) if isinstance(emit, Pointwise) and emit.code else ""
+
+
+def run_unjitted(
+    kernel: Kernel, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int,
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Run rows [start, stop) of a kernel. `buffers`: flat arrays or Pointers, of the dtypes that it reads. functions: those of
+    the user's, by their names in kernels."""
     source = PYTHON.kernel(kernel)
-    names = vocabulary()
+    names = {**vocabulary(), **functions}
     file = f"<{kernel.name} {zlib.crc32(source.encode()):08x}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # for the debugger
     exec(compile(source, file, "exec"), names)
