@@ -34,11 +34,17 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])
 def T(request: pytest.FixtureRequest) -> Any:
     """The library that runs a program in PyTorch's dialect: the same assertions hold for this one and for PyTorch."""
-    if request.param == "staticgrad":
-        return sg
+    return sg if request.param == "staticgrad" else request.getfixturevalue("torch")
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    """PyTorch, which judges its names, where it is installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("torch")
+        module = pytest.importorskip("torch")
+    module.set_num_threads(1)
+    return module
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.errors import StaticgradError, TraceError
+from staticgrad.errors import StaticgradError
 from tests import fuzz_programs as fuzz
 from tests import fuzzing
 from tests.fuzz_programs import LoopBuilder, Program, Scene, Statement, floating
@@ -215,39 +215,23 @@ def check(program: Any, fast: bool, counts: Counter[str] | None = None) -> str |
     counts = Counter() if counts is None else counts
     scene = Scene(program)
     expected = [call(scene, scene.step) for _ in range(CALLS)]
-    for mode, compile in MODES.items():
-        if mode == "fast" and not fast:
-            continue
-        scene = Scene(program)
-        step = compile(scene.step)
-        for number in range(CALLS):
-            try:
-                found = call(scene, step)
-            except TraceError as error:
-                return f"{mode}, call {number}: {error}"
-            except Exception as error:
-                return f"{mode}, call {number}: {type(error).__name__}: {error}"
-            if expected[number] is None or found is None:
-                counts["a value is lost"] += 1  # a plan saves others than eager mode
-                break
-            if not same(found, expected[number]):
-                return f"{mode}, call {number}:\n{found}\neagerly:\n{expected[number]}"
-        else:
-            counts[mode] += 1
-        counts[f"{mode}, one plan"] += getattr(step, "segmented", None) is None
-    return None
+
+    def outcome(scene: Scene, step: Any, mode: str, number: int) -> str | None:
+        found = call(scene, step)
+        if expected[number] is None or found is None:
+            return None  # a plan saves other values than eager mode
+        return "" if same(found, expected[number]) else f"\n{found}\neagerly:\n{expected[number]}"
+
+    modes = {mode: compile for mode, compile in MODES.items() if fast or mode != "fast"}
+    return fuzz.compared(program, modes, outcome, CALLS, counts)
 
 
 def examine(seed: int, number: int, fast: int, counts: Counter[str] | None = None) -> str | None:
     """Check one program; its text, made small, with what differs, or None. fast: kernels for every so many programs."""
-    program = draw(seed, number)
-    compiles = fast > 0 and number % fast == 0
-    found = check(program, compiles, counts)
-    if found is None:
+    program, compiles = draw(seed, number), fast > 0 and number % fast == 0
+    if check(program, compiles, counts) is None:
         return None
-    kind = fuzz._kind(found)
-    small = fuzzing.shrunk(program, lambda p: fuzz._kind(check(p, compiles)) == kind, _smaller)
-    return small.text() + "".join(f"\n# {line}" for line in (check(small, compiles) or "").splitlines()) + "\n"
+    return fuzz.smallest(program, lambda p: check(p, compiles), _smaller)
 
 
 def _smaller(program: MemoryProgram) -> Iterator[Any]:

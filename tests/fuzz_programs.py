@@ -10,13 +10,14 @@ and printed as text that runs by itself.
 from __future__ import annotations
 
 import argparse
+import functools
 import linecache
 import os
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -528,6 +529,34 @@ class Judge:
 CALLS = 2
 
 
+def compared(
+    program: Program,
+    modes: Mapping[str, Callable[..., Any]],
+    outcome: Callable[[Scene, Any, str, int], str | None],
+    calls: int,
+    counts: Counter[str],
+) -> str | None:
+    """How a program differs in the modes, in words; None for not at all. modes: what compiles, by name; outcome(scene, step,
+    mode, number): how a call differs, "" for not at all, None where the mode can't go on."""
+    for mode, compile in modes.items():
+        scene = Scene(program)
+        step = compile(scene.step)
+        for number in range(calls):
+            try:
+                found = outcome(scene, step, mode, number)
+            except Exception as error:
+                return f"{mode}, call {number}: {type(error).__name__}: {error}"
+            if found:
+                return f"{mode}, call {number}:{found}"
+            if found is None:
+                counts[f"{mode} refuses"] += 1
+                break
+        else:
+            counts[mode] += 1
+        counts[f"{mode}, one plan"] += getattr(step, "segmented", None) is None
+    return None
+
+
 def check(program: Program, fast: bool, counts: Counter[str] | None = None) -> str | None:
     """How a program differs between the modes, in words; None for not at all."""
     counts = Counter() if counts is None else counts
@@ -537,29 +566,26 @@ def check(program: Program, fast: bool, counts: Counter[str] | None = None) -> s
     except StaticgradError as error:
         counts["eager raises"] += 1
         return None if isinstance(error, sg.GradientError) else f"eager raises {error}"
-    for mode in ("strict", *(["fast"] if fast else [])):
-        scene = Scene(program)
-        step = sg.compile(scene.step, numerics=mode)
-        judge = Judge(program, CALLS)
-        for call in range(CALLS):
-            try:
-                found = scene.call(step)
-            except TraceError:
-                counts[f"{mode} refuses"] += 1
-                break
-            except sg.GradientError as error:  # a compiled loop saves all that it reads
-                if "which LoopBackward0 needs" not in str(error):
-                    return f"{mode}, call {call}: GradientError: {error}"
-                counts[f"{mode} refuses"] += 1
-                break
-            except Exception as error:
-                return f"{mode}, call {call}: {type(error).__name__}: {error}"
-            exact = mode == "strict" and _exact(program) and not any(".T" in leaf.alias for leaf in program.leaves)
-            same = all(map(identical, found, expected[call])) if exact else judge.agree(found, expected[call], call)
-            if not same or len(found) != len(expected[call]):
-                return f"{mode}, call {call}:\n{_shown(found)}\neagerly:\n{_shown(expected[call])}"
-        else:
-            counts[mode] += 1
+    judges = {mode: Judge(program, CALLS) for mode in ("strict", *(["fast"] if fast else []))}
+
+    def outcome(scene: Scene, step: Any, mode: str, number: int) -> str | None:
+        try:
+            found = scene.call(step)
+        except TraceError:
+            return None
+        except sg.GradientError as error:  # a compiled loop saves all that it reads
+            if "which LoopBackward0 needs" not in str(error):
+                raise
+            return None
+        exact = mode == "strict" and _exact(program) and not any(".T" in leaf.alias for leaf in program.leaves)
+        known = expected[number]
+        same = all(map(identical, found, known)) if exact else judges[mode].agree(found, known, number)
+        return "" if same and len(found) == len(known) else f"\n{_shown(found)}\neagerly:\n{_shown(known)}"
+
+    modes = {mode: functools.partial(sg.compile, numerics=mode) for mode in judges}
+    differs = compared(program, modes, outcome, CALLS, counts)
+    if differs is not None:
+        return differs
     if not program.kinds & {"inplace", "backward"}:
         return _session(program, expected[0], counts)
     return None
@@ -670,16 +696,15 @@ def examine(seed: int, number: int, fast: int, counts: Counter[str] | None = Non
     """Check one program; its text, made small, with what differs, or None. fast: kernels for every so many programs."""
     program = draw(seed, number)
     compiles = fast > 0 and number % fast == 0
-    found = check(program, compiles, counts)
-    measured = None if found is not None else slopes(program)
-    if found is None and measured is None:
-        return None
-    if measured is not None:
-        small = fuzzing.shrunk(program, lambda p: slopes(p) is not None, _smaller)
-        return f"{small.text()}\n# {slopes(small)}\n"
-    kind = _kind(found)
-    small = fuzzing.shrunk(program, lambda p: _kind(check(p, compiles)) == kind, _smaller)
-    return small.text() + "".join(f"\n# {line}" for line in (check(small, compiles) or "").splitlines()) + "\n"
+    if check(program, compiles, counts) is None:
+        return smallest(program, slopes, _smaller)
+    return smallest(program, lambda p: check(p, compiles), _smaller)
+
+
+def smallest(program: Any, check: Callable[[Any], str | None], smaller: Callable[[Any], Iterator[Any]]) -> str | None:
+    """The text of a program that differs, made small, with what differs; None for one that does not."""
+    found = fuzzing.examined(program, check, smaller, _kind)
+    return None if found is None else found[0].text() + "".join(f"\n# {line}" for line in found[1].splitlines()) + "\n"
 
 
 def _examined(seed: int, number: int, options: argparse.Namespace, counts: Counter[str]) -> str | None:

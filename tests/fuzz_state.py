@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import linecache
 import os
 import random
@@ -824,13 +825,13 @@ KEEP: list[Any] = []
 
 def shared(x: Any) -> list[tuple[int, int]]:
     """Which of the arrays and tensors in a list share memory, by their numbers."""
-    found: list[np.ndarray] = []
+    found: list[tuple[Any, np.ndarray]] = []
 
     def look(x: Any) -> None:
         if isinstance(x, np.ndarray):
-            found.append(x)
+            found.append((x, x))
         elif is_tensor(x):
-            found.append(x.detach().numpy())
+            found.append((x, x.detach().numpy()))
         elif isinstance(x, (list, tuple)):
             for part in x:
                 look(part)
@@ -838,7 +839,8 @@ def shared(x: Any) -> list[tuple[int, int]]:
             look([*x.values()])
 
     look(x)
-    return [(i, j) for j, b in enumerate(found) for i, a in enumerate(found[:j]) if a is not b and np.shares_memory(a, b)]
+    pairs = itertools.combinations(enumerate(found), 2)
+    return [(i, j) for (i, (x, a)), (j, (y, b)) in pairs if x is not y and np.shares_memory(a, b)]
 
 
 def kind_of(x: Any) -> str:
@@ -946,12 +948,12 @@ def examine(seed: int, number: int, fast: int, torch: Any = None, counts: Counte
         except Exception as error:
             return f"raises, {type(error).__name__}: {error}"
 
-    first = check(program, kernels, torch, counts)
-    if first is None:
+    differs = check(program, kernels, torch, counts) and fuzzing.examined(program, found, smaller, kind)
+    if not differs:
         return None
-    small = fuzzing.shrunk(program, lambda p: kind(found(p)) == kind(first), smaller)
+    small, text = differs
     where = " (packaged)" if small.packaged else ""
-    return f"# {small.label}{where}, opt = {dict(small.world)['opt']}\n{small.text()}# {found(small)}\n"
+    return f"# {small.label}{where}, opt = {dict(small.world)['opt']}\n{small.text()}# {text}\n"
 
 
 def _examined(seed: int, number: int, options: argparse.Namespace, counts: Counter[str]) -> str | None:

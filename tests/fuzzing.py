@@ -31,6 +31,21 @@ def shrunk(program: Program, fails: Callable[[Program], bool], smaller: Callable
             return program
 
 
+def examined(
+    program: Program,
+    check: Callable[[Program], str | None],
+    smaller: Callable[[Program], Iterable[Program]],
+    kind: Callable[[str | None], str],
+) -> tuple[Program, str] | None:
+    """A program that differs, made small, and how, in words; None for one that does not. check: how a program differs;
+    kind: what stays the same of that."""
+    found = check(program)
+    if found is None:
+        return None
+    small = shrunk(program, lambda p: kind(check(p)) == kind(found), smaller)
+    return small, check(small) or ""
+
+
 def parser(text: str | None) -> argparse.ArgumentParser:
     """The options that all commands have. text: the docstring of the command's module."""
     options = argparse.ArgumentParser(description=(text or "").splitlines()[0])

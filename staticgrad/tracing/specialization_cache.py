@@ -181,7 +181,10 @@ class SpecializationCache:
                 return self._find(self._again(call, self.varying.positions), road)
             self._check_raising(call, road)
             try:
-                specialization = self._trace(call, None, road)
+                try:
+                    specialization = self._trace(call, None, road)
+                except SharedMemory as shared:
+                    specialization = self._trace(call, shared.places, road)
             except RoadRaises:
                 self.raising.setdefault((call.key, road), 1)
                 raise
@@ -202,8 +205,6 @@ class SpecializationCache:
                 found = self._find(self._again(call, frozenset()), road)
                 self.varying.fixed(call.places)  # it is the numbers that the code does not take
                 return found
-            except SharedMemory as shared:
-                specialization = self._trace(call, shared.places, road)
             self.raising.pop((call.key, road), None)
             self.varying.traced(call.places, specialization.pinned)
         self.latest = specialization

@@ -221,7 +221,7 @@ class StateInputs:
                 place.put(value)
 
         def undo() -> None:
-            for place in self.places:
+            for place in reversed(self.places):  # items[0] and items[-1] may be one place
                 if place.saved is not place.now():
                     place.put(place.saved)
                 place.saved = MISSING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +14,6 @@ from staticgrad import distributions as D
 
 pytestmark = pytest.mark.oracle
 rng = np.random.default_rng(1)
-
-
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip("torch")
 
 
 def positive(shape: tuple[int, ...]) -> np.ndarray:

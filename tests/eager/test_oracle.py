@@ -17,15 +17,6 @@ from tests.helpers import assert_close, rng_of
 pytestmark = pytest.mark.oracle
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 # promotion --------------------------------------------------------------------------------------------------
 
 NAMES = [str(d) for d in DTYPES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -119,15 +118,6 @@ def test_gradients_are_right_to_second_order(row: Row):
     second = slopes(total, given)
     exact = sum(float((g.detach().numpy() * a).sum()) for g, a in zip(second, along, strict=True))
     assert exact == pytest.approx(float(directional(slope, start, along)), rel=1e-5, abs=1e-6)
-
-
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
 
 
 @pytest.mark.oracle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,15 +15,6 @@ from staticgrad.eager import Tensor
 from tests.helpers import rng_of
 
 pytestmark = pytest.mark.oracle
-
-
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
 
 
 class Row(NamedTuple):

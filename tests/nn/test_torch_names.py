@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import types
-import warnings
 from typing import Any
 
 import pytest
@@ -31,13 +30,6 @@ OTHER_ARGUMENTS = {
     "UninitializedParameter": "the default dtype takes the place of a keyword",
 }
 """Names whose arguments are not compared, and why."""
-
-
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip("torch")
 
 
 def public(module: Any) -> list[str]:

@@ -23,13 +23,6 @@ KNOWN: dict[str, str] = {}
 """Modules of which some sample differs, and why."""
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 @functools.cache
 def table() -> dict[str, Any]:
     torch_samples.load()

@@ -23,15 +23,6 @@ from tests.ops.test_special import PAIRS, VALUES
 pytestmark = pytest.mark.oracle
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 # one table of programs, of both libraries -----------------------------------------------------------------------------
 
 

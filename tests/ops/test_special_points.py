@@ -70,15 +70,6 @@ BETWEEN_MODES = {
 }
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 def differences(torch: Any, call: table.Call, dtype: str) -> dict[str, str]:
     """By name and kind of result, what differs from PyTorch's; no gradient is one of 0."""
     try:

@@ -13,13 +13,6 @@ from tests.ops.test_torch_ops import KNOWN, MISSING, table
 pytestmark = pytest.mark.oracle
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 def wrong(form: Callable[[Any], Iterator[str]], known: dict[str, str]) -> list[str]:
     """What is different in a form of the samples, of the ops that agree as PyTorch writes them."""
     texts = []

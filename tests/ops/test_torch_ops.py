@@ -68,13 +68,6 @@ def table() -> dict[str, list[Any]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 NN = "nn.functional."
 GROUPS = "ab", "cd", "ef", "gh", "ijkl", "m", "no", "pqr", "s", "tu", "vwxyz_", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """First letters of names: a test for each group."""

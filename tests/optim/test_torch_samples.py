@@ -33,13 +33,6 @@ ACCEPTED = (
 """Errors about limits of PyTorch's implementations, which are none here."""
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    module.set_num_threads(1)
-    return module
-
-
 @functools.cache
 def table() -> dict[str, Any]:
     torch_samples.load()

@@ -361,6 +361,16 @@ def test_refusals(step: Callable[..., Any], pair: Callable[[], Any], text: str):
         np.testing.assert_array_equal(x.detach().numpy(), old)
 
 
+def test_a_refusal_of_a_call_whose_numbers_vary():
+    """The trace in which one argument is a view of the other is refused as any other: the function runs in segments."""
+    step = sg.compile(lambda x, y, n: (setattr(x, "data", y * n), y * 1)[1], on_break="split")
+    for n in range(1, 8):
+        x = tensor(3)
+        y = x if n > 4 else tensor(3)
+        expected = y.numpy() * (n if n > 4 else 1)
+        np.testing.assert_array_equal(step(x, y, n * 0.5 * 2).numpy(), expected)
+
+
 # found by random programs ---------------------------------------------------------------------------------------------------
 
 

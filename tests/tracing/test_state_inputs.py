@@ -374,3 +374,17 @@ def test_a_mask_from_before_chooses_rows():
     mask[1] = True
     assert float(step(sg.ones(4, 2))) == 6.0
     assert "mask has other values" in step.recompiles[1]
+
+
+def test_one_item_that_is_read_by_two_indices_and_replaced_outside():
+    """While the function is traced symbols are in both places, which are one: the list gets its tensor back."""
+    items = [sg.ones(2)]
+
+    @sg.compile
+    def step(x):
+        return x + sum(items, items[-1])
+
+    for i in range(4):
+        items[-1] = sg.ones(2) * i
+        assert step(sg.ones(2)).tolist() == [1.0 + 2 * i] * 2
+        assert items[0].tolist() == [float(i)] * 2
