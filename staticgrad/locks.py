@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from typing import Any
 from weakref import WeakSet
+
+if "free-threading" in sys.version:
+    raise ImportError(
+        "this is a free-threaded build of Python, and staticgrad's native code relies on the global interpreter lock: take the "
+        "usual build"
+    )
 
 _locks: WeakSet[Any] = WeakSet()
 

@@ -38,6 +38,13 @@ def run(program: str) -> str:
 LOADED = f"import sys; print(*sorted(set({HEAVY!r}).intersection(sys.modules)))"
 
 
+def test_a_free_threaded_python_is_refused():
+    program = "import sys; sys.version = '3.14.0 free-threading build'; import staticgrad"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "free-threaded build of Python" in done.stderr.splitlines()[-1]
+
+
 def test_import_loads_no_heavy_library():
     assert run(f"import staticgrad\n{LOADED}").split() == []
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..eager.tape import Handle
 from ..errors import ArgumentError
 from ..nn.module_hooks import HookHandle
+from ..operators import check_change
 
 if TYPE_CHECKING:
     from .optimizer import Optimizer
@@ -19,6 +20,9 @@ class Hooked:
     _hooks: Mapping[str, dict[int, Callable[..., Any]]] = {}
 
     def _register(self, event: str, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        check_change(self, "a hook of an optimizer is registered")
+        if event in ("step_pre", "step_post"):
+            self.step = self._step_with_hooks
         if "_hooks" not in vars(self):
             self._hooks = {}
         hooks = dict(self._hooks)
@@ -32,12 +36,10 @@ class Hooked:
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(optimizer, args, kwargs)` before each `step`. A pair that it returns replaces the arguments, the first of
         which is the optimizer."""
-        self.step = self._step_with_hooks
         return self._register("step_pre", hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(optimizer, args, kwargs)` after each `step`."""
-        self.step = self._step_with_hooks
         return self._register("step_post", hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> Handle:

@@ -169,6 +169,16 @@ def places() -> Places:
     return found[0]
 
 
+@cache
+def readable() -> bool:
+    """Whether operands can be read from the frames of this Python."""
+    try:
+        places()
+    except ImportError:
+        return False
+    return True
+
+
 def _search(frame: FrameType, left: int, right: int, function: int) -> list[Places]:
     """Places for a frame whose first two locals, and whose function, have these ids."""
     inner = 3 * WORD

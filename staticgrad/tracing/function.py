@@ -22,6 +22,7 @@ from ..ops.decisions import DecisionMissed
 from .arguments import Call, Keywords, TensorArguments, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .fast_call import FALLBACK
+from .mentions import UnknownState, warn_of_unknown_state
 from .segments.runs import SegmentedRuns
 from .specialization import Specialization
 from .specialization_cache import SpecializationCache
@@ -257,6 +258,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
 
     def _use_segments(self, error: StaticgradError) -> None:
         """Run in segments from now on, but for calls that fit a recent plan."""
+        if isinstance(error, UnknownState):
+            warn_of_unknown_state(self.name, error)
         self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, self._on_break is not None)
         self._keep_recent()
 

@@ -159,6 +159,7 @@ KINDS = {
         "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))",
         lambda holder, _: pairs(holder), 6,
     ),
+    "names": Kind("{h}.keys() == {v}", lambda holder, _: frozenset(holder), 4),
     "contents": Kind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
     "values": Kind("contents({h}._data) == {v}", lambda holder, _: contents(holder._data), 9),
     "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),

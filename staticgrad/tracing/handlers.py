@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from ..errors import PACKAGE_DIR
 from ..ir import Native, OpDef
-from .frames import NULL, Operands, code_of
+from .frames import NULL, Operands, code_of, readable
+from .settings import watcher_setting
 
 ENTRIES = tuple(os.path.join(PACKAGE_DIR, "tracing", *path) for path in (("specialization_cache.py",), ("segments", "runs.py")))
 """The files that call a function that is traced, or runs in segments. Compiled functions within it are called elsewhere."""
@@ -50,10 +51,11 @@ def caught() -> bool:
 
 
 def _catches(frame: FrameType) -> bool:
-    """Whether an exception that is raised where a frame is now may end in it."""
+    """Whether an exception that is raised where a frame is now may end in it. Of a `with` block that is unknown where the
+    frame can't be read."""
     for block in _blocks(frame.f_code):
         if block.start <= frame.f_lasti < block.end:
-            if block.depth is None:
+            if block.depth is None or watcher_setting() == "portable" or not readable():
                 return True
             exit_method, *owner = Operands(frame, code_of(frame.f_code)).top(block.depth, EXIT_PLACES)
             bound = isinstance(exit_method, FunctionType) and owner and owner[0] is not NULL

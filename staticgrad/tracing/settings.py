@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +12,19 @@ BACKENDS = ("inductor", "eager", "aot_eager")
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
+WATCHERS = ("auto", "strict", "portable")
 BREAKS = ("split", "eager", "error")
 default_break = ["split"]
 """For functions that don't say it."""
+
+
+def watcher_setting() -> str:
+    """The environment variable STATICGRAD_WATCHER: `strict` and `portable` name the watcher of traces. By default they are
+    watched strictly where this Python's frames are as they were probed, and nobody else has its trace function."""
+    found = os.environ.get("STATICGRAD_WATCHER", "auto")
+    if found not in WATCHERS:
+        raise ArgumentError(f"STATICGRAD_WATCHER is one of {', '.join(WATCHERS)}, got {found!r}")
+    return found
 
 
 def check_settings(backend: Any, mode: Any, options: Mapping[str, Any] | None, on_break: Any, fullgraph: bool) -> str | None:

@@ -31,7 +31,7 @@ from .fast_call import fallback, make_fast_call
 from .gradient_binding import GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
-from .observer.trace_observer import TraceObserver
+from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
 from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
@@ -64,7 +64,7 @@ class Specialization:
         call: Call,
         tracer: Tracer,
         result: Any,
-        observer: TraceObserver,
+        observer: StateWatcher,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,

@@ -22,7 +22,8 @@ from .fast_call import FALLBACK
 from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
 from .guards import Read
 from .number_arguments import NumbersRefused, VaryingArguments
-from .observer.trace_observer import TraceObserver
+from .observer.choice import watcher
+from .observer.state_watcher import StateWatcher
 from .segments.runs import HeldOutput, drop_held, printed_once
 from .settings import default_break
 from .sharing import Place, SharedMemory
@@ -351,7 +352,7 @@ class SpecializationCache:
         road: tuple[bool, ...] = (),
     ) -> Specialization:
         """Trace the function. road: see `_find`."""
-        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
+        observer = watcher(self.name, [(self.name, self.fn), *call.referenced()])
         tracer = Tracer(self.name, observer.log.arrays, places, observer, None if symbols is None else symbols.shapes)
         if symbols is None and self._on_break is None and self.on_break == "split":
             tracer.decisions = Decisions(tracer, call.arrays, road)
@@ -386,7 +387,7 @@ class SpecializationCache:
             raise
         return specialization
 
-    def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None) -> Specialization:
+    def _specialize(self, call: Call, tracer: Tracer, observer: StateWatcher, symbols: Symbols | None) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
         stand_ins = StandIns(self.objects)

@@ -17,6 +17,7 @@ import functools
 import itertools
 import os
 import random
+import sys
 import threading
 import time  # noqa: F401  (the refused expressions name it)
 import types
@@ -31,6 +32,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.errors import TraceError
+from staticgrad.tracing import mentions
 from tests.helpers import assert_same
 
 pytestmark = pytest.mark.usefixtures("refusing")
@@ -899,6 +901,72 @@ def test_state_and_change(make):
         assert_same(a, b, f"call {i}, {run.recompiles}", rtol=2e-6, signs=True)
 
 
+ONLY_WATCHED = {
+    "all_of_vars", "an_array_written", "argparse_namespace", "cached_function", "context_variables", "copied_settings",
+    "counter", "counter_in_forward", "counter_that_is_not_read", "deleted", "dict_of_an_object", "dicts_of_all_kinds",
+    "dynamic_attributes", "environment", "environment_that_is_not_there", "getattr_with_a_default", "getattr_with_a_name",
+    "global_counter", "globals", "hasattr", "hidden_state", "history", "metaclass", "moved_containers",
+    "new_objects_each_time", "nonlocal_counter", "seeded_generators", "tensors_that_are_kept", "vars_of_an_object",
+}  # fmt: skip
+"""Rows whose state only the instructions show: without watching these, the step runs in segments."""
+
+
+@pytest.mark.parametrize("on_break", ["split", "eager"])
+@pytest.mark.parametrize("name", ROWS)
+def test_state_and_change_without_watching_instructions(name, on_break, monkeypatch):
+    monkeypatch.setenv("STATICGRAD_WATCHER", "portable")
+    monkeypatch.setattr(mentions, "_warned", {"another function"})
+    expected, _ = history_of(ROWS[name], lambda f: f)
+    actual, run = history_of(ROWS[name], lambda f: sg.compile(f, on_break=on_break))
+    for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
+        assert_same(a, b, f"call {i}, {run.recompiles}", rtol=2e-6, signs=True)
+    assert (run.segmented is not None) == (name in ONLY_WATCHED), run.segmented and str(run.segmented.why)
+
+
+def test_one_warning_says_that_instructions_are_not_watched(monkeypatch):
+    monkeypatch.setenv("STATICGRAD_WATCHER", "portable")
+    monkeypatch.setattr(mentions, "_warned", set())
+    p = Point()
+
+    def step(x):
+        p.a += 1
+        return x * p.a
+
+    with pytest.warns(RuntimeWarning, match=r"runs in segments, .*step changes by the name of a"):
+        assert sg.compile(step, on_break="split")(sg.tensor(X)).tolist() == (X * 3).tolist()
+    assert sg.compile(step, on_break="split")(sg.tensor(X)).tolist() == (X * 4).tolist()  # a warning would be an error
+    with pytest.raises(TraceError, match="it can't be told what step changes by the name of a"):
+        sg.compile(step)(sg.tensor(X))
+    assert p.a == 4
+
+
+def test_a_debugger_keeps_the_trace_function(monkeypatch):
+    """It sees the lines of a function that is compiled, which is watched without instructions then."""
+    lines, p = set(), Point()
+
+    def debugger(frame, event, arg):
+        if frame.f_code is step.__code__:
+            lines.add(frame.f_lineno - step.__code__.co_firstlineno)
+            return debugger
+        return None
+
+    def step(x):
+        y = x * p.a
+        return y + 1
+
+    run, before = sg.compile(step), sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        found = run(sg.tensor(X)).tolist()
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
+    assert found == (X * 2 + 1).tolist()
+    assert lines == {0, 1, 2}
+    p.a = 5.0
+    assert run(sg.tensor(X)).tolist() == (X * 5 + 1).tolist()
+
+
 KEEP_A_SHAPE = {"columns", "hidden_state"}
 """Rows whose state has the shape of their argument."""
 
@@ -1053,7 +1121,6 @@ def test_what_a_failing_trace_wrote_is_undone():
 
 def test_traces_leave_tracing_and_the_collector_as_they_were():
     import gc
-    import sys
 
     def tracer(frame, event, arg):
         return None

@@ -29,8 +29,8 @@ class AccessLog:
     trace, so `read` leaves it out.
     """
 
-    def __init__(self) -> None:
-        self.ages = ObjectAges()
+    def __init__(self, ages: ObjectAges) -> None:
+        self.ages = ages
         self.reads: dict[tuple[Any, ...], Read] = {}
         self.effects: list[Effect] = []
         self.arrays = ArrayMemory()

@@ -27,6 +27,7 @@ from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
 from ..handlers import caught, may_fail
+from ..observer.code_origin import IGNORED, origin_of_class
 from . import calls
 from .ownership import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
 from .regions import (
@@ -307,6 +308,7 @@ class Deferral:
             return
         start, count = self.at, self.count
         region = self.region = Region(optimizer, members)
+        region.whole = origin_of_class(type(optimizer)) is IGNORED  # a rule of the user's may count, say
         self.fixed = False
         try:
             work()
