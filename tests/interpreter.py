@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend import machine_code
+from staticgrad.compiler.backend import kernel_cache, machine_code
 from staticgrad.compiler.backend.compile_pool import Job
 from staticgrad.compiler.execute.anomalies import node_value
 from staticgrad.compiler.execute.many_runs import Steps
@@ -22,10 +22,10 @@ def interpret_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one test: no kernel is compiled, native calls decline, and NumPy evaluates the graphs of plans."""
     monkeypatch.setenv(machine_code.TIERS, "1")
     monkeypatch.setattr(modes.now, "kernels", OFF)  # eager operations would wait for theirs
-    monkeypatch.setattr(machine_code.Wanted, "at_hand", lambda self: False)
+    monkeypatch.setattr(kernel_cache, "at_hand", lambda body: False)
     for table in ("_codes", "_jobs"):
         monkeypatch.setattr(machine_code, table, {})
-    monkeypatch.setattr(machine_code, "_submitted", lambda wanted, anew=False: Job(wanted.kind, wanted.text))
+    monkeypatch.setattr(machine_code, "_submitted", lambda wanted, anew=False: Job(wanted.text))
     monkeypatch.setattr(Plan, "wait", _declining)
     monkeypatch.setattr(Plan, "alone", _alone)
     monkeypatch.setattr(Plan, "execute", _execute)

@@ -68,6 +68,7 @@ def facts() -> dict[str, dict[str, Any]]:
         "versions": versions,
         "machine": machine,
         "BLAS": _blas(),
+        "compiler": {"kernels": _compiler()},
         "kernel cache": _cache(),
         "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
@@ -112,11 +113,13 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         yield Finding(f"other processes want the CPUs (load {machine['load']})", "measure when the machine is idle")
     remedies = {
         "STATICGRAD_FASTCALL": "unset it: calls take some microseconds more with 0",
-        "STATICGRAD_KERNELS": "unset it: kernels take about six times as long to compile with numba",
+        "STATICGRAD_KERNELS": "unset it: kernels take several times as long to compile with njit",
         "STATICGRAD_TIERS": "unset it: with 0 kernels are compiled one after another",
         "STATICGRAD_EAGER": "unset it: with numpy, large eager operations don't use kernels",
     }
-    slow = {"STATICGRAD_FASTCALL": "0", "STATICGRAD_KERNELS": "numba", "STATICGRAD_TIERS": "0", "STATICGRAD_EAGER": "numpy"}
+    slow = {"STATICGRAD_FASTCALL": "0", "STATICGRAD_KERNELS": "njit", "STATICGRAD_TIERS": "0", "STATICGRAD_EAGER": "numpy"}
+    if not known["compiler"]["kernels"]:
+        yield Finding("STATICGRAD_KERNELS names no compiler", "unset it, or choose numba, njit or llvm", broken=True)
     for name, value in known["environment"].items():
         if slow.get(name) == value:
             yield Finding(f"{name}={value}", remedies[name])
@@ -169,6 +172,13 @@ def _blas() -> dict[str, Any]:
     return found
 
 
+def _compiler() -> str:
+    """What compiles kernels; "" for a setting that is none."""
+    from ..compiler.backend.object_code import COMPILER, COMPILERS, DEFAULT
+
+    return COMPILERS.get(os.environ.get(COMPILER, DEFAULT), "")
+
+
 def _cache() -> dict[str, Any]:
     from ..compiler.backend import cache_size, disk_cache
     from ..errors import ArgumentError
@@ -185,10 +195,11 @@ def _cache() -> dict[str, Any]:
 
 def _package_kernels() -> str:
     """How many of the package's own kernels are compiled."""
-    if not all(_version(name) for name in NEEDED):
+    if not (_compiler() and all(_version(name) for name in NEEDED)):
         return ""
+    from ..compiler.backend import kernel_cache
     from ..compiler.warm import package_kernels
 
     wanted = list(package_kernels())
-    there = sum(one.at_hand() for one in wanted)
+    there = sum(kernel_cache.at_hand(one.text) for one in wanted)
     return f"all {there}" if there == len(wanted) else f"{there} of {len(wanted)}"

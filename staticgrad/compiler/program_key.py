@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from ..ir import Cell, Literal, Node, Subgraph
 from ..ops import BUILT_IN
 from ..ops.leaves import Source
 from ..types import StackType, TensorType, TupleType
-from .backend import abi, kernel_cache, object_code
+from .backend import abi, object_code
 from .passes.functionalize import FunctionalGraph
 
 PACKAGE = Path(__file__).parent.parent
@@ -125,13 +124,13 @@ def _type(kind: Any) -> str:
 
 def _setting() -> str:
     """What plans depend on besides the program."""
-    return f"{_code()} {kernel_cache.by_numba()} {abi.FASTCALL}"
+    return f"{_code()} {object_code.tools(object_code.compiler())} {abi.FASTCALL}"
 
 
 @cache
 def _code() -> str:
     """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
-    facts = [sys.version, np.__version__, object_code.cpu()]
+    facts = [np.__version__]
     for place, folders, names in os.walk(PACKAGE):
         folders.sort()
         with os.scandir(place) as entries:

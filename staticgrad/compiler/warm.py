@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .backend import disk_cache, kernel_cache
 from .backend.compile_pool import pool
+from .backend.gemm_form import kernel as product
 from .backend.machine_code import Wanted, code, tiers
 
 FLOATS = {"f32": 4, "f64": 8}
@@ -32,12 +33,12 @@ def package_kernels() -> Iterator[Wanted]:
     """Kernels that are part of the package, for the types and numbers of lanes that are in common use."""
     for element in FLOATS:
         for kind in (element, f"{element}_packed"):
-            yield Wanted("gemm", kind, f"gemm_{kind}")
+            yield Wanted(*product(kind))
     for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):
         if path.name != "__init__.py":
             for kernel in kernel_cache.library_kernels(path.stem):
                 for name in sorted(_names(path.stem, kernel)):
-                    yield Wanted("kernels", kernel_cache.library_source(path.stem, name), name)
+                    yield Wanted(kernel_cache.library_source(path.stem, name), name)
 
 
 def _names(module: str, kernel: str) -> set[str]:
@@ -61,12 +62,12 @@ def warm() -> str:
     from .runtime import loader  # noqa: F401 - makes the runtime
 
     wanted = list(package_kernels())
-    lacking = [one for one in wanted if not one.at_hand()]
+    lacking = [one for one in wanted if not kernel_cache.at_hand(one.text)]
     codes = [code(one, tiers()) for one in wanted]
     pool().wait()
     for one in codes:
         one.arrive()
-    lost = sum(not disk_cache.holds(one.file()) for one in wanted)
+    lost = sum(not disk_cache.holds(kernel_cache.file(one.text)) for one in wanted)
     _check_cache(f"it has no place for {lost} of {len(wanted)} kernels" if lost else "")
     seconds = time.monotonic() - begin
     return f"{len(lacking)} of {len(wanted)} kernels compiled in {seconds:.1f} s; they are in {disk_cache.path()}"

@@ -15,6 +15,7 @@ import staticgrad as sg
 from staticgrad.__main__ import main
 from staticgrad.command_line import doctor
 from staticgrad.compiler.backend import disk_cache
+from staticgrad.compiler.backend.object_code import COMPILERS, DEFAULT
 
 PROGRAM = """
 import numpy as np
@@ -198,10 +199,13 @@ def test_doctor(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "kernels of the package are not compiled yet (3 of 80)" in texts
     assert "STATICGRAD_FASTCALL=0" in texts
     assert known["versions"]["numpy"] == np.__version__
+    assert known["compiler"]["kernels"] == COMPILERS[DEFAULT]
     known["versions"]["llvmlite"], known["kernel cache"]["state"] = "missing", "it belongs to another user"
+    known["compiler"]["kernels"] = ""
     assert [f.text for f in doctor.findings(known) if f.broken] == [
         "llvmlite is not installed",
         "the kernel cache is not used: it belongs to another user; each process compiles its kernels",
+        "STATICGRAD_KERNELS names no compiler",
     ]
     main(["doctor"])
     assert "to mend" in capsys.readouterr().out

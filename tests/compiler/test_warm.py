@@ -34,7 +34,7 @@ def test_convolutions_of_any_number_of_channels_are_among_them(dtype):
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    one = Wanted("kernels", kernel_cache.library_source("strided_moves", "clear"), "clear")
+    one = Wanted(kernel_cache.library_source("strided_moves", "clear"), "clear")
     monkeypatch.setattr(warm, "package_kernels", lambda: [one])
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "_loaded", {})
@@ -56,7 +56,7 @@ def test_a_cache_that_keeps_nothing(
     room: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """On a full disk the command fails, before it compiles for a minute or with the count of what it lost."""
-    one = Wanted("kernels", kernel_cache.library_source("strided_moves", "clear"), "clear")
+    one = Wanted(kernel_cache.library_source("strided_moves", "clear"), "clear")
     monkeypatch.setattr(warm, "package_kernels", lambda: [one])
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "_loaded", {})

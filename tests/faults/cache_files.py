@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from staticgrad.compiler.backend import disk_cache as disk
-from staticgrad.compiler.backend import gemm, kernel_cache
+from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend.gemm_form import kernel
 from staticgrad.compiler.runtime import loader
 
 ROOT = os.geteuid() == 0
@@ -42,8 +43,6 @@ KERNELS = {"first": 1.0, "second": 2.0, "third": 3.0}
 def load() -> tuple[int, int]:
     """Load everything as a fresh process does, and use it: (files read from disk, files made)."""
     kernel_cache._loaded.clear()
-    gemm.kernel.cache_clear()
-    loader._addresses.cache_clear()
     counts = [0, 0]
     genuine = disk.kept
 
@@ -57,13 +56,14 @@ def load() -> tuple[int, int]:
         for name, number in KERNELS.items():
             data = np.zeros(3)
             buffers, sizes = np.array([data.ctypes.data], np.int64), np.zeros(1, np.int64)
-            address = kernel_cache.load(BODY.format(name=name, number=number))[name].address
+            address = kernel_cache.load(BODY.format(name=name, number=number))[name]
             call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
             call(buffers.ctypes.data, sizes.ctypes.data, 0, 2)
             assert data.tolist() == [number, number, 0]
-        assert gemm.kernel("f32")
+        product, symbol = kernel("f32")
+        assert kernel_cache.load(product)[symbol]
         table, status = np.zeros(8, np.int64), np.zeros(16, np.int64)
-        step = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(loader._addresses()["step"])
+        step = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(kernel_cache.load(loader.TEXT)["step"])
         assert step(0, 0, 0, table.ctypes.data, 0, 0, status.ctypes.data, 0) == -1
     finally:
         disk.kept = genuine

@@ -126,11 +126,22 @@ def compared(builder: ir.IRBuilder, kind: type[ast.cmpop], x: Operand, y: Operan
         return known(x, y)
     to = common(type_of(x), type_of(y))
     left, right = (cast(builder, v, to).llvm for v in (x, y))
-    if isinstance(to, Float):
+    return Value(boolean, _related(builder, relation, to, left, right))
+
+
+def choice(builder: ir.IRBuilder, relation: str, x: Operand, y: Operand) -> Value:
+    """x where it is related to y, `<` or `>`, else y."""
+    to = common(type_of(x), type_of(y))
+    a, b = (cast(builder, v, to).llvm for v in (x, y))
+    return Value(to, builder.select(_related(builder, relation, to, a, b), a, b))
+
+
+def _related(builder: ir.IRBuilder, relation: str, kind: Type, a: Any, b: Any) -> Any:
+    if isinstance(kind, Float):
         compare = builder.fcmp_unordered if relation == "!=" else builder.fcmp_ordered
     else:
-        compare = builder.icmp_signed if isinstance(to, Integer) and to.signed else builder.icmp_unsigned
-    return Value(boolean, compare(relation, left, right))
+        compare = builder.icmp_signed if isinstance(kind, Integer) and kind.signed else builder.icmp_unsigned
+    return compare(relation, a, b)
 
 
 def negated(builder: ir.IRBuilder, x: Operand) -> Operand:

@@ -1,8 +1,8 @@
 """Worker processes that compile while this one goes on: see `compile_worker.py` for what they do.
 
-There are none until there is something to compile, at most one for each CPU and `MOST` in all. They end when
-they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes the
-answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
+There are none until there is something to compile, at most one for each CPU and `MOST` in all, forked from a leader. They end
+when they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes
+the answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
 compiles it in this process, and there is one warning.
@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import atexit
 import heapq
-import io
 import json
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -23,12 +21,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import disk_cache as disk
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
 MOST = 4
-"""The most workers: each takes some 150 MB of memory."""
+"""The most workers."""
 IDLE = 10.0
 """Seconds after which a worker without jobs ends."""
 CRASHES = 3
@@ -40,7 +41,7 @@ TICK = 0.5
 LIMIT = 300.0
 """Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
 GRACE = 0.5
-"""Seconds in which the status of a process arrives after the end of what it writes."""
+"""Seconds in which the leader of workers ends after them, unless it is killed."""
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "STATICGRAD_KERNELS")
 """The variables on which the place of the kernel cache depends, and the compiler."""
 
@@ -51,20 +52,20 @@ sys.path[:] = first["path"]
 package = types.ModuleType("staticgrad")
 package.__path__ = [first["package"]]
 sys.modules["staticgrad"] = package
-from staticgrad.compiler.backend.compile_worker import serve
-serve(first["parent"])
+from staticgrad.compiler.backend.compile_worker import lead
+lead(first["parent"], first["places"])
 """
-"""The program of a worker. It does not run the package's `__init__`, which imports what a worker has no use for."""
+"""The program of a leader. It does not run the package's `__init__`, which imports what a worker has no use for."""
 
 
 class Job:
     """Machine code to be made. over: it has been delivered to `disk_cache`, or else `error` says why it has not. told: what the
     worker would have warned of."""
 
-    __slots__ = ("error", "kind", "over", "pool", "text", "told")
+    __slots__ = ("error", "over", "pool", "text", "told")
 
-    def __init__(self, kind: str, text: str):
-        self.kind, self.text = kind, text
+    def __init__(self, text: str):
+        self.text = text
         self.over, self.error = False, ""
         self.told: list[str] = []
         self.pool: Pool | None = None
@@ -73,79 +74,69 @@ class Job:
         return self._long() > other._long()  # what takes longest comes first
 
     def _long(self) -> tuple[bool, int]:
-        """The text of a kernel is its source. That of other code is a name, and such code is long."""
-        return self.kind != "kernels", len(self.text)
+        """A text that is little more than an import stands for long code."""
+        return self.text.startswith("from "), len(self.text)
 
 
 class Worker:
-    """A process that compiles. Raises OSError or ValueError where none can be started."""
+    """A process that compiles."""
 
-    def __init__(self) -> None:
-        if not sys.executable:
-            raise ValueError("there is no Python interpreter to start")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, bufsize=0,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.answers = io.BufferedReader(self.process.stdout)  # type: ignore[type-var,unused-ignore]
-        self.ready = select.poll()
-        self.ready.register(self.answers, select.POLLIN)
-        self.send({"path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid()})
-
-    def send(self, line: dict[str, Any]) -> None:
-        """Raises OSError when the worker has ended."""
-        assert self.process.stdin is not None
-        rest = memoryview(json.dumps(line).encode() + b"\n")
-        while rest:
-            rest = rest[self.process.stdin.write(rest) :]
+    def __init__(self, leader: Leader, connection: Connection):
+        self.leader, self.connection = leader, connection
 
     def do(self, job: Job, tick: Callable[[], None]) -> None:
-        """Do a job, and call `tick` meanwhile. Raises OSError or ValueError when the worker ends, writes something
+        """Do a job, and call `tick` meanwhile. Raises OSError, EOFError or ValueError when the worker ends, writes something
         else, or gives no answer in time."""
-        self.send({"kind": job.kind, "text": job.text, "environment": _environment()})
+        self.connection.send_bytes(json.dumps({"text": job.text, "environment": _environment()}).encode())
         until = time.monotonic() + LIMIT
-        while not self.ready.poll(TICK * 1000):
+        while not self.connection.poll(TICK):
             tick()
             if time.monotonic() > until:
                 raise TimeoutError
-        answer = json.loads(self.answers.readline())
-        content = self.answers.read(answer["size"])
-        if len(content) != answer["size"]:
-            raise EOFError
+        line, _, content = self.connection.recv_bytes().partition(b"\n")
+        answer = json.loads(line)
         job.told, job.error = answer["told"], answer["error"]
         if not job.error:
             disk.deliver(disk.File(answer["name"], answer["key"]), content)
 
     def end(self) -> None:
-        """End the process."""
-        self.process.kill()
-        self._close()
-        self.process.wait()
+        """End the process, in the middle of a job too, and the leader with its last one."""
+        if self in self.leader.workers:
+            self.leader.workers.remove(self)
+            self.connection.close()
+            if not self.leader.workers:
+                self.leader.end()
 
-    def failed(self, error: Exception) -> str:
-        """End the process after an error of `do`; what happened to it, in words."""
-        if isinstance(error, TimeoutError):
-            self.end()
-            return f"a worker that compiles gave no answer in {LIMIT:g} s"
-        with suppress(subprocess.TimeoutExpired):
+
+class Leader:
+    """A process that has imported what compiles, and forks workers. Raises OSError or ValueError where none can be started."""
+
+    def __init__(self, count: int):
+        from multiprocessing.connection import Pipe
+
+        if not sys.executable:
+            raise ValueError("there is no Python interpreter to start")
+        pairs = [Pipe() for _ in range(count)]
+        places = [theirs.fileno() for _, theirs in pairs]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**_without_numba(), "OPENBLAS_NUM_THREADS": "1"}, pass_fds=places,
+        )  # fmt: skip
+        self.workers = [Worker(self, ours) for ours, _ in pairs]
+        first = {"path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places}
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError), self.process.stdin as stream:
+            stream.write(json.dumps(first).encode() + b"\n")
+        for _, theirs in pairs:
+            theirs.close()
+
+    def end(self) -> None:
+        """End the process, whose workers end."""
+        try:
             self.process.wait(GRACE)
-        status = self.process.returncode
-        self.end()
-        ended = f"ended with status {status}" if status is not None else "is not understood"
-        return f"a worker that compiles {ended}"
-
-    def forget(self) -> None:
-        """In a child of a fork: the process is the parent's."""
-        self.process.returncode = 0
-        self._close()
-
-    def _close(self) -> None:
-        with suppress(OSError):
-            self.answers.close()
-        with suppress(OSError):
-            if self.process.stdin is not None:
-                self.process.stdin.close()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 class Pool:
@@ -156,6 +147,8 @@ class Pool:
         self.changed = threading.Condition()
         self.waiting: list[Job] = []
         self.workers: set[Worker] = set()
+        self.spare: list[Worker] = []
+        """Those that no thread has."""
         self.threads = self.idle = self.crashes = 0
         self.given = self.done = 0
         """Jobs since the pool was last idle."""
@@ -206,34 +199,35 @@ class Pool:
         """End the workers."""
         self.closed = True
         self.broken = "the process ends"
-        for worker in list(self.workers):
+        for worker in [*self.workers, *self.spare]:
             worker.end()
 
     def forget(self) -> None:
         """In a child of a fork: nothing of this is the child's."""
-        for worker in list(self.workers):
-            worker.forget()
+        for worker in [*self.workers, *self.spare]:
+            worker.connection.close()
+            worker.leader.process.returncode = 0
         self.workers.clear()
+        self.spare.clear()
 
     # in the threads -------------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
-            worker = Worker()
+            worker = self._hired()
         except (OSError, ValueError) as error:
             with self.changed:
                 self._leave()
                 if not self.workers:
                     self._break(f"no process can be started to compile: {error}")
             return
-        self.workers.add(worker)
         failed = False
         while not failed and (job := self._next()) is not None:
             try:
                 worker.do(job, self._show)
             except (OSError, ValueError, EOFError) as error:
                 failed = True
-                job.error = worker.failed(error)
+                job.error = _failure(error)
             with self.changed:
                 self.idle += 1
                 self._finish(job)
@@ -244,9 +238,27 @@ class Pool:
                     if self.crashes >= CRASHES:
                         self._break(job.error)
                     self._hire(len(self.waiting))
-        if not failed:
+        self._dismiss(worker)
+
+    def _hired(self) -> Worker:
+        """A worker of a leader. Raises as that does."""
+        with self.changed:
+            if not self.spare:
+                self.spare = [*Leader(max(self.most - len(self.workers), 1)).workers]
+            worker = self.spare.pop()
+            self.workers.add(worker)
+            return worker
+
+    def _dismiss(self, worker: Worker) -> None:
+        """End a worker, and with the last one those that no thread has."""
+        ended = [worker]
+        with self.changed:
             self.workers.discard(worker)
-            worker.end()
+            if not self.threads:
+                ended += self.spare
+                self.spare = []
+        for one in ended:
+            one.end()
 
     def _next(self) -> Job | None:
         """The next job; None when there has been none for a while, and the thread has left the pool."""
@@ -289,6 +301,13 @@ class Pool:
                 self.shown = _show(f"staticgrad compiles: {self.done} of {self.given} kernels")
 
 
+def _failure(error: Exception) -> str:
+    """What happened to a worker, in words, after an error of `do`."""
+    if isinstance(error, TimeoutError):
+        return f"a worker that compiles gave no answer in {LIMIT:g} s"
+    return f"a worker that compiles {'is not understood' if isinstance(error, ValueError) else 'ended'}"
+
+
 def _show(text: str) -> bool:
     """Write a line over the last one of a terminal. Returns whether there is a terminal."""
     try:
@@ -299,6 +318,11 @@ def _show(text: str) -> bool:
     except (OSError, ValueError):
         return False
     return terminal
+
+
+def _without_numba() -> dict[str, str]:
+    """The environment without settings of Numba's, which are for the functions of the user."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
 
 
 def _environment() -> dict[str, str | None]:

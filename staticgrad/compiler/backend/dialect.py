@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from . import arithmetic
 from . import kernel_types as types
 from .kernel_compiler import inline, kernel  # noqa: F401 - names of kernels
-from .kernel_types import Builtin, Float, Integer, Operand, Pointer, Type, Value, builtin, cast, common
+from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64
@@ -51,23 +52,11 @@ plus_f32, plus_f64 = [_step("fadd", number, "nsz", "contract") for number in (ty
 times_f32, times_f64 = [_step("fmul", number) for number in (types.float32, types.float64)]
 
 
-def _choice(relation: str) -> Builtin:
-    """The lesser, or the greater, of two numbers."""
-
-    @builtin(None, None)
-    def choice(builder: ir.IRBuilder, x: Value, y: Value) -> Operand:
-        number = common(x.type, y.type)
-        a, b = (cast(builder, v, number).llvm for v in (x, y))
-        signed = isinstance(number, Integer) and number.signed
-        integers = builder.icmp_signed if signed else builder.icmp_unsigned
-        compare = builder.fcmp_ordered if isinstance(number, Float) else integers
-        return Value(number, builder.select(compare(relation, a, b), a, b))
-
-    return choice
+def _choice(name: str, relation: str) -> Builtin:
+    return Builtin(name, (None, None), lambda builder, x, y: arithmetic.choice(builder, relation, x, y))
 
 
-min = _choice("<")
-max = _choice(">")
+min, max = _choice("min", "<"), _choice("max", ">")
 
 
 LINKED: dict[str, str] = {}

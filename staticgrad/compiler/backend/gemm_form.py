@@ -28,3 +28,10 @@ def scratch_of(size: int, columns: int) -> int:
     """Bytes of scratch for a packed product. size: bytes of an element; columns: those of B that one chunk takes."""
     panels = -(-columns * size // (BROAD * BYTES))
     return NEAR + min(panels, FAR // (BROAD * BYTES * BLOCK)) * BROAD * BYTES * BLOCK
+
+
+def kernel(kind: str) -> tuple[str, str]:
+    """The source and the name of the kernel of products of f32, f64, f32_packed or f64_packed; see `gemm_products.py`."""
+    routine, name = f"multiply_{kind}", f"gemm_{kind}"
+    imported = f"from staticgrad.compiler.backend.gemm_products import {routine}\n\n\n"
+    return f"{imported}@kernel\ndef {name}(buffers, sizes, start, stop):\n    {routine}(buffers, sizes, start, stop)\n", name

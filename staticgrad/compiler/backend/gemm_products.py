@@ -1,4 +1,4 @@
-"""The kernel of matrix products C = alpha op(A) op(B) + E. Addresses are plain integers.
+"""The kernels of matrix products C = alpha op(A) op(B) + E. Addresses are plain integers.
 
 sizes: number of products, chunks (0: the range is that of the one product), bytes of scratch for each chunk, then for each
 product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of alpha (float64), lde (-1: nothing is added, 0:
@@ -20,6 +20,7 @@ from .gemm_blocks import blocked
 from .gemm_form import BROAD, FIRST, FORM, WIDE
 from .gemm_in_place import in_place
 from .gemm_tiles import Elements, Product
+from .kernel_types import BUFFERS, SIZES, Builtin, int64
 from .llvm import EIGHT, I64, Int, call, steps, where
 
 
@@ -68,14 +69,14 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         builder.store((at + FORM + batches * 4).value, place)
 
 
-def module(kind: str) -> str:
-    """An LLVM module with the kernel `gemm_f32` or `gemm_f64`, see the top of this file, or with `gemm_f32_packed` or
-    `gemm_f64_packed`, which alone computes packed products."""
-    element, _, packing = kind.partition("_")
-    made = ir.Module("gemm")
-    pointers = ir.IntType(8).as_pointer().as_pointer(), I64.as_pointer()
-    kernel = ir.Function(made, ir.FunctionType(ir.VoidType(), [*pointers, I64, I64]), f"gemm_{kind}")
-    builder = ir.IRBuilder(kernel.append_basic_block("entry"))
-    call(builder, f"multiply_{element}", partial(_multiply, Elements(element), bool(packing)), kernel.args)
-    builder.ret_void()
-    return str(made)
+def _routine(element: str, packing: bool) -> Builtin:
+    name = f"multiply_{element}{'_packed' * packing}"
+    write = partial(_multiply, Elements(element), packing)
+    return Builtin(
+        name, (BUFFERS, SIZES, int64, int64), lambda builder, *operands: call(builder, f"{name}.products", write, operands)
+    )
+
+
+multiply_f32, multiply_f64 = _routine("f32", False), _routine("f64", False)
+multiply_f32_packed, multiply_f64_packed = _routine("f32", True), _routine("f64", True)
+"""Those that alone compute packed products."""

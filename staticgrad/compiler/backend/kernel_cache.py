@@ -6,14 +6,10 @@ Both files are named by a hash of the source, the modules that it imports, LLVM'
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import json
-import os
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 from ... import garbage, logs
 from ...errors import CompileError
@@ -31,9 +27,6 @@ from staticgrad.compiler.backend.dialect import *
 
 """
 
-COMPILER = "STATICGRAD_KERNELS"
-"""The environment variable that chooses the compiler of kernels: "direct", or "numba"."""
-
 SPECIAL = {
     "row_products": ("dot_rows_", "add_rows_"),
     "integer_division": ("floor_divide_", "remainder_", "pow_int"),
@@ -42,9 +35,8 @@ SPECIAL = {
 """Modules that few kernels need, with the names that occur in the text of those that do."""
 
 _lock = rlock()
-_loaded: dict[str, dict[str, Kernel]] = {}
-_by_key: dict[str, dict[str, Kernel]] = {}
-"""Kernels of plans that were read, by the keys of their files."""
+_loaded: dict[str, dict[str, int]] = {}
+"""The addresses of functions by name, by the keys of their files."""
 
 
 class Counters:
@@ -54,43 +46,46 @@ class Counters:
     from_disk = 0
 
 
-class Kernel(NamedTuple):
-    """A kernel in memory."""
-
-    name: str
-    address: int
-
-
 @cache
-def toolchain(numba: bool) -> str:
-    """The tools that make machine code, as a hash; `source_key.py` adds the modules. numba: see `by_numba`."""
-    digest = hashlib.sha256(object_code.cpu().encode())
+def toolchain(compiler: str) -> str:
+    """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
+    digest = hashlib.sha256(object_code.tools(compiler).encode())
     digest.update(source_key.digest(Path(__file__)))
-    if numba:
-        found = importlib.util.find_spec("numba")  # finds it without loading it
-        assert found is not None
-        assert found.origin is not None
-        digest.update(Path(found.origin).with_name("_version.py").read_bytes())
-        digest.update(source_key.digest(Path(__file__).with_name("numba_compiler.py")))
     return digest.hexdigest()
 
 
-def by_numba() -> bool:
-    """Whether Numba compiles the kernels. Raises CompileError for an unknown setting."""
-    chosen = os.environ.get(COMPILER, "direct")
-    if chosen not in ("direct", "numba"):
-        raise CompileError(f"{COMPILER}={chosen}: it is direct or numba")
-    return chosen == "numba"
-
-
-def load(body: str) -> dict[str, Kernel]:
-    """The kernels of a source, by name, compiled or from the disk cache. Raises CompileError."""
-    code = without_comments(body)
+def load(body: str) -> dict[str, int]:
+    """The addresses of the kernels of a source, by name, compiled or from the disk cache. Raises CompileError."""
+    wanted = file(body)
     with _lock:
-        found = _loaded.get(code)
+        found = _loaded.get(wanted.key)
         if found is None:
-            found = _loaded[code] = _load(header(body) + body)
+            content, kept = _kept(body, wanted)
+            found = _loaded[wanted.key] = _counted(content, kept)
         return found
+
+
+def stored(file: disk.File, name: str) -> int:
+    """The address of a function in a file of the cache; 0 where the file is not there."""
+    with _lock:
+        found = _loaded.get(file.key)
+        if found is None:
+            content = disk.read(*file)
+            if content is None:
+                return 0
+            found = _loaded[file.key] = _counted(content, True)
+        return found.get(name, 0)
+
+
+def _counted(content: bytes, kept: bool) -> dict[str, int]:
+    """The functions of a file, loaded. kept: whether the cache had it."""
+    found = object_code.loaded(content)
+    if kept:
+        Counters.from_disk += len(found)
+    else:
+        Counters.compiled += len(found)
+    logs.debug("%d kernels %s: %s", len(found), "from the cache" if kept else "compiled", ", ".join(found))
+    return found
 
 
 def header(body: str) -> str:
@@ -106,69 +101,38 @@ def without_comments(source: str) -> str:
 
 def key_of(source: str) -> str:
     """Everything that the machine code of a source depends on, as a hash."""
-    digest = hashlib.sha256((toolchain(by_numba()) + without_comments(source)).encode())
+    digest = hashlib.sha256((toolchain(object_code.compiler()) + without_comments(source)).encode())
     digest.update(source_key.digest_of_imports(source))
     return digest.hexdigest()
 
 
-def name_of(key: str) -> str:
-    """The name of a kernel's files, without suffix."""
-    return f"k{key[:24]}"
-
-
 def file(body: str) -> disk.File:
-    """The file of the machine code of a source."""
+    """The file of the machine code of a source. The source is beside it."""
     key = key_of(header(body) + body)
-    return disk.File(f"{name_of(key)}.o", key)
+    return disk.File(f"k{key[:24]}.o", key)
 
 
 def made(body: str) -> bytes:
     """The content of that file."""
-    return _kept(header(body) + body)[0]
+    return _kept(body, file(body))[0]
 
 
 def at_hand(body: str) -> bool:
     """Whether `load` has nothing to compile."""
-    return without_comments(body) in _loaded or disk.at_hand(file(body))
+    wanted = file(body)
+    return wanted.key in _loaded or disk.at_hand(wanted)
 
 
-def _kept(source: str) -> tuple[bytes, bool]:
-    key = key_of(source)
-    name = name_of(key)
-    return disk.kept(f"{name}.o", key, lambda: object_code.undisturbed(lambda: _made(source, name)))
-
-
-def stored(kind: str, file: disk.File, name: str) -> int:
-    """The address of a function in a file of the cache; 0 where the file is not there. kind: "kernels" or "gemm"."""
-    with _lock:
-        found = _by_key.get(file.key)
-        if found is None:
-            content = disk.read(*file)
-            if content is None:
-                return 0
-            one = {name: Kernel(name, object_code.loaded([content], [name])[name])} if kind == "gemm" else _unpacked(content)
-            found = _by_key[file.key] = one
-            Counters.from_disk += len(found)
-        return found[name].address if name in found else 0
-
-
-def _load(source: str) -> dict[str, Kernel]:
-    """Compile a source, or load it from disk."""
-    content, found = _kept(source)
-    kernels = _unpacked(content)
-    if found:
-        Counters.from_disk += len(kernels)
-    else:
-        Counters.compiled += len(kernels)
-    logs.debug("%d kernels %s: %s", len(kernels), "from the cache" if found else "compiled", ", ".join(kernels))
-    return kernels
+def _kept(body: str, file: disk.File) -> tuple[bytes, bool]:
+    make = partial(_made, header(body) + body, file.name.removesuffix(".o"))
+    return disk.kept(*file, lambda: object_code.undisturbed(make))
 
 
 def _made(source: str, name: str) -> bytes:
     """Compile a source, and write it beside the machine code."""
     try:
         with garbage.paused():
-            content = _packed(llvm_code(source, name))
+            content = compiled(source, name)
     except (CompileError, MemoryError):
         raise
     except Exception as error:
@@ -177,60 +141,38 @@ def _made(source: str, name: str) -> bytes:
     return content
 
 
-def llvm_code(source: str, name: str = "kernels") -> dict[str, str]:
-    """The LLVM code of the kernels of a source, by name."""
-    from .kernel_compiler import Kernel as Source
+def compiled(source: str, name: str = "kernels") -> bytes:
+    """The names of the kernels of a source, a line, and their object code; see `object_code.loaded`."""
+    from .dialect import LINKED
+
+    names, code = llvm_code(source, name)
+    outside = sorted({*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)})
+    if unknown := [symbol for symbol in outside if not (symbol in LINKED or object_code.known(symbol))]:
+        raise CompileError(f"the kernel {' '.join(names)} calls {', '.join(unknown)}, which is not there")
+    inlined = [LINKED[symbol] for symbol in outside if symbol in LINKED]
+    return f"{' '.join(names)}\n".encode() + object_code.compiled(code, inlined)
+
+
+def llvm_code(source: str, name: str = "kernels") -> tuple[list[str], str]:
+    """The names of the kernels of a source, and their LLVM code."""
+    from .kernel_compiler import Kernel
     from .kernel_definitions import TEXT
 
-    if by_numba():
+    if object_code.compiler() == "njit":
         from .numba_compiler import translated
     else:
         from .kernel_compiler import translated
     module = ModuleType(name)
     vars(module)[TEXT] = source
     exec(compile(source, f"<{name}.py>", "exec"), vars(module))
-    kernels = [v for v in vars(module).values() if isinstance(v, Source)]
-    return {kernel.function.__name__: translated(kernel) for kernel in kernels}
+    kernels = [v for v in vars(module).values() if isinstance(v, Kernel)]
+    return [kernel.function.__name__ for kernel in kernels], translated(kernels)
 
 
 def prepare() -> None:
     """Import what compiles kernels, before there is one: a kernel without a line prepares LLVM, too."""
     body = "@kernel\ndef kernel(buffers, sizes, start, stop):\n    pass\n"
-    _packed(llvm_code(header(body) + body))
-
-
-def _packed(codes: dict[str, str]) -> bytes:
-    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code and of the functions
-    that it calls."""
-    from . import code_generation
-    from .dialect import LINKED
-    from .elementary import rare
-
-    parts: list[tuple[str | int, ...]] = []
-    contents: list[bytes] = []
-    for name, code in codes.items():
-        outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)}
-        if unknown := [s for s in outside if not (s in rare.CODE or s in LINKED or object_code.known(s))]:
-            raise CompileError(f"the kernel {name} calls {', '.join(sorted(unknown))}, which is not there")
-        called = dict.fromkeys(rare.CODE[symbol] for symbol in sorted(outside) if symbol in rare.CODE)
-        inlined = [LINKED[symbol] for symbol in sorted(outside) if symbol in LINKED]
-        all_of = code_generation.compiled(code, code_generation.KERNELS, inlined), *called
-        parts.append((name, *map(len, all_of)))
-        contents += all_of
-    return b"\n".join([json.dumps(parts).encode(), b"".join(contents)])
-
-
-def _unpacked(content: bytes) -> dict[str, Kernel]:
-    """The kernels of such bytes, loaded."""
-    line, _, codes = content.partition(b"\n")
-    kernels, at = {}, 0
-    for name, *sizes in json.loads(line):
-        parts = []
-        for size in sizes:
-            parts.append(codes[at : at + size])
-            at += size
-        kernels[name] = Kernel(name, object_code.loaded(parts, [name])[name])
-    return kernels
+    compiled(header(body) + body)
 
 
 OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}

@@ -1,8 +1,12 @@
-"""From the source of a kernel to LLVM code.
+"""From the source of kernels and of the runtime to LLVM code.
 
 A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, in a subset of Python: loops over ranges,
 `while`, `if`, assignments, arithmetic, conditional expressions, and calls. A function written in Python becomes part of its
 caller, with what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
+
+An entry of the runtime, under `@entry`, is a function of int64 words that returns one, 0 where it returns nothing. So are the
+functions that it calls, which stay functions: LLVM decides which of them become part of their callers. `runtime_builtins.py`
+has the names that they use.
 
 Variables have one type each, that of the first value. A name may be used for a value of another type afterwards, as long as no
 loop and no branch joins the two. Everything else raises LanguageError.
@@ -16,9 +20,10 @@ import ast
 import builtins
 import math
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -36,6 +41,7 @@ from .kernel_types import (
     Pointer,
     Refused,
     Scopes,
+    Type,
     Value,
     boolean,
     cast,
@@ -47,7 +53,6 @@ from .kernel_types import (
 )
 from .kernel_variables import Loop, Slot, Variables, joined
 from .loop_hints import hint
-from .translation import Translation
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     abs: arithmetic.magnitude,
@@ -58,14 +63,22 @@ FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     np.rint: lambda builder, x: arithmetic.real(builder, "llvm.rint", x),
     math.copysign: lambda builder, x, y: arithmetic.real(builder, "llvm.copysign", x, y),
     np.fmod: arithmetic.remainder,
+    min: lambda builder, *numbers: reduce(partial(arithmetic.choice, builder, "<"), numbers),
+    max: lambda builder, *numbers: reduce(partial(arithmetic.choice, builder, ">"), numbers),
 }
 """Functions of Python and NumPy that kernels may call."""
 
 
 class Kernel(NamedTuple):
-    """A function under `@kernel`."""
+    """A function under `@kernel`, or an entry of the runtime. words: whether operands and result are int64."""
 
     function: Any
+    words: bool = False
+
+    @property
+    def operands(self) -> tuple[Type, ...]:
+        """The types of the operands."""
+        return (int64,) * self.function.__code__.co_argcount if self.words else (BUFFERS, SIZES, int64, int64)
 
 
 def kernel(function: Any) -> Kernel:
@@ -73,30 +86,52 @@ def kernel(function: Any) -> Kernel:
     return Kernel(function)
 
 
+def entry(function: Any) -> Any:
+    """Mark a function of the runtime that is called from outside."""
+    return Kernel(function, words=True)
+
+
 def inline(function: Any) -> Any:
     """Mark a function that kernels call."""
     return function
 
 
-def translated(kernel: Kernel) -> str:
-    """The LLVM code of a kernel. Raises LanguageError, with file and line, for what the language does not have."""
-    module = ir.Module(kernel.function.__name__)
-    types = BUFFERS, SIZES, int64, int64
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [t.llvm for t in types]), kernel.function.__name__)
-    function.attributes.add("nounwind")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    operands = [Value(kind, given) for kind, given in zip(types, function.args, strict=True)]
-    _Call(builder, Scopes(module), kernel.function, operands).run()
-    builder.ret_void()
-    return str(module)
+def translated(kernels: Sequence[Kernel]) -> str:
+    """The LLVM code of kernels. Raises LanguageError, with file and line, for what the language does not have."""
+    scopes = Scopes(ir.Module("kernels"))
+    for kernel in kernels:
+        _function(scopes, kernel, kernel.function.__name__)
+    return str(scopes.module)
 
 
-class _Call(Translation):
-    """A function that is written into its caller."""
+def _function(scopes: Scopes, kernel: Kernel, name: str) -> Any:
+    """The function of a module that a kernel or a function of words becomes, written where there is none yet."""
+    found = scopes.module.globals.get(name)
+    if found is not None:
+        return found
+    types, result = kernel.operands, I64 if kernel.words else ir.VoidType()
+    written = ir.Function(scopes.module, ir.FunctionType(result, [t.llvm for t in types]), name)
+    written.attributes.add("nounwind")
+    builder = ir.IRBuilder(written.append_basic_block("entry"))
+    operands = [Value(kind, given) for kind, given in zip(types, written.args, strict=True)]
+    call = _Call(builder, scopes, kernel.function, operands, kernel.words)
+    if not kernel.words:
+        call.run()
+        builder.ret_void()
+    else:
+        call.block(call.definition.node.body)
+        call.give(0)
+    return written
 
-    def __init__(self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand]):
-        super().__init__(builder)
-        self.scopes = scopes
+
+class _Call:
+    """A function that is written into its caller, or by itself where its operands are words. `do_For` writes a statement
+    `for`, `of_Name` the value of a name, and so on."""
+
+    def __init__(
+        self, builder: ir.IRBuilder, scopes: Scopes, function: FunctionType, operands: Sequence[Operand], words: bool = False
+    ):
+        self.builder, self.scopes, self.words = builder, scopes, words
         self.file, self.scope = function.__code__.co_filename, function.__globals__
         if function.__closure__:
             around = (cell.cell_contents for cell in function.__closure__)
@@ -133,8 +168,10 @@ class _Call(Translation):
             return tuple(self.variables.loaded(slot) for slot in self.results)
         return None if self.results is None else self.variables.loaded(self.results)
 
-    def refuse(self, node: ast.AST, what: str) -> NoReturn:
-        raise Refused(what)
+    def give(self, result: Operand) -> None:
+        """Return a word, unless a statement before has returned one."""
+        if not self.builder.block.is_terminated:
+            self.builder.ret(cast(self.builder, result, int64).llvm)
 
     # statements -----------------------------------------------------------------------------------------------------------
 
@@ -153,6 +190,10 @@ class _Call(Translation):
 
     def do_Pass(self, node: ast.Pass) -> None:
         pass
+
+    def do_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.value(node.value)
 
     def do_Assign(self, node: ast.Assign) -> None:
         [target] = node.targets
@@ -183,6 +224,9 @@ class _Call(Translation):
 
     def do_Return(self, node: ast.Return) -> None:
         given = None if node.value is None else self.value(node.value)
+        if self.words:
+            self.give(0 if given is None else given)
+            return
         if self.end is None:
             self.result = given
             return
@@ -290,10 +334,39 @@ class _Call(Translation):
             loop.lost.update(self.variables.back(loop.names))
             self.builder.branch(to)
 
+    def go(self, block: Any) -> None:
+        if not self.builder.block.is_terminated:
+            self.builder.branch(block)
+
+    def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
+        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
+        if isinstance(test, ast.BoolOp):
+            for part in test.values[:-1]:
+                more = self.builder.append_basic_block()
+                self.branch(part, *((more, no) if isinstance(test.op, ast.And) else (yes, more)))
+                self.builder.position_at_end(more)
+            self.branch(test.values[-1], yes, no)
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self.branch(test.operand, no, yes)
+        else:
+            self.builder.cbranch(truth(self.builder, self.value(test)), yes, no)
+
+    def bounds(self, node: ast.For) -> tuple[Operand, Operand, Operand]:
+        """The first value of a loop over a range, that at which it stops, and the step."""
+        call = node.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            raise Refused("loop over anything but a range")
+        given = [self.value(bound) for bound in call.args]
+        first, stop, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
+        return first, stop, step
+
     # values ---------------------------------------------------------------------------------------------------------------
 
-    def truth(self, x: Operand) -> Any:
-        return truth(self.builder, x)
+    def value(self, node: ast.expr) -> Operand:
+        method = getattr(self, f"of_{type(node).__name__}", None)
+        if method is None:
+            raise Refused(type(node).__name__)
+        return method(node)
 
     def of_Constant(self, node: ast.Constant) -> Operand:
         return node.value
@@ -406,6 +479,8 @@ class _Call(Translation):
         operands = [self.value(operand) for operand in node.args]
         if isinstance(called, Builtin):
             return self.built(called, operands)
+        if self.words and isinstance(called, (FunctionType, Kernel)):
+            return self.called(called, operands)
         if isinstance(called, FunctionType):
             return _Call(self.builder, self.scopes, called, operands).run()
         if isinstance(called, type) and called in OF_NUMPY and len(operands) == 1:
@@ -414,6 +489,17 @@ class _Call(Translation):
         if found is None:
             raise Refused(f"function {getattr(called, '__name__', called)}")
         return found(self.builder, *operands)
+
+    def called(self, called: FunctionType | Kernel, operands: Sequence[Operand]) -> Operand:
+        """The word that another function of words returns."""
+        if isinstance(called, Kernel):
+            function = _function(self.scopes, called, called.function.__name__)
+        else:
+            function = _function(self.scopes, Kernel(called, words=True), f"{called.__module__}.{called.__name__}")
+            function.linkage = "internal"
+        if len(operands) != len(function.args):
+            raise Refused(f"call of {function.name} with {len(operands)} operands")
+        return Value(int64, self.builder.call(function, [cast(self.builder, x, int64).llvm for x in operands]))
 
     def built(self, called: Builtin, operands: Sequence[Operand]) -> Operand:
         if len(operands) != len(called.operands):

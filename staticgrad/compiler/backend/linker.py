@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -70,14 +70,19 @@ class Part:
         self.code = code
         (table,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
         self.sections = [Section._make(struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i)) for i in range(count)]
-        self.loaded = {
+        loaded = {
             i: section for i, section in enumerate(self.sections)
             if section.flags & LOADED and section.size and section.kind != UNWINDING
         }  # fmt: skip
-        if any(section.flags & WRITABLE or section.kind == ZEROS for section in self.loaded.values()):
+        if any(section.flags & WRITABLE or section.kind == ZEROS for section in loaded.values()):
             raise Unknown
         self.places: dict[int, int] = {}
         """Of sections, from the beginning of the mapping."""
+        self.size = 0
+        for i, section in loaded.items():
+            align = max(section.align, 1)
+            self.places[i] = -(-self.size // align) * align
+            self.size = self.places[i] + section.size
         self.symbols = list(self._symbols())
 
     def _symbols(self) -> Iterator[Symbol]:
@@ -89,14 +94,6 @@ class Part:
                     end = self.code.index(b"\0", names + name)
                     yield Symbol(self.code[names + name : end].decode(), info >> 4, where, value)
 
-    def place(self, start: int) -> int:
-        """Give the sections places from `start` on. Returns where they end."""
-        for i, section in self.loaded.items():
-            start = -(-start // max(section.align, 1)) * max(section.align, 1)
-            self.places[i] = start
-            start += section.size
-        return start
-
     def relocations(self) -> Iterator[tuple[int, int, Symbol, int]]:
         """(place, kind, symbol, addend) of each reference."""
         for section in self.sections:
@@ -106,48 +103,41 @@ class Part:
                     yield self.places[section.info] + offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend
 
 
-def linked(parts: Iterable[bytes], outside: Callable[[str], int]) -> Mapping[str, int] | None:
-    """The addresses of the functions of object code that is linked together; None where it is code for LLVM's linker.
+def linked(code: bytes, outside: Callable[[str], int]) -> Mapping[str, int] | None:
+    """The addresses of the functions of an object file; None where it is code for LLVM's linker.
 
-    outside: the address of a function that no part has; 0 where there is none. Raises CompileError for such functions, and
-    where the system does not let memory be executed.
+    outside: the address of a function that the file does not have; 0 where there is none. Raises CompileError for such
+    functions, and where the system does not let memory be executed.
     """
     try:
-        read = [Part(code) for code in parts]
-        end = 0
-        for part in read:
-            end = part.place(end)
-        memory = mmap.mmap(-1, max(end, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        part = Part(code)
+        memory = mmap.mmap(-1, max(part.size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        known: dict[str, int] = {}
-        for part in read:
-            for symbol in part.symbols:
-                if symbol.binding != LOCAL and symbol.section in part.places:
-                    known.setdefault(symbol.name, start + part.places[symbol.section] + symbol.value)
-        for part in read:
-            _write(part, memory, start, known, outside)
+        _write(part, memory, start, outside)
     except Unknown:
         return None
     if _protect()(start, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
         raise CompileError("the system does not let machine code be executed: mprotect failed")
     _mappings.append(memory)
-    return known
+    return {
+        symbol.name: start + part.places[symbol.section] + symbol.value
+        for symbol in part.symbols
+        if symbol.binding != LOCAL and symbol.section in part.places
+    }
 
 
-def _write(part: Part, memory: mmap.mmap, start: int, known: Mapping[str, int], outside: Callable[[str], int]) -> None:
-    """Copy the sections of a part, and fill in the addresses that they refer to. Raises Unknown."""
+def _write(part: Part, memory: mmap.mmap, start: int, outside: Callable[[str], int]) -> None:
+    """Copy the sections of a file, and fill in the addresses that they refer to. Raises Unknown."""
     for i, place in part.places.items():
         section = part.sections[i]
         memory[place : place + section.size] = part.code[section.offset : section.offset + section.size]
     for place, kind, symbol, addend in part.relocations():
-        if symbol.binding != LOCAL:
-            address = known.get(symbol.name) or outside(symbol.name)
-            if not address:
-                raise CompileError(f"machine code calls {symbol.name}, which is not there")
-        elif symbol.section in part.places:
+        if symbol.section in part.places:
             address = start + part.places[symbol.section] + symbol.value
-        else:
+        elif symbol.binding == LOCAL:
             raise Unknown
+        elif not (address := outside(symbol.name)):
+            raise CompileError(f"machine code calls {symbol.name}, which is not there")
         if kind not in (ADDRESS, DISTANCE):
             raise Unknown
         value = address + addend - (start + place if kind == DISTANCE else 0)

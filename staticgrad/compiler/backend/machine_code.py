@@ -11,15 +11,16 @@ from typing import NamedTuple
 from ...errors import CompileError
 from ...locks import rlock
 from . import disk_cache as disk
-from . import gemm, kernel_cache
+from . import kernel_cache
 from .compile_pool import Job, pool
 
 TIERS = "STATICGRAD_TIERS"
 """The environment variable that has kernels compiled in this process, before the first run, where it is 0."""
 
 _lock = rlock()
-_codes: dict[tuple[str, str, str], Code] = {}
-_jobs: dict[tuple[str, str], Job] = {}
+_codes: dict[tuple[str, str], Code] = {}
+_jobs: dict[str, Job] = {}
+"""By the identities of their texts."""
 
 
 OWN: dict[str, Callable[[], int]] = {}
@@ -38,30 +39,15 @@ def tiers() -> bool:
 
 
 class Wanted(NamedTuple):
-    """Machine code to call. kind, text: see `compile_worker.py`; name: of a function in it. Numba has compiled that of the kind
-    "numba" in this process."""
+    """Machine code to call: a source (see `kernel_cache.py`), and the name of a function in it. Without a source, Numba has
+    compiled a function of the user's in this process."""
 
-    kind: str
     text: str
     name: str
 
     def find(self) -> int:
         """The address, after what has to be compiled is compiled in this process."""
-        if self.kind == "gemm":
-            return gemm.kernel(self.text)
-        if self.kind == "numba":
-            return own(self.name)
-        return kernel_cache.load(self.text)[self.name].address
-
-    def file(self) -> disk.File:
-        """The file of the machine code."""
-        return gemm.file(self.text) if self.kind == "gemm" else kernel_cache.file(self.text)
-
-    def at_hand(self) -> bool:
-        """Whether no worker can compile it."""
-        if self.kind == "numba":
-            return True
-        return disk.at_hand(gemm.file(self.text)) if self.kind == "gemm" else kernel_cache.at_hand(self.text)
+        return kernel_cache.load(self.text)[self.name] if self.text else own(self.name)
 
 
 class Code:
@@ -102,18 +88,18 @@ class Code:
             )
         self.job = None
         with _lock:
-            _jobs.pop(_identity(self.wanted), None)
+            _jobs.pop(kernel_cache.without_comments(self.wanted.text), None)
 
 
 def code(wanted: Wanted, later: bool) -> Code:
     """The machine code, at once, or `later`, where it has to be compiled."""
     if not later:
         return Code(wanted, wanted.find())
-    key = *_identity(wanted), wanted.name
+    key = kernel_cache.without_comments(wanted.text), wanted.name
     with _lock:
         found = _codes.get(key)
         if found is None:
-            at_hand = wanted.at_hand()
+            at_hand = not wanted.text or kernel_cache.at_hand(wanted.text)
             found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted))
         return found
 
@@ -126,15 +112,11 @@ def arrive(codes: Sequence[Code]) -> None:
         code.arrive()
 
 
-def _identity(wanted: Wanted) -> tuple[str, str]:
-    return wanted.kind, kernel_cache.without_comments(wanted.text)
-
-
 def _submitted(wanted: Wanted, anew: bool = False) -> Job:
     """The job that compiles this. anew: the one there is belongs to another process."""
-    key = _identity(wanted)
+    key = kernel_cache.without_comments(wanted.text)
     job = _jobs.get(key)
     if job is None or (anew and job.pool is not pool()):
-        job = _jobs[key] = Job(wanted.kind, wanted.text)
+        job = _jobs[key] = Job(wanted.text)
         pool().submit(job)
     return job

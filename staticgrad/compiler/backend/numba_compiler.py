@@ -1,6 +1,7 @@
-"""From the source of a kernel to LLVM code, by Numba. `kernel_compiler.py` reads the same language in a tenth of the time.
+"""From the source of kernels and of the runtime to LLVM code, by Numba's own front end. `kernel_compiler.py` reads the same
+language in a tenth of the time, and what either writes becomes object code in `numba_library.py`.
 
-With `STATICGRAD_KERNELS=numba` every kernel is compiled here. A function that a kernel calls becomes Numba's when the kernel is
+With `STATICGRAD_KERNELS=njit` all code comes through here. A function that a kernel calls becomes Numba's when the kernel is
 compiled, and a builtin an intrinsic whose code is that of the builtin.
 """
 
@@ -27,11 +28,12 @@ from .kernel_compiler import Kernel
 from .kernel_types import Builtin, Operand, Scopes, Type, Value
 
 ENTRY = """
-define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
-  %result = alloca ptr
+define {type} @{name}({parameters}) {{
+  %result = alloca i64
   %error = alloca ptr
-  call i32 @"{symbol}"(ptr %result, ptr %error, ptr %buffers, ptr %sizes, i64 %start, i64 %stop)
-  ret void
+  call i32 @"{symbol}"(ptr %result, ptr %error, {parameters})
+  %word = load i64, ptr %result
+  ret {type}{value}
 }}
 """
 """A C function around a function with Numba's calling convention. Kernels raise nothing, so the error is ignored."""
@@ -80,11 +82,10 @@ def _ours(numba: Any) -> Type:
 
 
 BUFFERS, SIZES = _numba(kinds.BUFFERS), _numba(kinds.SIZES)
-SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
 
 
 class _Library(JITCodeLibrary):
-    """LLVM code as Numba writes it, neither optimized nor loaded."""
+    """LLVM code as Numba's front end writes it, neither optimized nor loaded."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -121,21 +122,36 @@ lower_builtin(operator.getitem, _Pointer, types.Integer)(_load)
 lower_builtin(operator.setitem, _Pointer, types.Integer, types.Any)(_store)
 
 
-def translated(kernel: Kernel) -> str:
-    """The LLVM code of a kernel. Raises Numba's errors."""
-    function = kernel.function
+def translated(kernels: Sequence[Kernel]) -> str:
+    """The LLVM code of kernels. Raises Numba's errors."""
     flags: Any = Flags()
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
     flags.error_model = "numpy"
     flags.fastmath = FastMathOptions({*arithmetic.CONTRACT})
     contexts = cpu_target.typing_context, cpu_target.target_context
+    texts = []
     with global_compiler_lock:
-        library = _Library(cpu_target.target_context.codegen(), function.__name__)
-        made = compile_extra(*contexts, _callable(function), SIGNATURE.args, SIGNATURE.return_type, flags, {}, library)
-        library._ensure_finalized()  # links what the kernel calls
-    symbol = made.fndesc.llvm_func_name
-    library._final_module.get_function(symbol).linkage = "internal"
-    return str(library._final_module) + ENTRY.format(name=function.__name__, symbol=symbol)
+        library = _Library(cpu_target.target_context.codegen(), "kernels")
+        made = [
+            compile_extra(*contexts, _callable(k.function), [*map(_numba, k.operands)], _result_of(k), flags, {}, library)
+            for k in kernels
+        ]
+        library._ensure_finalized()  # links what the kernels call
+    for kernel, one in zip(kernels, made, strict=True):
+        symbol = one.fndesc.llvm_func_name
+        library._final_module.get_function(symbol).linkage = "internal"
+        parameters = ", ".join(f"{_word(kind)} %operand{i}" for i, kind in enumerate(kernel.operands))
+        shape = {"type": "i64", "value": " %word"} if kernel.words else {"type": "void", "value": ""}
+        texts.append(ENTRY.format(name=kernel.function.__name__, symbol=symbol, parameters=parameters, **shape))
+    return str(library._final_module) + "".join(texts)
+
+
+def _result_of(kernel: Kernel) -> Any:
+    return types.int64 if kernel.words else types.void
+
+
+def _word(kind: Type) -> str:
+    return "ptr" if isinstance(kind, kinds.Pointer) else "i64"
 
 
 def _callable(function: FunctionType) -> FunctionType:
@@ -151,6 +167,8 @@ def _names(code: Any) -> set[str]:
 def _known(value: Any) -> Any:
     if isinstance(value, Builtin):
         return _intrinsic(value)
+    if isinstance(value, Kernel):
+        value = value.function
     return _function(value) if isinstance(value, FunctionType) else value
 
 

@@ -1,41 +1,69 @@
-"""Machine code: compiled from LLVM code, kept in the kernel cache, loaded into this process. See `code_generation.py`.
+"""Machine code: compiled from LLVM code by Numba's JIT, loaded into this process.
 
-A process whose code is all in the cache does not import LLVM, where `linker.py` can link the code.
+A process whose code is all in the cache imports neither Numba nor LLVM, where `linker.py` can link the code.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
+import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import llvmlite
 
+from ...errors import CompileError
 from ...locks import unforked
 from ...signals import uninterrupted
-from . import blas_symbols, linker, source_key
-from . import disk_cache as disk
+from . import blas_symbols, linker
 from .cpu import L2, description
 
 Result = TypeVar("Result")
 
 
-class Made(NamedTuple):
-    """Object code, whether it was in the kernel cache, and the addresses of its functions."""
+COMPILER = "STATICGRAD_KERNELS"
+"""The environment variable that chooses the compiler of kernels and of the runtime."""
+COMPILERS = {
+    "numba": "Numba's code library compiles what the package's own front end has typed",
+    "njit": "Numba types and compiles",
+    "llvm": "LLVM without Numba compiles what the package's own front end has typed",
+}
 
-    code: bytes
-    found: bool
-    addresses: dict[str, int]
+
+DEFAULT = "numba"
+
+
+def compiler() -> str:
+    """The compiler by its name. Raises CompileError for an unknown one."""
+    chosen = os.environ.get(COMPILER, DEFAULT)
+    if chosen not in COMPILERS:
+        raise CompileError(f"{COMPILER}={chosen}: it is {', '.join([*COMPILERS][:-1])} or {[*COMPILERS][-1]}")
+    return chosen
 
 
 @cache
-def cpu() -> str:
+def tools(compiler: str) -> str:
     """The CPU with its cache, and the versions of the tools, which machine code depends on besides its source."""
-    return f"{llvmlite.__version__} {sys.version} {description()} {L2}"
+    found = f"{compiler} {llvmlite.__version__} {sys.version} {description()} {L2}"
+    if compiler == "llvm":
+        return found
+    spec = importlib.util.find_spec("numba")  # finds it without loading it
+    assert spec is not None
+    assert spec.origin is not None
+    return found + Path(spec.origin).with_name("_version.py").read_text()
+
+
+def compiled(code: str, inlined: Iterable[str] = ()) -> bytes:
+    """The object code of a text of LLVM code. inlined: texts of functions that it calls."""
+    if compiler() == "llvm":
+        from .code_generation import compiled
+    else:
+        from .numba_library import compiled
+    return compiled(code, inlined)
 
 
 def known(name: str) -> bool:
@@ -57,10 +85,12 @@ def _outside(name: str) -> int:
     return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
-    """The addresses of functions of object code that is linked together and with BLAS. Each call has a namespace of its own."""
-    parts = list(parts)
-    addresses = linker.linked(parts, _outside)
+def loaded(content: bytes) -> dict[str, int]:
+    """The addresses of functions by their names: of a line with these names, and object code, which is linked with BLAS and the
+    C library. Each call has a namespace of its own."""
+    line, _, code = content.partition(b"\n")
+    names = line.decode().split()
+    addresses = linker.linked(code, _outside)
     if addresses is not None:
         return {name: addresses[name] for name in names}
 
@@ -68,7 +98,7 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
         from . import code_generation
 
         blas_symbols.bind()
-        return code_generation.loaded(parts, names)
+        return code_generation.loaded(code, names)
 
     return undisturbed(by_llvm)
 
@@ -82,17 +112,3 @@ def undisturbed(work: Callable[[], Result]) -> Result:
             return work()
 
     return uninterrupted(whole)
-
-
-def file_of(kind: str, files: Iterable[Path]) -> disk.File:
-    """The file of one kind of object code. files: the modules that make it; those that they import belong to its key too."""
-    digest = hashlib.sha256((cpu() + kind).encode())
-    digest.update(source_key.digest(*files))
-    key = digest.hexdigest()
-    return disk.File(f"{kind}-{key[:24]}.o", key)
-
-
-def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
-    """Functions that the package's own modules make: object code of one kind. files: see `file_of`."""
-    code, found = disk.kept(*file_of(kind, files), lambda: undisturbed(make))
-    return Made(code, found, loaded([code], names))

@@ -1,8 +1,4 @@
-"""The builtins of the runtime's language: memory and functions by address, all in int64 words.
-
-`runtime/` is written in a part of Python whose only type is int64, and `runtime_compiler.py` makes LLVM code of it. A call of
-a builtin becomes the LLVM instructions that it emits. Python can't run builtins.
-"""
+"""The builtins of the runtime's language: memory and functions by address, all in int64 words."""
 
 from __future__ import annotations
 
@@ -13,27 +9,21 @@ from typing import Any
 
 from llvmlite import ir
 
+from .kernel_compiler import entry  # noqa: F401 - a name of the runtime
+from .kernel_types import Builtin, Operand, Value, int64
 from .llvm import I32, I64, function
 
 BYTE_POINTER = ir.IntType(8).as_pointer()
 
 
-class Builtin:
-    """emit(builder, *operands) appends LLVM instructions and returns the int64 result, or None where there is none."""
+def instruction(emit: Callable[..., Any]) -> Builtin:
+    """Make a builtin of a function that appends LLVM instructions and returns the word that they compute, or None."""
 
-    def __init__(self, emit: Callable[..., Any]):
-        self.emit = emit
-        self.name = emit.__name__
-        self.operands = emit.__code__.co_argcount - 1
-        self.__doc__ = emit.__doc__
+    def write(builder: ir.IRBuilder, *operands: Any) -> Operand:
+        result = emit(builder, *operands)
+        return None if result is None else Value(int64, result)
 
-    def __call__(self, *operands: int) -> int:
-        raise TypeError(f"{self.name} is an instruction of the runtime, which runs compiled only")
-
-
-def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function of the runtime that is called from outside: a C function of int64 words that returns one."""
-    return function
+    return Builtin(emit.__name__, (int64,) * (emit.__code__.co_argcount - 1), write, emit.__doc__)
 
 
 def _word(builder: Any, address: Any) -> Any:
@@ -51,32 +41,32 @@ def _callee(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any
 # memory
 
 
-@Builtin
+@instruction
 def peek(builder: Any, address: Any) -> Any:
     """The int64 at an address."""
     return builder.load(_word(builder, address))
 
 
-@Builtin
+@instruction
 def poke(builder: Any, address: Any, value: Any) -> Any:
     """Write an int64 to an address."""
     builder.store(value, _word(builder, address))
 
 
-@Builtin
+@instruction
 def peek_byte(builder: Any, address: Any) -> Any:
     """The byte at an address."""
     return builder.zext(builder.load(_pointer(builder, address)), I64)
 
 
-@Builtin
+@instruction
 def copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> Any:
     """Copy memory that does not overlap."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, BYTE_POINTER, I64])
     builder.call(function(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
 
 
-@Builtin
+@instruction
 def resize(builder: Any, address: Any, size: Any) -> Any:
     """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none); 0 without memory."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, I64])
@@ -86,25 +76,25 @@ def resize(builder: Any, address: Any, size: Any) -> Any:
 # memory that threads share
 
 
-@Builtin
+@instruction
 def peek_shared(builder: Any, address: Any) -> Any:
     """The int64 at an address that other threads write (acquire)."""
     return builder.load_atomic(_word(builder, address), "acquire", 8)
 
 
-@Builtin
+@instruction
 def poke_shared(builder: Any, address: Any, value: Any) -> Any:
     """Write an int64 to an address that other threads read (release)."""
     builder.store_atomic(value, _word(builder, address), "release", 8)
 
 
-@Builtin
+@instruction
 def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("add", _word(builder, address), value, "seq_cst")
 
 
-@Builtin
+@instruction
 def exchange(builder: Any, address: Any, value: Any) -> Any:
     """Replace the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("xchg", _word(builder, address), value, "seq_cst")
@@ -113,7 +103,7 @@ def exchange(builder: Any, address: Any, value: Any) -> Any:
 X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
 
 
-@Builtin
+@instruction
 def pause(builder: Any) -> Any:
     """Tell the CPU that this thread waits in a loop."""
     machine = platform.machine()
@@ -124,7 +114,7 @@ def pause(builder: Any) -> Any:
         builder.call(hint, [I32(1)])  # yield
 
 
-@Builtin
+@instruction
 def nanoseconds(builder: Any) -> Any:
     """The monotonic clock."""
     with builder.goto_entry_block():
@@ -138,7 +128,7 @@ def nanoseconds(builder: Any) -> Any:
 # functions
 
 
-@Builtin
+@instruction
 def call_kernel(builder: Any, address: Any, buffers: Any, sizes: Any, start: Any, stop: Any) -> Any:
     """Call `void kernel(void** buffers, int64* sizes, int64 start, int64 stop)`."""
     kind = [BYTE_POINTER.as_pointer(), I64.as_pointer(), I64, I64]
@@ -146,19 +136,19 @@ def call_kernel(builder: Any, address: Any, buffers: Any, sizes: Any, start: Any
     builder.call(_callee(builder, address, ir.VoidType(), kind), [*pointers, start, stop])
 
 
-@Builtin
+@instruction
 def call_get(builder: Any, address: Any) -> Any:
     """Call `int f(void)`."""
     return builder.sext(builder.call(_callee(builder, address, I32, []), []), I64)
 
 
-@Builtin
+@instruction
 def call_set(builder: Any, address: Any, value: Any) -> Any:
     """Call `void f(int)`."""
     builder.call(_callee(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
 
 
-@Builtin
+@instruction
 def call_with(builder: Any, address: Any, first: Any, second: Any) -> Any:
     """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
     callee = _callee(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
@@ -170,26 +160,26 @@ def _call(builder: Any, address: Any, *operands: Any) -> Any:
     return builder.call(_callee(builder, address, I64, [I64] * len(operands)), operands)
 
 
-@Builtin
+@instruction
 def call_0(builder: Any, address: Any) -> Any:
     return _call(builder, address)
 
 
-@Builtin
+@instruction
 def call_1(builder: Any, address: Any, a: Any) -> Any:
     return _call(builder, address, a)
 
 
-@Builtin
+@instruction
 def call_2(builder: Any, address: Any, a: Any, b: Any) -> Any:
     return _call(builder, address, a, b)
 
 
-@Builtin
+@instruction
 def call_3(builder: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
     return _call(builder, address, a, b, c)
 
 
-@Builtin
+@instruction
 def call_8(builder: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
     return _call(builder, address, a, b, c, d, e, f, g, h)

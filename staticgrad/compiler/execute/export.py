@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LANGUAGE = Path(kernel_cache.__file__).parent
 SHARED = (
     "arithmetic.py", "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py", "kernel_definitions.py",
-    "kernel_types.py", "kernel_variables.py", "llvm.py", "loop_hints.py", "translation.py",
+    "kernel_types.py", "kernel_variables.py", "llvm.py", "loop_hints.py",
     *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))),
 )  # fmt: skip
 """The modules of the kernels' language, by their paths in `backend/`."""
@@ -78,7 +78,9 @@ def _check(plan: Plan) -> None:
             f"export: there is no native code for {', '.join(hosts)}, and NumPy's meaning of it is part of this package",
             "compute it outside of the step, or by operations with native code",
         )
-    users = sorted({each.name for each in plan.instructions if each.code is not None and each.code.wanted.kind == "numba"})
+    # of a stored plan, the node is what tells the source of the code
+    native = [(each.name, each.code) for each in plan.instructions if each.node is not None and each.code is not None]
+    users = sorted({name for name, code in native if not code.wanted.text})
     if users:
         raise ArgumentError(
             f"export: {', '.join(users)} calls a function of Numba's, which is compiled where it is defined",

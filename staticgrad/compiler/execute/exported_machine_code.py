@@ -1,66 +1,45 @@
 """Machine code in an exported package: compiled from its kernels, kept beside them, loaded into this process.
 
-This file is part of the package that `plan.export` writes, where the kernels' language imports it as `object_code`.
+This file is part of the package that `plan.export` writes, as a module of the kernels' language. It keeps what the kernel cache
+keeps (a line with the names of functions, then object code) after the SHA-256 of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from ..backend.code_generation import KERNELS, compiled, loaded
-
-
-class Made(NamedTuple):
-    """Object code, whether it was found ready, and the addresses of its functions."""
-
-    code: bytes
-    found: bool
-    addresses: dict[str, int]
-
-
-def made_or_kept(kind: str, files: Iterable[Any], make: Callable[[], bytes], names: Iterable[str]) -> Made:
-    """Functions that the language's own modules make."""
-    code = make()
-    return Made(code, False, loaded([code], names))
+from ..backend.code_generation import compiled, loaded
 
 
 def load_kernels(package: str, file: Path) -> dict[str, int]:
     """The addresses of the kernels of a file. Their machine code is kept beside them, for this CPU and these versions, so that
     the next process compiles nothing; a file that is damaged is made again."""
     kept = file.parent.parent / "machine_code" / f"{file.stem}.{_key(file)[:24]}.o"
-    parts = _read(kept)
-    if parts is None:
-        parts = _made(importlib.import_module(f".kernels.{file.stem}", package))
-        _write(kept, parts)
-    return {name: loaded(codes, [symbol])[symbol] for name, symbol, codes in parts}
+    content = _read(kept)
+    if content is None:
+        content = _made(importlib.import_module(f".kernels.{file.stem}", package))
+        _write(kept, content)
+    names, _, code = content.partition(b"\n")
+    return loaded(code, names.decode().split())
 
 
-def _made(module: Any) -> list[tuple[str, str, list[bytes]]]:
-    """(name, symbol, object code) of the kernels of a module."""
-    compiler, rare, dialect = (
-        importlib.import_module(f".{name}", __package__) for name in ("kernel_compiler", "elementary.rare", "dialect")
-    )
-    found = []
-    for name, kernel in vars(module).items():
-        if isinstance(kernel, compiler.Kernel):
-            code = compiler.translated(kernel)
-            outside = sorted({*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)})
-            called = dict.fromkeys(rare.CODE[symbol] for symbol in outside if symbol in rare.CODE)
-            inlined = [dialect.LINKED[symbol] for symbol in outside if symbol in dialect.LINKED]
-            found.append((name, kernel.function.__name__, [compiled(code, KERNELS, inlined), *called]))
-    return found
+def _made(module: Any) -> bytes:
+    from ..backend.dialect import LINKED
+    from ..backend.kernel_compiler import Kernel, translated
+
+    kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
+    names = " ".join(kernel.function.__name__ for kernel in kernels)
+    code = translated(kernels)
+    return f"{names}\n".encode() + compiled(code, [text for symbol, text in LINKED.items() if f'@"{symbol}"' in code])
 
 
 def _key(file: Path) -> str:
@@ -72,30 +51,17 @@ def _key(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _read(kept: Path) -> list[tuple[str, str, list[bytes]]] | None:
+def _read(kept: Path) -> bytes | None:
     """The content of such a file; None where it is missing or damaged."""
     try:
         data = kept.read_bytes()
     except OSError:
         return None
-    digest, content = data[:32], data[32:]
-    if hashlib.sha256(content).digest() != digest:
-        return None
-    line, _, codes = content.partition(b"\n")
-    found, at = [], 0
-    for name, symbol, sizes in json.loads(line):
-        parts = []
-        for size in sizes:
-            parts.append(codes[at : at + size])
-            at += size
-        found.append((name, symbol, parts))
-    return found
+    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
 
 
-def _write(kept: Path, parts: list[tuple[str, str, list[bytes]]]) -> None:
+def _write(kept: Path, content: bytes) -> None:
     """Write such a file, where the folder allows it."""
-    line = json.dumps([(name, symbol, [len(code) for code in codes]) for name, symbol, codes in parts]).encode()
-    content = line + b"\n" + b"".join(code for _, _, codes in parts for code in codes)
     with suppress(OSError):
         kept.parent.mkdir(exist_ok=True)
         temporary = kept.with_suffix(f".{os.getpid()}.tmp")

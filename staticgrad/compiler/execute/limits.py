@@ -71,7 +71,7 @@ class Limits(NamedTuple):
 def limits() -> Limits:
     """The limits of this machine, by one thread or by as many as plans use. Measured once per machine, in half a second."""
     threads = get_num_threads()
-    key = f"{object_code.cpu()} {threads} {SIZES} {SIDE}"
+    key = f"{object_code.tools('llvm')} {threads} {SIZES} {SIDE}"
     content, _ = disk_cache.kept(f"limits-{threads}.json", key, lambda: json.dumps(_measured(threads)).encode())
     flops, copies, doubles = json.loads(content)
     return Limits(flops, tuple((size, speed) for size, speed in copies), doubles)

@@ -19,12 +19,12 @@ from ...locks import rlock
 from ...ops.leaves import Source
 from ...types import TensorType
 from ..backend import disk_cache as disk
-from ..backend import gemm, kernel_cache
+from ..backend import kernel_cache
 from ..backend.abi import COUNT, ENTER, GROWING, MOVES, PAUSED, REPEAT, SINCE, STATUS_WORDS, N, T
 from ..backend.machine_code import Code, Wanted, own
 from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
 from ..lower.placement import Placement
-from ..runtime import loader, thread_pool
+from ..runtime import thread_pool
 from .plan import Plan
 
 LARGEST = 1 << 22
@@ -33,12 +33,6 @@ OF_NODES = ("node", "nodes", "source", "kernel")
 """What an instruction says about its operations."""
 OF_GRAPH = ("ir", "assigns", "decisions", "rewrites", "notes", "feeds", "passed", "stages")
 """What a plan says about its graph."""
-FILES: dict[str, Callable[[str], disk.File]] = {"kernels": kernel_cache.file, "gemm": gemm.file}
-"""By kind of machine code, the file of a text's."""
-
-
-FOUND = {"runtime": loader.address, "numba": own}
-"""By kind of machine code that every process has, the address of a function's: the runtime's own, and that of the user's."""
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -140,11 +134,8 @@ class _Writer:
     def _code(self, wanted: Wanted) -> int:
         if wanted not in self._code_numbers:
             self._code_numbers[wanted] = len(self.codes)
-            known = FILES.get(wanted.kind)
-            if wanted.kind in FOUND:
-                self.codes.append((wanted.kind, "", "", wanted.name))
-            else:
-                self.codes.append(None if known is None else (wanted.kind, *known(wanted.text), wanted.name))
+            file = kernel_cache.file(wanted.text) if wanted.text else ("", "")
+            self.codes.append((*file, wanted.name))
         return self._code_numbers[wanted]
 
 
@@ -286,11 +277,11 @@ def unpacked(
     line, _, rest = content.partition(b"\n")
     record = json.loads(line)
     codes = []
-    for kind, name, key, function in record["codes"]:
-        address = FOUND[kind](function) if kind in FOUND else kernel_cache.stored(kind, disk.File(name, key), function)
+    for name, key, function in record["codes"]:
+        address = kernel_cache.stored(disk.File(name, key), function) if name else own(function)
         if not address:
             return None
-        codes.append(Code(Wanted(kind, "", function), address))
+        codes.append(Code(Wanted("", function), address))
     plan = StoredPlan(feed_types, remake)
     values, generator = np.zeros(max(len(record["arguments"]), 1)), np.zeros(2, np.int64)
     status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))

@@ -226,7 +226,7 @@ def _shard(stream: InstructionStream, begin: int, shards: int, state: LoopInstru
     enter, *body, _ = stream.instructions[begin:]
     del stream.instructions[begin:]
     ranges = [0] * (1 + 2 * shards)
-    run = Code(Wanted("runtime", "", "shards"), loader.address("shards"))
+    run = Code(Wanted(loader.TEXT, "shards"), loader.address("shards"))
     fork = Instruction("shards", f"{shards} shards", enter.node, sizes=ranges, code=run, stop=shards, chunks=shards)
     go = Instruction("go", "after the shards", enter.node, sizes=[0], control=GO)
     stream.add(fork)

@@ -171,7 +171,7 @@ class GraphLowering:
             sizes[kernel.chunks_at] = chunks
         buffers = [(self._parameter(ref, kernel, chunks), ref.offset * ref.dtype.itemsize) for ref in kernel.buffers]
         texts = {emit.code for node in unit.group.members if isinstance(emit := node.op.emit, Pointwise) and emit.code}
-        code = self.stream.code("kernels", kernel.body + "".join(sorted(texts)), kernel.name)
+        code = self.stream.code(kernel.body + "".join(sorted(texts)), kernel.name)
         span = chunks if kernel.chunked else kernel.rows
         name = "+".join(dict.fromkeys(n.op.name for n in unit.group.members))
         last = unit.group.members[-1]

@@ -14,7 +14,7 @@ from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
 from ..backend.cpu import REGISTERS
-from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, scratch_of
+from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -68,7 +68,7 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
     kind, stop = SHORT[node.type.dtype] + ("_packed" if packing else ""), (over or span) if m and n else 0
-    code = b.stream.code("gemm", kind, f"gemm_{kind}")
+    code = b.stream.code(*kernel(kind))
     instruction = Instruction(
         "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,

@@ -36,9 +36,9 @@ class InstructionStream:
     def __len__(self) -> int:
         return len(self.instructions)
 
-    def code(self, kind: str, text: str, name: str) -> Code:
+    def code(self, text: str, name: str) -> Code:
         """Machine code for instructions: the same object for the same code."""
-        wanted = Wanted(kind, text, name)
+        wanted = Wanted(text, name)
         if wanted not in self.codes:
             self.codes[wanted] = code(wanted, self.later) if self.asks else Code(wanted)
         return self.codes[wanted]
@@ -52,9 +52,7 @@ class InstructionStream:
 
     def library(self, module: str, kernel: str) -> Code:
         """A kernel of a file in `kernels/`, see `kernel_cache.library_source`, or of the user's, see `numba_functions.py`."""
-        if not module:
-            return self.code("numba", "", kernel)
-        return self.code("kernels", kernel_cache.library_source(module, kernel), kernel)
+        return self.code(kernel_cache.library_source(module, kernel) if module else "", kernel)
 
     def add(self, instruction: Instruction) -> Instruction:
         at = len(self.instructions)

@@ -1,58 +1,33 @@
-"""The runtime, translated and compiled (or loaded from the kernel cache) once this module is imported. See `runtime/`."""
+"""The runtime, compiled (or loaded from the kernel cache) once this module is imported. See `runtime/`."""
 
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...locks import rlock
-from ..backend import disk_cache as disk
-from ..backend import object_code
+from ..backend import kernel_cache
 from ..backend.compile_pool import pool
-from ..backend.machine_code import tiers
+from ..backend.machine_code import Wanted, arrive, code, tiers
 
-OPERANDS = {"step": 8, "steps": 11, "hold_calls": 1, "call": 3, "control": 2, "shards": 4, "worker": 1}
-"""The functions of the runtime that others call, with the number of their operands."""
+OPERANDS = {"step": 8, "steps": 11, "hold_calls": 1}
+"""The functions of the runtime that Python calls, with the number of their operands."""
 
-_lock = rlock()
-
-
-@cache
-def _addresses() -> dict[str, int]:
-    return object_code.made_or_kept("runtime", [Path(__file__)], _compiled, OPERANDS).addresses
-
-
-def entries() -> dict[str, Callable[..., Any]]:
-    """The sources of these functions. They are imported where the runtime is compiled, as LLVM is."""
-    from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
-
-    return {
-        "step": instruction_loop.step,
-        "steps": run_loop.steps,
-        "hold_calls": instruction_loop.hold_calls,
-        "call": fastcall_body.call,
-        "control": control_instructions.control,
-        "shards": batch_shards.shards,
-        "worker": worker.worker,
-    }
-
-
-def _compiled() -> bytes:
-    from ..backend import code_generation
-    from ..backend.runtime_compiler import translated
-
-    return code_generation.compiled(translated(entries()))
+TEXT = "".join(
+    f"from staticgrad.compiler.runtime.{module} import {names}\n"
+    for module, names in (
+        ("batch_shards", "shards"), ("control_instructions", "control"), ("fastcall_body", "call"),
+        ("instruction_loop", "hold_calls, step"), ("run_loop", "steps"), ("worker", "worker"),
+    )
+)  # fmt: skip
+"""The source of its machine code: all that is called from outside."""
 
 
 def address(name: str) -> int:
     """The address of a function of the runtime, once that is made."""
-    with _lock:
-        return _addresses()[name]
+    found = code(Wanted(TEXT, name), tiers())
+    arrive([found])
+    return found.address
 
 
 def _function(name: str) -> Callable[..., int]:
@@ -60,11 +35,10 @@ def _function(name: str) -> Callable[..., int]:
 
 
 def _begin() -> None:
-    """Where the kernel cache is empty, make the runtime while plans are made, and have workers start."""
-    if tiers() and not disk.at_hand(object_code.file_of("runtime", [Path(__file__)])):
+    """Where the kernel cache is empty, have workers start, and one of them make the runtime while plans are made."""
+    if tiers() and not kernel_cache.at_hand(TEXT):
         pool().hire()
-        with suppress(RuntimeError):  # no more threads: the first use makes it
-            threading.Thread(target=address, args=["step"], name="staticgrad makes its runtime").start()
+        code(Wanted(TEXT, "step"), later=True)
 
 
 _begin()

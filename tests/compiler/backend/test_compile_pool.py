@@ -30,16 +30,16 @@ class Instant:
 
 
 def test_long_texts_come_first(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compile_pool, "Worker", Instant)
+    monkeypatch.setattr(Pool, "_hired", lambda self: Instant())
     monkeypatch.setattr(compile_pool, "IDLE", 0.0)
     monkeypatch.setattr(Instant, "done", [])
     pool = Pool(1)
     monkeypatch.setattr(pool, "_hire", lambda wanted: None)
-    jobs = [Job("kernels", "x" * n) for n in (2, 5, 3)]
+    jobs = [Job("x" * n) for n in (2, 5, 3)]
     for job in jobs:
         pool.submit(job)
     monkeypatch.undo()
-    monkeypatch.setattr(compile_pool, "Worker", Instant)
+    monkeypatch.setattr(Pool, "_hired", lambda self: Instant())
     monkeypatch.setattr(compile_pool, "IDLE", 0.0)
     pool.hire()
     pool.wait(jobs)
@@ -60,7 +60,7 @@ def test_the_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, stream: 
     written = stream()
     monkeypatch.setattr("sys.stderr", written)
     pool = Pool(0)
-    jobs = [Job("kernels", text) for text in "ab"]
+    jobs = [Job(text) for text in "ab"]
     for job in jobs:
         pool.submit(job)
     with pool.changed:
@@ -74,12 +74,12 @@ def test_the_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, stream: 
 
 
 def test_jobs_are_over_where_no_worker_can_be_started(monkeypatch: pytest.MonkeyPatch):
-    def failing() -> None:
+    def failing(count: int) -> None:
         raise OSError("no processes")
 
-    monkeypatch.setattr(compile_pool, "Worker", failing)
+    monkeypatch.setattr(compile_pool, "Leader", failing)
     pool = Pool(2)
-    jobs = [Job("kernels", text) for text in "ab"]
+    jobs = [Job(text) for text in "ab"]
     for job in jobs:
         pool.submit(job)
     pool.wait(jobs)
@@ -91,7 +91,7 @@ def test_a_worker_that_gives_no_answer_is_ended(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(compile_pool, "START", "import time; time.sleep(1000)")
     for name, seconds in (("LIMIT", 0.1), ("TICK", 0.05), ("IDLE", 0.0), ("GRACE", 0.0)):
         monkeypatch.setattr(compile_pool, name, seconds)
-    pool, job = Pool(1), Job("kernels", "x")
+    pool, job = Pool(1), Job("x")
     pool.submit(job)
     pool.wait([job])
     assert job.error == "a worker that compiles gave no answer in 0.1 s"

@@ -16,7 +16,7 @@ from llvmlite import binding
 
 import staticgrad as sg
 from staticgrad.compiler.backend import code_generation, dialect, elementary, kernel_compiler, object_code
-from staticgrad.compiler.backend.elementary import rare, trigonometric
+from staticgrad.compiler.backend.elementary import trigonometric
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import F
 from tests.ops.elementwise_cases import ELEMENTWISE, Elementwise
@@ -61,11 +61,8 @@ def compiled(function: Callable, dtype: type, arity: int) -> Native:
 
 
 def native(function: Callable) -> Native:
-    text = kernel_compiler.translated(kernel_compiler.kernel(function))
-    parts = [code_generation.compiled(text, code_generation.KERNELS)]
-    parts += dict.fromkeys(code for name, code in rare.CODE.items() if name in text)
-    name = function.__name__
-    return Native(code_generation.optimized(text, code_generation.KERNELS), object_code.loaded(parts, [name])[name])
+    text, name = kernel_compiler.translated([kernel_compiler.kernel(function)]), function.__name__
+    return Native(code_generation.optimized(text), object_code.loaded(f"{name}\n".encode() + object_code.compiled(text))[name])
 
 
 @cache
@@ -453,7 +450,7 @@ def test_a_loop_with_rare_arguments_leaves_only_for_them(dtype: type) -> None:
 
 def packed(kernel) -> bool:
     """Whether the machine code multiplies and adds whole vectors of float32."""
-    text = code_generation.machine(3).emit_assembly(kernel.code)
+    text = code_generation.machine().emit_assembly(kernel.code)
     return re.search(r"vfn?m(add|sub)\d+ps\s.*%[yz]mm|\bfml[as]\s+v\d+\.4s", text) is not None
 
 
@@ -465,7 +462,7 @@ def test_machine_code_is_packed() -> None:
 @pytest.mark.skipif(not binding.get_host_cpu_features().get("avx512f"), reason="the CPU's vectors have 256 bits or fewer")
 def test_vectors_are_as_wide_as_registers() -> None:
     """Of Intel's CPUs with AVX-512 too, for which LLVM prefers half of a register."""
-    text = code_generation.machine(3).emit_assembly(kernel_of("exp", np.float32).code)
+    text = code_generation.machine().emit_assembly(kernel_of("exp", np.float32).code)
     assert re.search(r"vfmadd\d+ps\s.*%zmm", text)
 
 

@@ -21,7 +21,7 @@ def run(lines: str, *arrays: np.ndarray, sizes: Sequence[int] = (), start: int =
     found = kernel_cache.load(f"@kernel\ndef kernel(buffers, sizes, start, stop):\n{body}\n")["kernel"]
     buffers = np.array([a.ctypes.data for a in arrays], np.int64)
     words = np.array([*sizes, 0], np.int64)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(found.address)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(found)
     call(buffers.ctypes.data, words.ctypes.data, start, stop)
 
 
@@ -120,7 +120,7 @@ def test_functions_become_part_of_the_kernel():
             out[i] = place if known else -7
         put(sign_int, out, 3, -9)
 
-    text = translated(kernel(calls))
+    text = translated([kernel(calls)])
     assert isinstance(kernel(calls), Kernel)
     assert text.count("define ") == 1
 

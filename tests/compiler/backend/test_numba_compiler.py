@@ -1,4 +1,4 @@
-"""Numba compiles the kernels too, and its code computes what that of the package's own compiler does."""
+"""Numba compiles all kernels; its own front end can type them, too, and LLVM alone compiles to the same bits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import functional as F
-from staticgrad.compiler.backend import kernel_cache, machine_code
+from staticgrad.compiler.backend import kernel_cache, machine_code, object_code
 from staticgrad.errors import CompileError
+from tests.processes import ended, start
 
 rng = np.random.default_rng(5)
 X = rng.uniform(-3, 3, (33, 47))
@@ -32,11 +33,16 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.fixture
-def numba(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Kernels are compiled by Numba, in this process."""
-    monkeypatch.setenv(kernel_cache.COMPILER, "numba")
-    monkeypatch.setenv(machine_code.TIERS, "0")
+def njit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Numba's own front end compiles, in this process."""
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv(machine_code.TIERS, "0")
+    chosen(monkeypatch, "njit")
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, compiler: str) -> None:
+    """A process with another compiler."""
+    monkeypatch.setenv(object_code.COMPILER, compiler)
     monkeypatch.setattr(kernel_cache, "_loaded", {})
     monkeypatch.setattr(machine_code, "_codes", {})
 
@@ -46,34 +52,65 @@ def value(program: Callable[..., Any], x: sg.Tensor) -> np.ndarray:
     return sg.compile(program, wait=True)(x).numpy()
 
 
-def test_both_compute_the_same(numba: None, monkeypatch: pytest.MonkeyPatch):
+def test_both_front_ends_compute_the_same(njit: None, monkeypatch: pytest.MonkeyPatch):
     x = sg.tensor(X.astype(np.float32))
     by_numba = {name: value(program, x) for name, program in PROGRAMS.items()}
     compiled = len(kernel_cache._loaded)
     assert compiled > len(PROGRAMS)
-    monkeypatch.setenv(kernel_cache.COMPILER, "direct")
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
-    monkeypatch.setattr(machine_code, "_codes", {})
+    chosen(monkeypatch, "numba")
     for name, program in PROGRAMS.items():
         expected, bound = by_numba[name], 50 * np.finfo(np.float32).eps
         np.testing.assert_allclose(value(program, x), expected, rtol=bound, atol=bound * abs(expected).max(), err_msg=name)
     assert len(kernel_cache._loaded) == compiled
 
 
-def test_integers(numba: None):
+def test_integers(njit: None):
     x = sg.tensor(COUNTS)
     found = value(lambda x: x // 3 + x % -4 + abs(x) ** 2, x)
     np.testing.assert_array_equal(found, COUNTS // 3 + COUNTS % -4 + abs(COUNTS) ** 2)
 
 
-def test_files_of_the_two_are_apart(numba: None, monkeypatch: pytest.MonkeyPatch):
-    text = kernel_cache.library_source("strided_moves", "clear")
-    by_numba = kernel_cache.file(text)
-    monkeypatch.delenv(kernel_cache.COMPILER)
-    assert kernel_cache.file(text).name != by_numba.name
+def test_numba_and_llvm_alone_give_the_same_bits(njit: None, monkeypatch: pytest.MonkeyPatch):
+    """The same text, the same passes, the same CPU."""
+    found = []
+    for compiler in ("numba", "llvm"):
+        chosen(monkeypatch, compiler)
+        found.append([value(program, sg.tensor(X.astype(np.float32))).tobytes() for program in PROGRAMS.values()])
+    assert found[0] == found[1]
 
 
-def test_another_compiler_is_refused(numba: None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(kernel_cache.COMPILER, "gcc")
-    with pytest.raises(CompileError, match="STATICGRAD_KERNELS=gcc: it is direct or numba"):
+def test_files_of_the_compilers_are_apart(monkeypatch: pytest.MonkeyPatch):
+    text, names = kernel_cache.library_source("strided_moves", "clear"), set()
+    for compiler in object_code.COMPILERS:
+        monkeypatch.setenv(object_code.COMPILER, compiler)
+        names.add(kernel_cache.file(text).name)
+    assert len(names) == len(object_code.COMPILERS)
+
+
+def test_another_compiler_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(object_code.COMPILER, "gcc")
+    with pytest.raises(CompileError, match="STATICGRAD_KERNELS=gcc: it is numba, njit or llvm"):
         sg.compile(lambda x: x * 2 + 1, wait=True)(sg.tensor(X))
+
+
+SETTINGS = {
+    "NUMBA_OPT": "0", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_LOOP_VECTORIZE": "0",
+    "NUMBA_SLP_VECTORIZE": "1", "NUMBA_ENABLE_AVX": "0", "NUMBA_DISABLE_JIT": "1",
+}  # fmt: skip
+OBJECT = """
+import hashlib
+from staticgrad.compiler.backend import kernel_cache
+lines = "x = f32_at(buffers, 0)", "for i in range(start, stop):", "    x[i] = exp_f32(x[i]) + sin_f32(x[i])"
+body = "@kernel\\ndef kernel(buffers, sizes, start, stop):\\n" + "".join(f"    {line}\\n" for line in lines)
+print(hashlib.sha256(kernel_cache.compiled(kernel_cache.header(body) + body)).hexdigest())
+"""
+
+
+def test_settings_of_numbas_change_nothing(monkeypatch: pytest.MonkeyPatch):
+    """They are for the user's functions."""
+    monkeypatch.delenv(object_code.COMPILER, raising=False)
+    usual, complaints = ended(start(OBJECT))
+    assert len(usual) == 65, complaints
+    for name, setting in SETTINGS.items():
+        monkeypatch.setenv(name, setting)
+    assert ended(start(OBJECT))[0] == usual

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from staticgrad.compiler.backend import source_key
+from staticgrad.compiler.backend.gemm_form import kernel
 from staticgrad.compiler.backend.kernel_cache import HEADER, SPECIAL, header
 from staticgrad.compiler.backend.source_key import COMPILER, digest, digest_of_imports, modules
+from staticgrad.compiler.runtime.loader import TEXT
 from tests.processes import ended, start
 
 MAKERS = {
     "kernel_cache": ("backend/kernel_cache.py", "backend.kernel_cache"),
-    "products": ("backend/gemm.py", "backend.gemm_products"),
-    "runtime": ("runtime/loader.py", "runtime.loader"),
+    "products": ("backend/gemm_products.py", "backend.gemm_products"),
+    "runtime": ("runtime/fastcall_body.py", "runtime.fastcall_body"),
     "dialect": ("backend/dialect.py", "backend.dialect"),
     "elementary": ("backend/elementary/__init__.py", "backend.elementary"),
 }
@@ -40,11 +42,16 @@ def test_all_imported_modules_belong_to_the_key(name: str):
     assert {path for path in missing if path.read_text().count("\n") > 5} == set()  # not packages that only have a docstring
 
 
-def test_modules_of_function_level_imports():
-    found = [path.name for path in modules(COMPILER / "runtime" / "loader.py")]
-    assert {"runtime_compiler.py", "runtime_builtins.py", "abi.py", "work_sharing.py", "object_code.py"} <= set(found)
-    found = {path.name for path in modules(COMPILER / "backend" / "gemm.py")}
+def test_modules_of_a_text():
+    found = {path.name for path in modules(*source_key._imported(TEXT, COMPILER))}
+    assert {"kernel_compiler.py", "runtime_builtins.py", "abi.py", "work_sharing.py", "worker.py"} <= found
+    found = {path.name for path in modules(*source_key._imported(kernel("f32")[0], COMPILER))}
     assert {"gemm_products.py", "gemm_blocks.py", "gemm_in_place.py", "gemm_tiles.py", "gemm_form.py"} <= found
+
+
+def test_modules_of_function_level_imports():
+    found = {path.name for path in modules(COMPILER / "backend" / "kernel_cache.py")}
+    assert {"kernel_compiler.py", "numba_compiler.py", "numba_library.py", "code_generation.py"} <= found
 
 
 @pytest.mark.parametrize("special", SPECIAL)

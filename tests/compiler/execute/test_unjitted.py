@@ -34,7 +34,7 @@ def kernel(body: list[Statement], *dtypes: np.dtype) -> Kernel:
 def native(loops: Kernel, buffers: list[np.ndarray], sizes: list[int], stop: int) -> None:
     found = kernel_cache.load(KERNEL.kernel(loops))["kernel"]
     addresses, extents = np.array([b.ctypes.data for b in buffers], np.int64), np.array(sizes, np.int64)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(found.address)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(found)
     call(addresses.ctypes.data, extents.ctypes.data, 0, stop)
 
 

@@ -4,20 +4,18 @@ A branch would keep LLVM from vectorizing the loop around it. A call does not, i
 (LLVM Language Reference, "vector-function-abi-variant"). A variant looks whether any argument is rare. `lang.kernel`
 inlines it once loops are vectorized: what stays in the loop is a comparison, and a branch that is not taken.
 
-What is called then is compiled once, kept in the kernel cache, and its machine code becomes part of each kernel's.
+What is called then is a function of the kernel's module, written once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as binding
 from llvmlite import ir
 
-from .. import code_generation, object_code
 from ..code_generation import VARIANT
+from ..llvm import I64
 from .primitives import Real
 
 LANES = (2, 4, 8, 16)
@@ -26,11 +24,6 @@ LANES = (2, 4, 8, 16)
 ALIGNED = 8
 """Bytes at whose multiples arrays on the stack begin."""
 
-I64 = ir.IntType(64)
-
-CODE: dict[str, bytes] = {}
-"""Machine code of this process, by the names of the functions in it."""
-
 
 def replaced(y: Real, x: Real, limit: float, name: str, write: Callable[[Real], Real]) -> Real:
     """y, but write(x) where x >= limit. `write` and the limit are always the same for a name and a format."""
@@ -38,17 +31,13 @@ def replaced(y: Real, x: Real, limit: float, name: str, write: Callable[[Real], 
     symbol = f"staticgrad_{name}_f{x.format.bits}"
     function = module.globals.get(symbol)
     if function is None:
-        _bind(symbol, x.value.type, limit, write)
-        function = _function(module, symbol, x.value.type, limit)
+        function = _function(module, symbol, x.value.type, limit, write)
     return Real(y.builder, y.builder.call(function, [y.value, x.value]))
 
 
-# in the kernel
-
-
-def _function(module: Any, symbol: str, number: Any, limit: float) -> Any:
+def _function(module: Any, symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> Any:
     """The function of one element, with its variants beside it. Nothing calls those yet: their linkage keeps them."""
-    exact, each = _apart(module, symbol, number)
+    exact, each = _apart(module, symbol, number, limit, write)
     function = _defined(module, symbol, [number, number], number, "linkonce_odr", "noinline", "nounwind", "readnone")
     builder = _where_rare(function, limit)
     builder.ret(builder.call(exact, [function.args[1]]))
@@ -102,43 +91,22 @@ def _defined(module: Any, name: str, operands: list[Any], result: Any, linkage: 
     return function
 
 
-# apart
-
-
-def _apart(module: Any, symbol: str, number: Any) -> tuple[Any, Any]:
+def _apart(module: Any, symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> tuple[Any, Any]:
     """write(x) of one number, and for arrays y and x of n elements: `y[i] = write(x[i])` where x[i] is rare."""
-    exact = ir.Function(module, ir.FunctionType(number, [number]), f"{symbol}_exact")
-    each = ir.Function(module, ir.FunctionType(ir.VoidType(), [number.as_pointer()] * 2 + [I64]), f"{symbol}_each")
-    for function, reads in ((exact, "readnone"), (each, "argmemonly")):
-        for attribute in ("noinline", "nounwind", "cold", reads):
-            function.attributes.add(attribute)
+    rarely = "internal", "noinline", "nounwind", "cold"
+    exact = _defined(module, f"{symbol}_exact", [number], number, *rarely, "readnone")
+    builder = ir.IRBuilder(exact.blocks[0])
+    builder.ret(write(Real(builder, exact.args[0])).value)
+    pointer = number.as_pointer()
+    each = _defined(module, f"{symbol}_each", [pointer, pointer, I64], ir.VoidType(), *rarely, "argmemonly")
+    _loop(each, exact, limit)
     return exact, each
-
-
-def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> None:
-    """Compile these two functions, or load them, once per process, and make them known to code that it compiles."""
-    if f"{symbol}_exact" in CODE:
-        return
-
-    def make() -> bytes:
-        module = ir.Module(symbol)
-        exact, each = _apart(module, symbol, number)
-        builder = ir.IRBuilder(exact.append_basic_block())
-        builder.ret(write(Real(builder, exact.args[0])).value)
-        _loop(each, exact, limit)
-        return code_generation.compiled(str(module))
-
-    made_by = [*sorted(Path(__file__).parent.glob("*.py")), Path(object_code.__file__)]
-    made = object_code.made_or_kept(symbol, made_by, make, [f"{symbol}_exact", f"{symbol}_each"])
-    for name, address in made.addresses.items():
-        binding.add_symbol(name, address)
-        CODE[name] = made.code
 
 
 def _loop(each: Any, exact: Any, limit: float) -> None:
     y, x, n = each.args
-    begin, body, rare, again, after = (each.append_basic_block() for _ in range(5))
-    builder = ir.IRBuilder(begin)
+    body, rare, again, after = (each.append_basic_block() for _ in range(4))
+    builder = ir.IRBuilder(each.blocks[0])
     builder.branch(body)
     builder.position_at_end(body)
     i = builder.phi(I64)
@@ -149,7 +117,7 @@ def _loop(each: Any, exact: Any, limit: float) -> None:
     builder.branch(again)
     builder.position_at_end(again)
     following = builder.add(i, I64(1))
-    i.add_incoming(I64(0), begin)
+    i.add_incoming(I64(0), each.blocks[0])
     i.add_incoming(following, again)
     builder.cbranch(builder.icmp_signed("<", following, n), body, after)
     builder.position_at_end(after)

@@ -24,7 +24,7 @@ def test_a_process_without_kernels_compiles_one():
                 product(a, 0, 0, sizes[0], sizes[0], sizes[0], at(a, 0), sizes[0], at(a, 0), sizes[0], 0, at(b, 0), sizes[0])
             '''
             source = kernel_cache.HEADER + textwrap.dedent(text)
-            print(*kernel_cache.llvm_code(source), *kernel_cache.llvm_code(source.replace("multiply", "again")))
+            print(*kernel_cache.llvm_code(source)[0], *kernel_cache.llvm_code(source.replace("multiply", "again"))[0])
             """
         )
     )
