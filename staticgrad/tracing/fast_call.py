@@ -87,7 +87,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("if not unmoved(): return FALLBACK")
     if specialization.bindings:
         lines.append("if specialization.reads != Structure.reads: return FALLBACK")
-    if specialization.rewrites:
+    if specialization.rewritten:
         lines.append("if specialization.meets(args): return FALLBACK")
     more = "".join(f", moved{i}._data" for i in range(len(moved)))
     if numbers is None:

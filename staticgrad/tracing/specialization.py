@@ -153,8 +153,10 @@ class Specialization:
         sources += [build for _, build in (*self.shared_grads, *self.given_after) if build is not None]
         self.left = [move for move in self.rebindings if move.written is not None or move.former in sources]
         """Those whose former memory a run still needs."""
-        self.rewrites = any(move.written is not None for move in self.left)
-        """Whether a run writes to such memory."""
+        self.rewritten = [
+            x for x, leaf in tracer.captured.values() if id(leaf) in moves and moves[id(leaf)].written is not None
+        ]
+        """Those of `moved` whose former memory a run changes before."""
         found = [self.results.views[move.place][0] for move in self.rebindings if move.place in self.results.views]
         self.lends = any(base in owners.values() for base in found)
         """Whether a tensor gets the memory of another one that a run finds: the next run asks whether it may share it."""
@@ -451,11 +453,11 @@ class Specialization:
 
     def _sharing(self, call: Call) -> tuple[Any, ...]:
         """How the arguments share memory that the step writes, with one another and with captured tensors."""
-        moved = [(*bounds(x._data), x, self.rewrites) for x in self.moved]
-        if not (self.changed_arguments or self.changed_grads or self.updated or (moved and self.rewrites)):
+        if not (self.changed_arguments or self.changed_grads or self.updated or self.rewritten):
             return ()
         grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
         mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
+        moved = [(*bounds(x._data), x, any(x is other for other in self.rewritten)) for x in self.moved]
         return pattern(mine, call.given, [*self.places, *moved])
 
     def shares(self, call: Call) -> bool:
@@ -552,7 +554,8 @@ class Specialization:
         checked. Raises TraceError for tensors that share memory."""
         self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
-        self.ranges = apart(written, [*(cell.tensor for cell in self.plan.builder.cells), *self.moved])
+        reached = [*(cell.tensor for cell in self.plan.builder.cells), *self.moved]
+        self.ranges = apart([*written, *self.rewritten], reached)
         bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
         self.updated = [tensor for tensor in written if id(tensor) not in bindings]
         self.counted = [tensor for tensor in self.updated if id(tensor) not in self.uncounted]
@@ -656,7 +659,7 @@ class Specialization:
     def meets(self, args: Sequence[Any]) -> bool:
         """Whether an argument may share memory that a run writes before it gives it up."""
         arrays = [x._data if isinstance(x, Tensor) else x for x in args if isinstance(x, (Tensor, ndarray))]
-        return any(np.may_share_memory(array, x._data) for x in self.moved for array in arrays)
+        return any(np.may_share_memory(array, x._data) for x in self.rewritten for array in arrays)
 
     def rebind(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
         """Give tensors other memory. The plan is not bound to the former."""

@@ -589,6 +589,9 @@ OTHER_MEMORY: dict[str, str] = {
     "an argument": "w.data = x; return w * 1",
     "a view of an argument": "w.data = x.data[:]; return w * 1",
     "an alias that changes": "h = w.detach(); w.data = w.data * 0.5; h.add_(1); return h, w * 1",
+    "an alias that changes, beside a view from before": "h = s.t.detach(); s.t.data = s.t.data * 2; h.add_(1); return s.u * 1",
+    "changed before, beside a view from before": "s.t.add_(1); s.t.data = s.t.data * 2; return s.u * 1",
+    "beside a view from before": "s.t.data = s.t.data * 2; return s.u * s.t[1:]",
     "a returned alias": "h = w.detach(); w.data = w.data * 0.5; return h",
     "a stored view": "s.v = s.t[:2]; s.t.data = s.t.data * 2; return x * 1",
     "changed before": "w.data.add_(1); w.data = w.data * 0.5; return w * 1",
@@ -634,6 +637,7 @@ def test_other_memory(name: str, mode: str):
         m.register_buffer("b", make(3))
         m.w = nn.Parameter(make(3))
         s = types.SimpleNamespace(t=make(3) * 2, l=[make(3) * 3], v=None, a=np.ones(3, dtype))
+        s.u = s.t[1:]
         opt = optim.SGD([w], lr=0.5)
         step = compile(of_text(OTHER_MEMORY[name], {"sg": sg, "nn": nn, "w": w, "s": s, "m": m, "opt": opt}))
         held: list[Any] = [w.detach(), w.detach()[:2], w.detach().numpy(), w.data, s.l[0], m.b, m.w, s.t.numpy()]
@@ -643,7 +647,7 @@ def test_other_memory(name: str, mode: str):
             held += [x.detach(), x[1:], x.numpy()]
             result = step(x)
             held += [x, *(result if isinstance(result, tuple) else [result])]
-            now = [w, w.grad, s.t, s.l[0], s.v, m.b, m.w, *held]
+            now = [w, w.grad, s.t, s.u, s.l[0], s.v, m.b, m.w, *held]
             arrays = [y._data if isinstance(y, sg.Tensor) else y for y in now if y is not None]
             shared = [np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)]
             found.append((seen([y.copy() if isinstance(y, np.ndarray) else y for y in now]), shared))
