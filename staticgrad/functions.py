@@ -34,20 +34,13 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
     x: AnyTensor
-    if isinstance(data, (Tensor, Symbol)):
-        x = data.detach() if _stands_for_array(data) else data
-    elif frontends.tracing and state.tracer is not None and isinstance(data, np.ndarray):
-        x = state.tracer.shared(as_array(data))
+    if is_tensor(data):
+        x = data
+    elif frontends.tracing and state.tracer is not None and isinstance(data, (np.ndarray, Symbol)):
+        x = state.tracer.shared(as_array(data) if isinstance(data, np.ndarray) else data)
     else:
         x = Tensor(with_numbers(data))
     return x if dtype is None else astype(x, as_dtype(dtype))
-
-
-def _stands_for_array(x: Any) -> TypeGuard[AnyTensor]:
-    """Whether a tensor is an array that was passed to a compiled function. Others of its memory are tensors of their own."""
-    if isinstance(x, Symbol):
-        return bool(frontends.tracing and state.tracer is not None and state.tracer.is_array(x))
-    return isinstance(x, Tensor) and x._given
 
 
 def is_tensor(x: object) -> TypeGuard[AnyTensor]:
@@ -59,7 +52,7 @@ def is_tensor(x: object) -> TypeGuard[AnyTensor]:
         >>> sg.is_tensor(sg.ones(2)), sg.is_tensor(np.ones(2))
         (True, False)
     """
-    return isinstance(x, (Tensor, Symbol))
+    return isinstance(x, Tensor) or (isinstance(x, Symbol) and not x._is_array)
 
 
 def from_numpy(array: np.ndarray) -> AnyTensor:
@@ -77,8 +70,6 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     traced = frontends.tracing and state.tracer is not None
     if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not (INFERRING or traced):
         return wrap(array)
-    if _stands_for_array(array):
-        return array.detach()
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)

@@ -87,8 +87,6 @@ class Tensor(Operators):
     _parameter: builtins.bool = False  # an `nn.Parameter`
     _inference: builtins.bool = False
     """Made inside `inference_mode`."""
-    _given: builtins.bool = False
-    """Stands for an array that was passed to a compiled function."""
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):

@@ -109,6 +109,8 @@ class Symbol(Operators):
 
     _is_tensor = True
     """Whether `isinstance(x, sg.Tensor)` holds."""
+    _is_array = False
+    """Whether it stands for an array of NumPy."""
     _parameter = False
     """Whether `isinstance(x, nn.Parameter)` holds."""
 
@@ -273,6 +275,10 @@ class Symbol(Operators):
         """Its value in `session`, the default one when left out; see `Session.run`."""
         value: np.ndarray = frontends.evaluate(self, feed_dict, session)
         return value
+
+    def _met(self) -> Any:
+        """What stands for it where it meets tensors."""
+        return self
 
     def describe(self) -> str:
         return f'"{self.name}" {self.node.type}'

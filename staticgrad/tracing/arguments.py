@@ -15,7 +15,7 @@ from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
-from .containers import blank, native_class, refill, same_members, snapshot
+from .containers import blank, native_class, refill, snapshot
 from .effects import Former
 from .given_objects import Apart, GivenObjects, StandIns, blank_like, filled, members_of
 from .number_arguments import ArgumentNumbers, NumberKey
@@ -32,7 +32,7 @@ CONTAINERS = (tuple, list, dict, collections.deque)
 class ArrayKey(NamedTuple):
     """The properties of an array that a trace depends on. hooks: of the tensor; same: the index of an array that is the same
     tensor; parameter: it is an `nn.Parameter`; taped: it is a
-    result on a tape."""
+    result on a tape; tensor: it is a tensor's."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -41,6 +41,7 @@ class ArrayKey(NamedTuple):
     same: int = -1
     parameter: bool = False
     taped: bool = False
+    tensor: bool = True
 
 
 class Value:
@@ -217,7 +218,7 @@ class Call:
         elif isinstance(given, Tensor) and given._parameter:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))
         else:
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, False))
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, tensor=type(given) is not ndarray))
         self.arrays.append(array)
         self.given.append(given)
 
@@ -393,6 +394,8 @@ def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) ->
                 changes.append(f"{label}: other hooks")
             if a.taped != b.taped:
                 changes.append(f"{label}: {'a result on a tape' if b.taped else 'a leaf'}")
+            if a.tensor != b.tensor:
+                changes.append(f"{label}: {'a tensor instead of an array' if b.tensor else 'an array instead of a tensor'}")
             if a.parameter != b.parameter:
                 changes.append(f"{label}: {'an' if b.parameter else 'no'} nn.Parameter")
             if a.same != b.same:
@@ -416,86 +419,6 @@ def _value(part: Any) -> str:
     if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):
         return f"a {part[0].__name__} of {part[1]}"
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
-
-
-class TensorArguments:
-    """Arguments whose arrays `make` turned into tensors: a run without a plan then returns tensors, too. A list, dict or deque
-    that holds arrays has a stand-in, whose changes `write_back` makes to the argument."""
-
-    def __init__(self, make: Callable[[np.ndarray], Any] = Tensor):
-        self.make = make
-        self.stand_ins: dict[int, tuple[Any, Any, Any]] = {}
-        """(argument, stand-in, the stand-in's contents at first) by id of the argument."""
-        self.originals: dict[int, tuple[Any, Any]] = {}
-        """(tensor or stand-in, the array or container that it stands for) by id of the former."""
-
-    def of(self, arg: Any) -> Any:
-        if isinstance(arg, CONTAINERS):
-            return self._container(arg) if _holds_array(arg, set()) else arg
-        if not _is_array(arg):
-            return arg
-        tensor = self.make(as_array(arg))
-        if isinstance(tensor, Tensor):  # a trace around this call knows its own
-            tensor._given = True
-        self.originals[id(tensor)] = tensor, arg
-        return tensor
-
-    def _container(self, arg: Any) -> Any:
-        if isinstance(arg, tuple):
-            return put_together(arg, [*map(self.of, arg)], None)
-        if id(arg) in self.stand_ins:
-            return self.stand_ins[id(arg)][1]
-        stand_in = blank(arg)
-        self.originals[id(stand_in)] = stand_in, arg
-        self.stand_ins[id(arg)] = arg, stand_in, None
-        refill(stand_in, self._each(snapshot(arg), self.of))
-        if attributes(arg):
-            stand_in.__dict__ = arg.__dict__
-        self.stand_ins[id(arg)] = arg, stand_in, snapshot(stand_in)
-        return stand_in
-
-    @staticmethod
-    def _each(contents: Any, change: Callable[[Any], Any]) -> Any:
-        if isinstance(contents, dict):
-            return {key: change(value) for key, value in contents.items()}
-        return [*map(change, contents)]
-
-    def returned(self, result: Any, seen: set[int] | None = None) -> Any:
-        """A result in which what stands for arguments is replaced by them, in containers too, as eager mode returns them."""
-        seen = set() if seen is None else seen
-        if id(result) in self.originals:
-            return self.originals[id(result)][1]
-        if not isinstance(result, CONTAINERS) or id(result) in seen:
-            return result
-        seen.add(id(result))
-        now = result if isinstance(result, tuple) else snapshot(result)
-        then = self._each(now, lambda x: self.returned(x, seen))
-        if same_members(now, then):
-            return result
-        if isinstance(result, tuple):
-            return put_together(result, then, None)
-        refill(result, then)
-        return result
-
-    def write_back(self) -> None:
-        """Make the changes of the stand-ins to the arguments."""
-        for arg, stand_in, before in self.stand_ins.values():
-            now = snapshot(stand_in)
-            if not same_members(now, before):
-                refill(arg, self._each(now, lambda x: self.originals.get(id(x), (x, x))[1]))
-
-
-def _is_array(arg: Any) -> bool:
-    return not isinstance(arg, (Tensor, Symbol, np.generic)) and hasattr(arg, "__array__")
-
-
-def _holds_array(arg: Any, seen: set[int]) -> bool:
-    if not isinstance(arg, CONTAINERS):
-        return _is_array(arg)
-    if id(arg) in seen:
-        return False
-    seen.add(id(arg))
-    return any(_holds_array(part, seen) for part in taken_apart(arg)[1])
 
 
 def own_code(fn: Callable[..., Any]) -> CodeType | None:

@@ -64,7 +64,8 @@ def compile(
 ) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
-    The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
+    The same text runs eagerly without the decorator. Array arguments are run-time values; those of
+    NumPy stay arrays, with NumPy's meaning, until they meet a tensor. The second shape repeats the trace,
     later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
     kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
     learning rates and the like are read at every call. A result that requires grad can be differentiated outside: the call is

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 
 from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
-from ..eager.tensor import Tensor
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
-from .arguments import Call, Keywords, TensorArguments, own_code, spread
+from .arguments import Call, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .fast_call import FALLBACK
 from .mentions import UnknownState, warn_of_unknown_state
@@ -91,11 +90,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if frontends.tracing:
-            if state.tracer is not None:
-                return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
-            if state.deferral is not None:
-                return self._run(args, kwargs)
+        if frontends.tracing and (state.tracer is not None or state.deferral is not None):  # a part of another trace
+            return self._run(args, kwargs)
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
@@ -187,14 +183,13 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             frame = frame.f_back
         return found == 2
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Output:
-        """Run operation by operation, on tensors that `make` makes of arrays."""
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Output:
+        """Run operation by operation."""
         if self.marks and not kwargs:
             args, kwargs = spread(args)  # type: ignore[assignment]
-        tensors = TensorArguments(make)
         try:
-            result: Output = self.fn(*map(tensors.of, args), **{name: tensors.of(arg) for name, arg in kwargs.items()})
-            return tensors.returned(result) if tensors.originals else result
+            result: Output = self.fn(*args, **kwargs)
+            return result
         except RecursionError:
             if not self._within():
                 raise
@@ -202,9 +197,6 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 f"{self.name} calls itself without end",
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
-        finally:
-            if tensors.stand_ins:
-                tensors.write_back()
 
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""

@@ -23,6 +23,7 @@ from .effects import Former
 from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
 from .observer.access_log import AccessLog
 from .traced import Traced
+from .traced_array import TracedArray
 from .views import Step, in_order, memory_of, overlap
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -195,6 +196,8 @@ class Results:
         if former is not None:
             self.found.append(former)
             return lambda tensors, given: former.value
+        if type(part) is TracedArray:
+            return self._traced_array(part)
         if self._old is not None and id(part) in self.stand_ins:
             raise TraceError("a list or a dict inside of a container that a compiled function replaces is kept elsewhere, too")
         if isinstance(part, np.ndarray) and self._is_new(part):
@@ -293,6 +296,15 @@ class Results:
         self.arrays.append(part)
         values = part.copy()
         return lambda tensors, given: values.copy()
+
+    def _traced_array(self, part: TracedArray) -> Build:
+        """The builder of what stands for an array, or for a scalar of NumPy's: an argument itself, or the array of a tensor."""
+        if id(part) not in self._known:
+            tensor, value = self._walk(part.tensor), part.value
+            self._known[id(part)] = lambda tensors, given: (
+                value(x._data) if isinstance(x := tensor(tensors, given), Tensor) else x
+            )
+        return self._known[id(part)]
 
     def _tensor(self, x: Any) -> Build:
         at = self.arguments.get(id(x))
@@ -422,10 +434,10 @@ def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
     """Results of single steps, and stacked results of the steps after them, in one structure. Tensors and arrays are stacked;
     objects that are the same in every step, and other values, stay as they are."""
     part = ones[0]
-    if isinstance(part, (Tensor, Traced, np.ndarray)):
+    if isinstance(part, (Tensor, Traced, np.ndarray, np.generic)):
         if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):
             return part
-        if not isinstance(part, np.ndarray) and frontends.tracing and state.tracer is not None:
+        if isinstance(part, (Tensor, Traced)) and frontends.tracing and state.tracer is not None:
             return F.stack(ones)
         arrays = [one._data if isinstance(one, Tensor) else one for one in (*ones, *([] if rest is None else [rest]))]
         whole = np.stack(arrays) if rest is None else np.concatenate([np.stack(arrays[:-1]), arrays[-1]])

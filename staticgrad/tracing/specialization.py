@@ -85,9 +85,6 @@ class Specialization:
         """By the position in `owners`."""
         self.initial_grads: list[tuple[Tensor, Cell | None]] = []
         """(tensor, cell of its gradient at the start) for gradients that the step reads; None for no gradient."""
-        self.bare: set[int] = set()
-        """Numbers of arguments that have gradients in the step and are arrays, which have no `.grad`. A tensor in their place
-        takes another trace."""
         self.given_grads: list[tuple[int, bool]] = []
         """(number of an argument, whether it has a gradient that is fed)"""
         self.given_after: list[tuple[int, Build | None]] = []
@@ -240,7 +237,7 @@ class Specialization:
                 self.initial_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
                 if leaf is not None and leaf.changed:
                     self.assigns.append((leaf.origin, leaf))
-            elif id(key) in self.numbers and not self._is_bare(tracer, key):
+            elif id(key) in self.numbers and self._is_tensor(tracer, key):
                 number = self.numbers[id(key)]
                 self.given_grads.append((number, leaf is not None))
                 if leaf is not None:
@@ -249,13 +246,9 @@ class Specialization:
                         self.written_back.append((number, self.fetch(leaf), True))
         return feeds
 
-    def _is_bare(self, tracer: Tracer, leaf: Any) -> bool:
-        """Whether an argument is an array. The trace then depends on that."""
-        number = self.numbers[id(leaf)]
-        if isinstance(tracer.arguments[number][0], Tensor):
-            return False
-        self.bare.add(number)
-        return True
+    def _is_tensor(self, tracer: Tracer, leaf: Any) -> bool:
+        """Whether an argument is a tensor, which has a `.grad`."""
+        return isinstance(tracer.arguments[self.numbers[id(leaf)]][0], Tensor)
 
     def _final_gradients(self, tracer: Tracer, owners: Mapping[int, Build]) -> None:
         """Find `.grad` after a run: None, a tensor of the user, the one at the start, one that others have, or a new one, which
@@ -270,7 +263,7 @@ class Specialization:
             shared = known.get(id(value))
             if not isinstance(key, Tensor):
                 place = self.results.place(key)
-                if id(key) in self.numbers and not self._is_bare(tracer, key):
+                if id(key) in self.numbers and self._is_tensor(tracer, key):
                     self.given_after.append((self.numbers[id(key)], None if value is None else shared or self._fetched(value)))
                 elif value is not None and place is not None:
                     self.shared_grads.append((place, shared or self._fetched(value)))
@@ -362,8 +355,8 @@ class Specialization:
             if isinstance(part, NumberKey):
                 continue
             if isinstance(part, ArrayKey):
-                number, array = next(arrays)
-                specs.append(Spec(array.dtype, part.shape, bare=number in self.bare))
+                _, array = next(arrays)
+                specs.append(Spec(array.dtype, part.shape, bare=not part.tensor))
             else:
                 specs.append(Spec(None, (), arg))
         if self.number_feeds is not None:
@@ -533,13 +526,9 @@ class Specialization:
         return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds()
 
     def suits(self, given: Sequence[Any]) -> bool:
-        """Whether no argument is a captured tensor, each has a gradient or not as in the trace, and is an array where the
-        trace depends on it."""
+        """Whether no argument is a captured tensor, and each has a gradient or not as in the trace."""
         for x in given:
             if id(x) in self.captured_ids:
-                return False
-        for number in self.bare:
-            if isinstance(given[number], Tensor):
                 return False
         if self.ordered is not None and [_row_major(x) for x in given] != self.ordered:
             return False
@@ -764,7 +753,6 @@ def _fact(tensor: Tensor) -> tuple[Any, ...]:
 
 def difference(specialization: Specialization, call: Call) -> str:
     """Why a specialization for a call with the same kinds of arguments did not apply, in words."""
-    given = call.given
     if specialization.number_feeds is not None and specialization.key == call.key:
         told = specialization.number_feeds.difference(call.numbers)
         if told:
@@ -784,8 +772,6 @@ def difference(specialization: Specialization, call: Call) -> str:
         if (tensor._grad is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
             return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
-    if any(isinstance(given[number], Tensor) for number in specialization.bare):
-        return "a tensor instead of an array gets a gradient"
     return "the arguments have other gradients"
 
 

@@ -43,6 +43,7 @@ class Traced(Symbol):
         return self.node.name or self.node.op.name
 
     def __getitem__(self, key: Index) -> AnyTensor:
+        key = met(key)
         selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
         return selected
 
@@ -236,6 +237,22 @@ class Traced(Symbol):
 
 for _name in METHODS:  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`
     setattr(Traced, _name, vars(Tensor)[_name])
+
+
+def each_part(change: Callable[[Any], Any], x: Any) -> Any:
+    """A value with its parts changed, in lists, tuples, dicts and slices."""
+    if type(x) in (list, tuple):
+        return type(x)([each_part(change, part) for part in x])
+    if type(x) is dict:
+        return {name: each_part(change, part) for name, part in x.items()}
+    if type(x) is slice:
+        return slice(*[each_part(change, part) for part in (x.start, x.stop, x.step)])
+    return change(x)
+
+
+def met(x: Any) -> Any:
+    """A value as operations with tensors take it, without symbols that stand for arrays."""
+    return each_part(lambda part: part._met() if isinstance(part, Symbol) else part, x)
 
 
 class LostValue(Symbol):

@@ -27,7 +27,8 @@ from .numbers import RunNumber, TracedNumber, closed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
 from .sharing import ADVICE, MemoryUse, Place, SharedView
-from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node
+from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met
+from .traced_array import TracedArray, elements
 from .views import TracedView, assign_item, memory_of
 
 Result = TypeVar("Result")
@@ -213,8 +214,12 @@ class Tracer:
 
     # values -----------------------------------------------------------------------------------------------------------
 
-    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
-        """The placeholder of an argument, or the view of another tensor's memory that stands for it."""
+    def argument(self, given: Any, array: np.ndarray, name: str) -> Any:
+        """What stands for an argument: its placeholder, or the view of another tensor's memory; or an array of its elements."""
+        found = self._argument(given, array, name)
+        return TracedArray(found) if type(given) is np.ndarray else found
+
+    def _argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
         number = len(self.arguments)
         shape = array.shape if self.shapes is None else self.shapes[number]
         leaf = self.bases[number] if number in self.bases else self._placeholder(TensorType(shape, array.dtype), name)
@@ -295,8 +300,10 @@ class Tracer:
         found = self.operand(array)
         return found if isinstance(found, Traced) else self.constant(found)
 
-    def shared(self, array: np.ndarray) -> Traced:
+    def shared(self, array: Any) -> Traced:
         """A tensor of its own that shares an array's memory."""
+        if type(array) is TracedArray:
+            return self.own(array.tensor) if array.scalar else cast("Traced", array.tensor.detach())
         if self.arrays.existed(array):
             self.arrays.feed(array)
             return cast("Traced", self._wrapped(array, array).detach())
@@ -309,16 +316,12 @@ class Tracer:
     def called(self, function: Callable[..., Result], args: Sequence[Any], named: Mapping[str, Any]) -> Result:
         """The result of a function of the package. Arrays that existed before the trace are tensors to it, so that it leaves no
         value of theirs in the trace; integers may be extents, but not as the first argument."""
-        inputs = [self._read_anew(x, "f" if i else "fiub") for i, x in enumerate(args)]
-        return function(*inputs, **{name: self._read_anew(x, "f") for name, x in named.items()})
+        inputs = [self._read_anew(met(x), "f" if i else "fiub") for i, x in enumerate(args)]
+        return function(*inputs, **{name: self._read_anew(met(x), "f") for name, x in named.items()})
 
     def _read_anew(self, x: Any, kinds: str) -> Any:
         known = isinstance(x, np.ndarray) and x.dtype.kind in kinds and self.arrays.existed(x)
         return self.array(x) if known else x
-
-    def is_array(self, x: Any) -> bool:
-        """Whether a value stands for an argument that is an array."""
-        return any(leaf is x and isinstance(given, np.ndarray) for given, leaf in self.arguments)
 
     def check_shared(self) -> None:
         """Raises TraceError for a change of memory that a tensor shares with an array which the function made."""
@@ -331,6 +334,7 @@ class Tracer:
 
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
         """`sg.tensor(x)` of a tensor or an array: a copy without the tape."""
+        x = elements(x)
         result = self.own(F.stop_gradient(x if dtype is None else F.astype(x, dtype)))
         return result.requires_grad_(True) if requires_grad else result
 
@@ -508,6 +512,8 @@ class Tracer:
             return self.value(x)
         if isinstance(x, TracedNumber):
             return x
+        if type(x) is TracedArray:
+            return x._met()
         if isinstance(x, Alias):
             x.node  # noqa: B018 - its present value is read from its base in a mode of its own
         check_unmasked(x)
@@ -715,7 +721,7 @@ class Tracer:
 
     def assign_item(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value`."""
-        assign_item(self, target, key, value)
+        assign_item(self, target, met(key), met(value))
 
     def keep_retained(self, former: Node, node: Node) -> None:
         """`retain_grad` of a tensor holds for the value that an in-place change gave it."""

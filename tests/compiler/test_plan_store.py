@@ -308,7 +308,7 @@ def doubled(factor):
 
 def test_another_rule_of_the_user_is_another_plan(passes):
     for factor in (3, 5, 3):
-        np.testing.assert_array_equal(np.asarray(doubled(factor)(DATA)), np.full_like(DATA, factor))
+        np.testing.assert_array_equal(np.asarray(doubled(factor)(sg.tensor(DATA))), np.full_like(DATA, factor))
     assert len(passes) == 2
 
 

@@ -1031,7 +1031,7 @@ ARGUMENTS = {
 def test_arguments(fn, values, traces):
     step = sg.compile(fn)
     for value in values * 2:
-        assert_same(step(X, value).numpy(), fn(sg.tensor(X), value).numpy(), repr(value), rtol=2e-6, signs=True)
+        assert_same(step(sg.tensor(X), value), fn(sg.tensor(X), value), repr(value), rtol=2e-6, signs=True)
     assert len(step.recompiles) == traces
 
 
@@ -1114,7 +1114,7 @@ def test_what_a_failing_trace_wrote_is_undone():
         table["b"] = table.pop("a")
         return np.median(x)
 
-    with pytest.raises(TraceError, match=r"an array for numpy\.median"):
+    with pytest.raises(TraceError, match=r"numpy\.median of an array"):
         step(X)
     assert (n, vars(p), items, table) == (0, {"a": 2.0}, [1.0, 2.0], {"a": 1.0})
 
@@ -1144,7 +1144,7 @@ def test_output_is_repeated(capsys):
 
     for _ in range(3):
         step(X)
-    assert capsys.readouterr().out == "shape torch.Size([3])!\n" * 3
+    assert capsys.readouterr().out == "shape (3,)!\n" * 3
 
 
 def test_a_plain_step_is_traced_once():

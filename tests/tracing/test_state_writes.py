@@ -9,6 +9,7 @@ import collections
 import functools
 import heapq
 import itertools
+import json
 import operator
 import queue
 
@@ -322,11 +323,22 @@ UNSEEN = {
     "methodcaller": (list, lambda d: lambda: operator.methodcaller("append", 1)(d)),
     "array": (lambda: array.array("d"), lambda d: lambda: d.append(1.0)),
     "queue": (queue.SimpleQueue, lambda d: lambda: d.put(1)),
+    "map to an array": (lambda: array.array("d"), lambda d: lambda: list(map(d.append, [1.0]))),
+    "map to bytes": (bytearray, lambda d: lambda: list(map(d.append, [1]))),
+    "UserList": (collections.UserList, lambda d: lambda: list(map(functools.partial(d.insert, 0), [1]))),
+    "fromfunction": (list, lambda d: lambda: np.fromfunction(d.append, (2,))),
+    "fromfunction, UserList": (collections.UserList, lambda d: lambda: np.fromfunction(d.append, (2,))),
+    "apply_along_axis": (list, lambda d: lambda: np.apply_along_axis(d.append, 0, np.ones((2, 2)))),
+    "vectorize": (list, lambda d: lambda: np.vectorize(d.append, otypes=[object])(np.ones(2))),
+    "vectorize, UserList": (collections.UserList, lambda d: lambda: np.vectorize(d.append, otypes=[object])(np.ones(2))),
+    "frompyfunc": (list, lambda d: lambda: np.frompyfunc(d.append, 1, 1)(np.ones(2))),
+    "json": (list, lambda d: lambda: json.loads('{"a": 1}', object_hook=d.append)),
+    "json numbers": (list, lambda d: lambda: json.loads("[1.5]", parse_float=functools.partial(d.insert, 0))),
 }
 
 
 def contents(d):
-    return d.qsize() if isinstance(d, queue.SimpleQueue) else list(d)
+    return d.qsize() if isinstance(d, queue.SimpleQueue) else [*map(str, d)]
 
 
 @pytest.mark.usefixtures("interpreted")

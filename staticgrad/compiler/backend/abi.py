@@ -58,9 +58,11 @@ NO_ROOM = -2
 (
     SAME,  # not 0: the object that the argument has to be
     IN_DTYPE, IN_NDIM, IN_SHAPE, IN_BYTES,
-    BARE,  # 1: an array, not a tensor of one
+    BARE,  # 1: an array, not a tensor of one; 2: a tensor
     SPEC_BLOCK,
 ) = range(7)  # fmt: skip
+KINDS = {None: 0, True: 1, False: 2}
+"""The values of `BARE`."""
 
 # Addresses of functions of Python and NumPy.
 (

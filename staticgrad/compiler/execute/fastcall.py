@@ -21,13 +21,13 @@ TP_NEW = 65  # Python's number of the slot, part of its stable ABI
 
 
 class Spec(NamedTuple):
-    """The condition on an argument: an array (or, unless `bare`, a tensor of one) of this dtype and shape; without a dtype, the
-    object `same`."""
+    """The condition on an argument: an array of this dtype and shape, or a tensor of one; without a dtype, the object `same`.
+    bare: True for an array only, False for a tensor only."""
 
     dtype: np.dtype | None
     shape: tuple[int, ...]
     same: Any = None
-    bare: bool = False
+    bare: bool | None = None
 
 
 class Box(NamedTuple):
@@ -144,7 +144,7 @@ def fast_call(
             words[t.SAME] = id(spec.same)
         else:
             words[t.IN_DTYPE], words[t.IN_NDIM], words[t.IN_SHAPE] = id(spec.dtype), len(spec.shape), address(shape)
-            words[t.IN_BYTES], words[t.BARE] = math.prod(spec.shape) * spec.dtype.itemsize, spec.bare
+            words[t.IN_BYTES], words[t.BARE] = math.prod(spec.shape) * spec.dtype.itemsize, t.KINDS[spec.bare]
     places = _disjoint(apart)
     ranges = numbers([end for _, end in places] + [begin for begin, _ in places])
     ids = sorted(excluded)

@@ -51,7 +51,7 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
         >>> def without_neg(graph):
         ...     return sg.rewrite(graph, lambda node, *operands: operands[0] if node.op.name == "neg" else None)
         >>> f = sg.compile(lambda x: -x, passes=[without_neg])
-        >>> f(np.ones(2, "float32"))
+        >>> f(sg.ones(2))
         tensor([1., 1.])
     """
 

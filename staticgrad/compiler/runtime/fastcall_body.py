@@ -62,7 +62,8 @@ def place(fast, plan, args):
                 continue
             argument = array
             array = array_of(fast, argument)
-            if get(spec, t.BARE) != 0 and array != argument:
+            bare = get(spec, t.BARE)
+            if (bare == 1 and array != argument) or (bare == 2 and array == argument):
                 return 0
             if array == 0 or same_header(array, get(spec, t.IN_DTYPE), get(spec, t.IN_NDIM), get(spec, t.IN_SHAPE)) == 0:
                 return 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import random
 import threading
 import types
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,15 @@ from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ..effects import BLIND, MOVING
-from ..guards import MISSING, is_a, static
+from ..guards import MISSING, is_a, namespace, static
 from ..plain import text_of
+from ..traced_array import TracedArray
 from .access_log import AccessLog
 from .arrays import observe_arrays, read_or_fed
 from .attribute_reads import read_all_attributes
 from .builtin_calls import BUILTINS
 from .class_reads import read_class_attribute, read_special_methods
-from .code_origin import IGNORED, origin_of, origin_of_class
+from .code_origin import IGNORED, LIBRARY, USER, origin_of, origin_of_class
 from .container_reads import read_contents
 from .protocol_reads import advance, both, result_of
 from .python_types import (
@@ -89,6 +92,8 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
     if not name or not is_native_function(fn):
         if static(type(fn), "__call__") is not MISSING:
             read_special_methods(log, fn, "__call__")
+        if origin_of_class(type(fn)) is not USER:
+            _read_argument(log, fn, type(fn).__name__, within=True)
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
         if is_a(static(type(fn), "__call__"), types.WrapperDescriptorType):  # of C, as `operator.methodcaller`
@@ -118,11 +123,10 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
     numpy = "numpy" in (fn.__module__ or "")
     if numpy and fn.__name__ in NUMPY_FILES:
         refuse_io(log, f"numpy.{fn.__name__}")
+    own = file.startswith(PACKAGE_DIR)
     for x in (*args, *kwargs.values()):
-        read_contents(log, x, deep=True, arrays=False)
-        if is_iterator(x):
-            advance(log, x)
-    if file.startswith(PACKAGE_DIR):
+        _read_value(log, x) if own else _read_argument(log, x, name, within=True)
+    if own:
         return read_or_fed(log, args, kwargs, result_of(log))
     return observe_arrays(log, fn, name, args, kwargs, result_of(log, *args, *kwargs.values()))
 
@@ -139,6 +143,8 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
         read_class_attribute(log, fn, "__new__")
         if static(fn, "__init__") is not object.__init__:
             return result_of(log)
+    if fn in (type, memoryview) and len(args) == 1 and type(args[0]) is TracedArray:
+        args[0].needed("the type or the memory")
     if fn is type and len(args) == 1:
         if type(args[0]) is SymbolicExtent:
             raise args[0].unfollowed("the type of an extent is asked for")
@@ -181,15 +187,19 @@ def _has_symbol(x: Any) -> bool:
     return any(map(_has_symbol, x)) if is_a(x, (tuple, list)) else is_a(x, Symbol)
 
 
-def _read_argument(log: AccessLog, x: Any, callee: str) -> None:
-    """Record what a function of C reads of an argument. Raises TraceError for a method that changes a container and would be
-    called where a trace can't see it, as in `map(x.append, values)`."""
-    inner = x
-    while is_a(inner, functools.partial):
-        inner = inner.func
-    if is_a(inner, (types.BuiltinMethodType, types.MethodWrapperType)):
-        owner, name = inner.__self__, inner.__name__
-        if (name in BLIND or name in MOVING or name in WRITERS) and is_a(owner, CONTAINERS) and name != "get":
+def _read_argument(log: AccessLog, x: Any, callee: str, within: bool = False) -> None:
+    """Record what a function of C, or one whose frames are not observed, reads of an argument. Raises TraceError for a method
+    that changes a container and would be called where a trace can't see it, as in `map(x.append, values)`. within: frames that
+    the function calls are not observed either, unless they are of the user's code."""
+    for inner in _callbacks(x):
+        owner = getattr(inner, "__self__", None)
+        unseen = is_a(inner, (types.BuiltinMethodType, types.MethodWrapperType))
+        if within and is_a(inner, types.MethodType) and is_a(inner.__func__, types.FunctionType):
+            unseen = origin_of(inner.__func__.__code__.co_filename) is LIBRARY
+        if not unseen or not is_a(owner, (*CONTAINERS, *CHANGEABLE, collections.UserList, collections.UserDict)):
+            continue
+        name = inner.__name__
+        if (name in BLIND or name in MOVING or name in WRITERS) and name != "get":
             if not log.ages.is_new(owner):
                 log.refuse(
                     f"{callee} calls {type(owner).__name__}.{name} inside a compiled function, where a trace can't see it",
@@ -198,6 +208,17 @@ def _read_argument(log: AccessLog, x: Any, callee: str) -> None:
         elif is_a(owner, CONTAINERS):
             read_contents(log, owner, deep=True, arrays=False)
     _read_value(log, x)
+
+
+def _callbacks(x: Any) -> Iterator[Any]:
+    """What a callee may call: the argument, the function of a partial, or what an object of a library's holds for it."""
+    while is_a(x, functools.partial):
+        x = x.func
+    yield x
+    kind = type(x)
+    if is_heap_type(kind) and origin_of_class(kind) is not USER and not is_a(x, (Tensor, Symbol)):
+        for held in (namespace(x) or {}).values():
+            yield from _callbacks(held) if is_a(held, functools.partial) else (held,)
 
 
 def _read_value(log: AccessLog, x: Any) -> None:

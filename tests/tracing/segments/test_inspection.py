@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import staticgrad as sg
@@ -21,7 +20,7 @@ def stepped():
             y = y - 1
         return (y * y).sum()
 
-    x = np.ones((4, 4), np.float32)
+    x = sg.ones((4, 4))
     step(x), step(-x)
     return step
 
