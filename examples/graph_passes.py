@@ -35,9 +35,9 @@ class LongestChain:
     """A pass that looks: it keeps the longest chain of operations and returns the graph as it is."""
 
     def __call__(self, graph):
-        weights = {(a, b): b.type.size for a, b in graph.dag.edges}
-        nx.set_edge_attributes(graph.dag, weights, "elements")
-        self.nodes = nx.dag_longest_path(graph.dag, weight="elements")
+        dag = graph.dag.copy()  # the graph itself is frozen
+        nx.set_edge_attributes(dag, {(a, b): b.type.size for a, b in dag.edges}, "elements")
+        self.nodes = nx.dag_longest_path(dag, weight="elements")
         return graph
 
 

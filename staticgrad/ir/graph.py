@@ -18,11 +18,34 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-Edge = dict[str, Any]
-"""The attributes of an edge: `positions`, the numbers of the operands that it stands for (`mul(x, x)` has one edge with the
-positions (0, 1)), and `control`, whether it is a control dependency, too."""
-Adjacency = dict[Node, dict[Node, Edge]]
-"""Of each node its neighbors, with the edges to them."""
+def _frozen(*args: Any, **kwargs: Any) -> NoReturn:
+    """The methods of `Graph.dag` and of its attributes that would change them."""
+    raise GraphError("graph.dag is the graph itself, which only grows by operations", "change a copy: graph.dag.copy()")
+
+
+class Attributes(dict[str, Any]):
+    """The attributes of an edge or node of `Graph.dag`. Frozen, so all edges alike share one object; a copy is a plain dict."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _frozen
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return dict(self)
+
+
+class _Edges(dict[Any, Attributes]):
+    """Of an operand's number, or of (positions, control), the attributes of an edge, made once."""
+
+    def __missing__(self, key: Any) -> Attributes:
+        positions, control = ((key,), False) if isinstance(key, int) else key
+        self[key] = made = Attributes(positions=positions, control=control)
+        return made
+
+
+_EDGES, _NODE = _Edges(), Attributes()
+Adjacency = dict[Node, dict[Node, Attributes]]
+"""Of each node its neighbors, with the attributes of the edges to them: `positions`, the numbers of the operands for which an
+edge stands (`mul(x, x)` has one edge with the positions (0, 1)), and `control`, whether it is a control dependency, too."""
 
 
 class Graph:
@@ -53,8 +76,8 @@ class Graph:
         """Of each node its users, in the order of `nodes`. For reading, as `pred` is."""
         self.pred: Adjacency = {}
         """Of each node its operands and the nodes that it has to run after."""
-        self._attributes: dict[Node, dict[str, Any]] = {}
-        """Of each node the attributes that users of `dag` give it."""
+        self._attributes: dict[Node, Attributes] = {}
+        """Of each node those that networkx asks for: none."""
         self._interned: dict[Any, Node] | None = {}
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
@@ -95,24 +118,23 @@ class Graph:
                 if twin is not node:
                     return twin
             succ = self.succ
-            before: dict[Node, Edge] = {}
+            before: dict[Node, Attributes] = {}
             position = 0
             try:
                 for operand in node.inputs:
                     if operand in before:
-                        before[operand]["positions"] += (position,)
+                        edge = _EDGES[(*before[operand]["positions"], position), False]
                     else:
-                        succ[operand][node] = before[operand] = {"positions": (position,), "control": False}
+                        edge = _EDGES[position]
+                    succ[operand][node] = before[operand] = edge
                     position += 1
                 for earlier in node.after:
-                    if earlier in before:
-                        before[earlier]["control"] = True
-                    else:
-                        succ[earlier][node] = before[earlier] = {"positions": (), "control": True}
+                    positions = before[earlier]["positions"] if earlier in before else ()
+                    succ[earlier][node] = before[earlier] = _EDGES[positions, True]
             except KeyError:
                 self._refuse(node, before)
             self.nodes.append(node)
-            self._attributes[node], succ[node], self.pred[node] = {}, {}, before
+            self._attributes[node], succ[node], self.pred[node] = _NODE, {}, before
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
@@ -227,8 +249,8 @@ class Graph:
         """This graph for networkx: any of its functions takes it. Edges lead from operands to users and have `positions`
         (a tuple of operand numbers) and `control` (whether the edge is a control dependency, too).
 
-        It is frozen, as networkx's views are, and follows this graph: take `dag.copy()` to change it, or to keep its present
-        state. Nodes and edges may be given further attributes.
+        It is frozen, as networkx's views are, and follows this graph: take `dag.copy()` to change it, to give nodes or edges
+        further attributes, or to keep its present state.
         """
         with self.lock:
             if self._dag is None:
@@ -271,11 +293,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes>"
-
-
-def _frozen(*args: Any, **kwargs: Any) -> NoReturn:
-    """The methods of `Graph.dag` that would change it."""
-    raise GraphError("graph.dag is the graph itself, which only grows by operations", "change a copy: graph.dag.copy()")
 
 
 def literal(array: np.ndarray) -> dict[str, Literal]:

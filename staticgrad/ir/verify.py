@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import StaticgradError, VerifyError
 from ..types import TensorType
 from . import Graph, Node, Subgraph
@@ -30,16 +28,10 @@ def verify(graph: Graph, *, static: bool = False) -> Graph:
         seen.add(node)
     if len(seen) != len(graph.nodes):
         raise VerifyError("a node is listed twice")
-    if graph.nodes != list(graph.pred) or _edges(graph) != _edges(Graph.of(graph.nodes)):
+    again = Graph.of(graph.nodes)
+    if graph.nodes != list(graph.pred) or (graph.succ, graph.pred) != (again.succ, again.pred):
         raise VerifyError("the edges of the graph are not those of its nodes", "change graphs by `append` and `prune` only")
     return graph
-
-
-def _edges(graph: Graph) -> dict[tuple[Node, Node], tuple[Any, Any]]:
-    return {
-        (parent, node): (edge.get("positions"), edge.get("control"))
-        for node, parents in graph.pred.items() for parent, edge in parents.items()
-    }  # fmt: skip
 
 
 def _check_body(body: Subgraph, what: str, *, static: bool) -> None:
