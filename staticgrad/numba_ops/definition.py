@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ..autodiff.batching import Samples
+from ..bounded import Bounded
 from ..eager import no_grad
-from ..errors import CompileError, DTypeError, GradientError, ShapeError, StaticgradError, Where
+from ..errors import CompileError, DTypeError, GradientError, ShapeError, StaticgradError, UnknownExtentError, Where
 from ..func import vmap
 from ..functions import as_tensor
 from ..ir import REGISTRY, Native, OpDef, Pointwise, Routine
@@ -30,6 +32,8 @@ Rule = Callable[..., Any]
 Kinds = tuple[tuple[np.dtype, int], ...]
 """(dtype, rank of an item) of each operand."""
 Derivative = Callable[..., Any] | Literal["code"] | None
+RECENT = 64
+"""The combinations of dtypes that are told by one look."""
 CODE: Literal["code"] = "code"
 """The derivative follows from the function's code."""
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -45,6 +49,8 @@ class Definition:
         self.numba = numba_functions
         self.function, self.signature, self.rule, self.vjp, self.cotangents = function, signature, rule, vjp, cotangents
         self.made: dict[Kinds, Any] = {}
+        self.recent: Bounded[Record] = Bounded(RECENT)
+        """By the dtypes of the operands, or the classes of numbers."""
         self.records: dict[tuple[Kinds, Signature], Record] = {}
         self.name = function.py_func.__name__
         code = function.py_func.__code__
@@ -63,7 +69,13 @@ class Definition:
 
     def __call__(self, operands: Sequence[Any]) -> Any:
         """The op on tensors, arrays and numbers."""
+        key = (get_default_dtype(), *[x.dtype if isinstance(x, (Tensor, np.ndarray)) else x.__class__ for x in operands])
+        record = self.recent.get(key)
+        if record is not None:
+            return record.call(operands)
         values, _, record = self.found(operands)
+        if self.rule is None and all(map(operator.is_, values, operands)):
+            self.recent[key] = record
         return record.call(values)
 
     def check(self, operands: Sequence[Any]) -> None:
@@ -225,12 +237,12 @@ class Record:
 
     def call(self, values: Sequence[Any]) -> Any:
         """The op, and its results."""
+        if isinstance(self.op.emit, Pointwise):
+            return apply(self.op, *values)
         shapes = [*map(_shape, values)]
-        batch, extents = self.signature.batch(shapes, self.name), self.signature.extents(shapes, self.name)
-        if isinstance(self.op.emit, Native):
-            values = self._spread(values, shapes, batch)
-        whole = apply(self.op, *values)
-        return self._parts(whole, batch, extents) if self.several else whole
+        batch = self.signature.batch(shapes, self.name)
+        whole = apply(self.op, *self._spread(values, shapes, batch))
+        return self._parts(whole, batch, self.signature.extents(shapes, self.name)) if self.several else whole
 
     def _spread(self, values: Sequence[Any], shapes: Sequence[Shape], batch: Shape) -> list[Any]:
         """The operands with all axes of the batch, or none."""
@@ -239,7 +251,9 @@ class Record:
             lead = shape[: len(shape) - len(core)]
             if lead and lead != batch:
                 if None in (*batch, *shape):
-                    raise ShapeError(f"{self.name}: extents of the batch are unknown", "give the placeholders known extents")
+                    raise UnknownExtentError(
+                        f"{self.name}: extents of the batch are unknown", "give the placeholders known extents"
+                    )
                 x = F.broadcast_to(x, (*batch, *shape[len(lead) :]))
             found.append(x)
         return found
@@ -257,7 +271,7 @@ class Record:
             if size is None and self.signature.elementwise and batch.count(None) == 1:
                 return self._unknown_parts(whole, batch)
             if size is None:
-                raise ShapeError(
+                raise UnknownExtentError(
                     f"{self.name}: extents are unknown, and it has several results", "give the placeholders known extents"
                 )
             found.append(F.reshape(whole[at : at + size], (*batch, *(extents[axis] for axis in core))))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, UnknownExtentError
 from ..types import broadcast_shapes, shape_text
 
 Axis = str | int
@@ -114,7 +114,7 @@ def _letters(letter: str) -> Iterator[str]:
 def shapes_by(rule: Callable[..., Any], shapes: Sequence[Shape], name: str) -> list[Shape]:
     """The shapes of the results by a function of the user's. Raises ShapeError."""
     if any(None in shape for shape in shapes):
-        raise ShapeError(f"{name}: extents are unknown", "give the placeholders known extents")
+        raise UnknownExtentError(f"{name}: extents are unknown", "give the placeholders known extents")
     found = rule(*shapes)
     results = found if isinstance(found, list) else [found]
     for shape in results:

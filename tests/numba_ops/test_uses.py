@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.compiler.backend import dialect, kernel_cache
 
 RANDOM = np.random.default_rng(0)
 
@@ -176,6 +178,47 @@ def test_compare_graph_of_and_unjitted():
         [found] = step.plan.run_unjitted([np.asarray(x) for x in operands], {})
         np.testing.assert_allclose(found, np.asarray(right), rtol=1e-12)
         assert step.plan.host_calls == 0
+
+
+MATH = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "erf",
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_elementary_functions_in_kernels_are_vectorized_ones(dtype, monkeypatch, tmp_path):
+    """They are those of kernels, within 3 units in the last place of C's."""
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))  # where no kernel is
+    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    monkeypatch.setattr(dialect, "LINKED", {})
+    x = sg.tensor(np.linspace(0.05, 0.95, 101).astype(dtype))
+    for name in MATH:
+        source = f"def fn(x): return {'np.exp2' if name == 'exp2' else f'math.{name}'}(x)"
+        scope: dict[str, Any] = {"math": math, "np": np}
+        exec(source, scope)
+        op = sg.njit_op(numba.njit(scope["fn"]))
+        right, found = np.asarray(op(x)), np.asarray(sg.compile(lambda x, op=op: op(x) + 0)(x))
+        np.testing.assert_array_max_ulp(found, right, 3)
+        [code] = [code for symbol, code in dialect.LINKED.items() if symbol.startswith("fn_")]
+        dialect.LINKED.clear()
+        assert "staticgrad_inlined_" in code[0]
+        assert not re.search(r"(?m)^declare .*@(?!staticgrad_)", code[0]), name
 
 
 def test_export(tmp_path, monkeypatch):

@@ -53,10 +53,7 @@ def parsed(code: str, inlined: Iterable[str] = ()) -> Any:
     module = llvm.parse_assembly(code)
     for text in inlined:
         part = llvm.parse_assembly(text)
-        for function in part.functions:
-            if not function.is_declaration:
-                function.linkage = "linkonce_odr"  # gone once nothing calls it
-                function.add_function_attribute("alwaysinline")
+        part.triple, part.data_layout = module.triple, module.data_layout
         module.link_in(part)
     module.verify()
     return module

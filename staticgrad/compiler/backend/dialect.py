@@ -8,6 +8,7 @@ become part of the kernels that call them.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,35 @@ def _choice(name: str, relation: str) -> Builtin:
 min, max = _choice("min", "<"), _choice("max", ">")
 
 
-LINKED: dict[str, str] = {}
-"""By symbol, the LLVM code of functions of the user's."""
+LINKED: dict[str, tuple[str, ...]] = {}
+"""By symbol, the LLVM code of functions of the user's, and of those that they call."""
+ELEMENTARY = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh erf pow".replace(" ", "|")
+MATH = re.compile(rf'@"?(?:llvm\.({ELEMENTARY})\.(f32|f64)|({ELEMENTARY})(f?))"?(?=\()')
+"""A call of a function of C's, or of LLVM's for it."""
 
 
 def linked(symbol: str, result: Any, operands: tuple[Any, ...], code: str) -> Builtin:
-    """A function of the user's, by its LLVM code, with NumPy's types of its result and operands."""
-    LINKED[symbol] = code
+    """A function of the user's, by its LLVM code, with NumPy's types of its result and operands. It is inlined, and elementary
+    functions become those of kernels, so that loops around it are vectorized."""
+    from . import elementary
+
+    module = ir.Module(symbol)
+
+    def own(call: re.Match[str]) -> str:
+        name = f"{call[1]}_{call[2]}" if call[1] else f"{call[3]}_{'f32' if call[4] else 'f64'}"
+        function = getattr(elementary, name)
+        called = f"staticgrad_inlined_{name}"
+        if called not in module.globals:
+            kinds = [kind.llvm for kind in function.operands]
+            made = ir.Function(module, ir.FunctionType(kinds[0], kinds), called)
+            made.linkage = "linkonce_odr"
+            made.attributes.add("alwaysinline")
+            builder = ir.IRBuilder(made.append_basic_block())
+            builder.ret(function.write(builder, *made.args).llvm)
+        return f"@{called}"
+
+    code = re.sub(rf"(?m)^define ([^\n]*@{symbol}\([^\n]*?)((?: #\d+)? \{{)$", r"define linkonce_odr \1 alwaysinline\2", code)
+    LINKED[symbol] = MATH.sub(own, code), str(module)
     kinds, out = [types.OF_NUMPY[kind] for kind in operands], types.OF_NUMPY[result]
 
     def write(builder: ir.IRBuilder, *given: Any) -> Operand:

@@ -149,7 +149,7 @@ def compiled(source: str, name: str = "kernels") -> bytes:
     outside = sorted({*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)})
     if unknown := [symbol for symbol in outside if not (symbol in LINKED or object_code.known(symbol))]:
         raise CompileError(f"the kernel {' '.join(names)} calls {', '.join(unknown)}, which is not there")
-    inlined = [LINKED[symbol] for symbol in outside if symbol in LINKED]
+    inlined = [text for symbol in outside if symbol in LINKED for text in LINKED[symbol]]
     return f"{' '.join(names)}\n".encode() + object_code.compiled(code, inlined)
 
 

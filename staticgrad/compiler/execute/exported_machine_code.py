@@ -39,7 +39,8 @@ def _made(module: Any) -> bytes:
     kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
     names = " ".join(kernel.function.__name__ for kernel in kernels)
     code = translated(kernels)
-    return f"{names}\n".encode() + compiled(code, [text for symbol, text in LINKED.items() if f'@"{symbol}"' in code])
+    inlined = [text for symbol, texts in LINKED.items() if f'@"{symbol}"' in code for text in texts]
+    return f"{names}\n".encode() + compiled(code, inlined)
 
 
 def _key(file: Path) -> str:
