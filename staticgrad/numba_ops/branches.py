@@ -74,6 +74,7 @@ class Symbol:
     def __pos__(self) -> Symbol:
         return self
 
+    __array_ufunc__ = None  # NumPy's numbers leave arithmetic to it
     __float__ = __int__ = __index__ = __complex__ = __round__ = __iter__ = __array__ = _refuse
 
 

@@ -138,6 +138,17 @@ def test_a_branch_that_is_not_taken_has_no_part_in_derivatives():
     close(sg.vmap(third)(x.detach()), sg.tensor([0.0, 3 / 8 / 4**2.5]))
 
 
+def test_code_with_numbers_of_numpys_is_differentiated():
+    @sg.njit_op
+    @numba.njit
+    def waves(x):
+        width = np.cos(0.5)
+        return width / (1.0 + x * x) + np.float64(2.0) * x
+
+    x = sg.tensor([0.5], requires_grad=True, dtype=sg.float64)
+    close(sg.grad(waves(x).sum(), x)[0], 2 - 2 * x * math.cos(0.5) / (1 + x * x) ** 2)
+
+
 def test_new_shapes_are_not_traced_again():
     @sg.compile
     def f(x, y):
