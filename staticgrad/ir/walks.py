@@ -1,7 +1,7 @@
 """Questions about graphs, each answered by networkx's own algorithm where it has one.
 
-`Graph.dag` is a networkx DiGraph, and so are the graphs of schedule nodes and of a plan's instructions. Functions that are
-written out here say why. Each is compared with networkx's answer by a test.
+`Graph.dag` is a networkx DiGraph, and so is the graph of a plan's instructions. Functions that are written out here say
+why. Each is compared with networkx's answer by a test. A compilation imports networkx only where it needs one of the others.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
         if name is None or len(nodes) < 2:
             continue
         own = set(nodes)
-        leaving = [n for n in nodes if n in results or any(user not in own for user in graph.succ[n])]
+        users = {n: [user for user, edge in graph.succ[n].items() if edge["positions"]] for n in nodes}
+        leaving = [n for n in nodes if n in results or any(user not in own for user in users[n])]
         found.append(Group(name, nodes, leaving))
     return found
 

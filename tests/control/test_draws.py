@@ -9,6 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import generator
+from staticgrad.ir.verify import verify
 from staticgrad.ops.random import stream_seed
 from tests.control.programs import Case, agree, both, compiled, derived, drawn, in_session, tensors
 from tests.helpers import real
@@ -182,8 +183,9 @@ def test_a_loop_that_turns_out_to_be_of_a_graph_gives_its_draw_back():
 
 
 def test_a_checkpointed_condition_may_not_draw():
-    with sg.Graph().as_default(), pytest.raises(sg.GraphError) as caught:
+    with sg.Graph().as_default() as graph, pytest.raises(sg.GraphError) as caught:
         sg.while_loop(lambda v: sg.rand(1).sum() < 0.5, sg.sin, sg.placeholder(sg.float32, (1,)), checkpoint_every=2)
     assert caught.value.summary.startswith("while_loop: with checkpoint_every the condition can't draw random numbers")
     assert caught.value.where is not None
     assert caught.value.where.file == __file__
+    assert "random_uniform" not in [node.op.name for node in verify(graph).nodes]

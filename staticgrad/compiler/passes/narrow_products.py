@@ -34,7 +34,8 @@ def narrow_products(
 
     rebuilt, moved = rebuild(graph, results, rewrite)
     rebuilt.prune([moved[r] for r in results])  # of the products as a whole
-    return rebuilt, {old: new for old, new in moved.items() if new in rebuilt}
+    kept = rebuilt.pred
+    return rebuilt, {old: new for old, new in moved.items() if new in kept}
 
 
 def _slices(graph: Graph, results: Sequence[Node]) -> dict[Node, tuple[Any, Any]]:

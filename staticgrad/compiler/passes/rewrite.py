@@ -86,7 +86,8 @@ def simplify(
         graph, second = rebuild(graph, [first[r] for r in results], copy)
         first = {old: second[new] for old, new in first.items() if new in second}
         graph.prune([first[r] for r in results])  # of values of which only the shape was read
-    return graph, {old: new for old, new in first.items() if new in graph}
+    kept = graph.pred
+    return graph, {old: new for old, new in first.items() if new in kept}
 
 
 def _takes_values(node: Node) -> bool:

@@ -91,14 +91,14 @@ class Draws:
             graph.around = around
 
     def _withdraw(self) -> None:
-        """There is no loop, or it draws nothing: its draw is the next one's."""
+        """There is no loop, or it draws nothing: its draw is the next one's. What a body that failed had drawn goes, too."""
         graph = self.graph
         gone = {self.stream.node}
         graph.draws -= 1
         if self.bare:
             gone.add(graph.generator.node)
             graph.generator = None
-        graph.withdraw(gone)
+        graph.withdraw(reached(gone, graph.succ.__getitem__))
 
 
 class Traced:
