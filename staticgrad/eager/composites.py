@@ -2,8 +2,9 @@
 
 `composite` marks a function of tensors that has no effects. Where kernels are on and ready, a call is one plan and one record
 of the tape. The plan computes the result, and values that the backward plan reads and that cost too much to compute again. Both
-are parts of one graph: that of the function and, by symbolic reverse mode, of its gradient. Elsewhere the function runs as it
-is written, op by op; so it does when its gradient is to be recorded (`create_graph`).
+are parts of one graph: that of the function and, by symbolic reverse mode, of its gradient. Where it has no plan, as one of
+LAPACK's routines, a call takes a route. Elsewhere the function runs as it is written, op by op; so it does when its gradient is
+to be recorded (`create_graph`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .kernels import LATER, NONE, OFF, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
 from .operands import own
+from .routes import routed
 from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from .tensor import PublicTensor, Tensor, new, wrap
 
@@ -60,7 +62,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         backward=PYTORCH.get(name, ""),
     )  # fmt: skip
 
-    node = NAMES.get(name)
+    node, by_route = NAMES.get(name), routed(function)
     recent: tuple[list[Any], Call, Any] = [], NONE, None
     """The signature of the call before, its plan, and the mode of its thread. The plan declines arrays of other shapes and
     dtypes, so a call with that signature needs no key."""
@@ -128,7 +130,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 if ready is LATER:  # the operations inside will have no use for kernels of their own
                     return by_numpy(mode, args, named)
                 if ready.plan is None:
-                    return written(args, named)
+                    return written(args, named) if frontends.tracing else by_route(*args, **named)
             found = ready.run(*arrays)
             if found is None:
                 found = ready.in_any_layout(*arrays)

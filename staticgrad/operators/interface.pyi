@@ -2340,6 +2340,9 @@ class Tensor:
     def real(self) -> Tensor:
         """The real parts; of real numbers, this tensor itself."""
 
+    def rebind(self, array: np.ndarray) -> None:
+        """Give it another array: tensors that share the former memory keep it."""
+
     def reciprocal(self, *, out: None = None) -> Tensor:
         """1 / input.
 

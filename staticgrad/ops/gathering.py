@@ -393,10 +393,11 @@ put_op: OpDef = define(
 # rows -----------------------------------------------------------------------------------------------------------
 
 
-def _index_add_infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:
+def rows_infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:
+    """The type of x with values in rows that an index names."""
     check_index(index)
     if not x.ndim:
-        raise ShapeError("rows are added along an axis, got a 0-d tensor")
+        raise ShapeError("rows lie along an axis, got a 0-d tensor")
     if x.dtype != values.dtype:
         raise DTypeError(f"the values have to be {x.dtype}, got {values.dtype}")
     wanted = (*index.shape, *x.shape[1:])
@@ -436,7 +437,7 @@ index_add_op = define(
         batch=added,
         jvp=linear,
         indexes=lambda types, attrs: [(2, 0, 0)],
-        infer=_index_add_infer,
+        infer=rows_infer,
         eval=_index_add_eval,
         vjp=(
             lambda g, node, out, x, values, index: g,

@@ -8,25 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
 from ..types import TensorType, int64, shape_text
 from .batched_moves import replaced
-from .gathering import check_index, gather_op
+from .gathering import gather_op, rows_infer
 from .tangents import linear
 
 
 def _infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:
-    check_index(index)
-    if not x.ndim or index.ndim != 1:
-        raise ShapeError(f"rows are written by a 1-d index, got {shape_text(x.shape)} and {shape_text(index.shape)}")
-    if x.dtype != values.dtype:
-        raise DTypeError(f"the values have to be {x.dtype}, got {values.dtype}")
-    wanted = (*index.shape, *x.shape[1:])
-    if len(wanted) != values.ndim or any(None not in (a, b) and a != b for a, b in zip(wanted, values.shape, strict=True)):
-        raise ShapeError(f"the values need shape {shape_text(wanted)}, got {shape_text(values.shape)}")
-    return x
+    if index.ndim != 1:
+        raise ShapeError(f"rows are written by a 1-d index, got {shape_text(index.shape)}")
+    return rows_infer(x, values, index)
 
 
 def _eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -31,8 +31,7 @@ CONTAINERS = (tuple, list, dict, collections.deque)
 
 class ArrayKey(NamedTuple):
     """The properties of an array that a trace depends on. hooks: of the tensor; same: the index of an array that is the same
-    tensor; parameter: it is an `nn.Parameter`; taped: it is a
-    result on a tape; tensor: it is a tensor's."""
+    tensor; parameter: it is an `nn.Parameter`; taped: it is a result on a tape; tensor: it is a tensor's."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -384,22 +383,17 @@ def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) ->
         if a == b:
             continue
         if isinstance(a, ArrayKey) and isinstance(b, ArrayKey):
-            if a.dtype != b.dtype:
-                changes.append(f"{label}: dtype {_dtype(b.dtype)} instead of {_dtype(a.dtype)}")
-            if a.shape != b.shape:
-                changes.append(f"{label}: shape {shape_text(b.shape)} instead of {shape_text(a.shape)}")
-            if a.requires_grad != b.requires_grad:
-                changes.append(f"{label}: requires_grad {b.requires_grad} instead of {a.requires_grad}")
-            if a.hooks != b.hooks:
-                changes.append(f"{label}: other hooks")
-            if a.taped != b.taped:
-                changes.append(f"{label}: {'a result on a tape' if b.taped else 'a leaf'}")
-            if a.tensor != b.tensor:
-                changes.append(f"{label}: {'a tensor instead of an array' if b.tensor else 'an array instead of a tensor'}")
-            if a.parameter != b.parameter:
-                changes.append(f"{label}: {'an' if b.parameter else 'no'} nn.Parameter")
-            if a.same != b.same:
-                changes.append(f"{label}: {'the same tensor twice' if b.same >= 0 else 'a tensor of its own'}")
+            told = {
+                "dtype": f"dtype {_dtype(b.dtype)} instead of {_dtype(a.dtype)}",
+                "shape": f"shape {shape_text(b.shape)} instead of {shape_text(a.shape)}",
+                "requires_grad": f"requires_grad {b.requires_grad} instead of {a.requires_grad}",
+                "hooks": "other hooks",
+                "taped": "a result on a tape" if b.taped else "a leaf",
+                "tensor": "a tensor instead of an array" if b.tensor else "an array instead of a tensor",
+                "parameter": f"{'an' if b.parameter else 'no'} nn.Parameter",
+                "same": "the same tensor twice" if b.same >= 0 else "a tensor of its own",
+            }
+            changes += [f"{label}: {text}" for name, text in told.items() if getattr(a, name) != getattr(b, name)]
         else:
             changes.append(f"{label}: {_value(b)} instead of {_value(a)}")
     return changes

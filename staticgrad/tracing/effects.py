@@ -12,45 +12,15 @@ from .containers import refill
 from .guards import MISSING, has, namespace, order_of, slot
 from .observer.code_origin import IGNORED, origin_of
 
-BLIND = frozenset(
-    [
-        "append",
-        "appendleft",
-        "extend",
-        "extendleft",
-        "add",
-        "update",
-        "clear",
-        "discard",
-        "__setitem__",
-        "__ior__",
-        "__iadd__",
-    ]
-)
+BLIND = frozenset((
+    "append", "appendleft", "extend", "extendleft", "add", "update", "clear", "discard", "__setitem__", "__ior__", "__iadd__",
+))  # fmt: skip
 """Methods whose effect does not depend on the contents."""
-MOVING = frozenset(
-    [
-        "pop",
-        "popleft",
-        "popitem",
-        "insert",
-        "remove",
-        "sort",
-        "reverse",
-        "rotate",
-        "setdefault",
-        "move_to_end",
-        "intersection_update",
-        "difference_update",
-        "symmetric_difference_update",
-        "__delitem__",
-        "__iand__",
-        "__isub__",
-        "__ixor__",
-        "__imul__",
-        "subtract",
-    ]
-)
+MOVING = frozenset((
+    "pop", "popleft", "popitem", "insert", "remove", "sort", "reverse", "rotate", "setdefault", "move_to_end", "subtract",
+    "intersection_update", "difference_update", "symmetric_difference_update",
+    "__delitem__", "__iand__", "__isub__", "__ixor__", "__imul__",
+))  # fmt: skip
 """Methods whose effect depends on the contents."""
 
 

@@ -22,6 +22,7 @@ from ..ops.pytree import Container, dict_like, ordered
 from .effects import Former
 from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
 from .observer.access_log import AccessLog
+from .observer.python_types import is_heap_type
 from .traced import Traced
 from .traced_array import TracedArray
 from .views import Step, in_order, memory_of, overlap
@@ -381,7 +382,7 @@ def _plain(value: Any) -> bool:
 def _is_record(value: Any) -> bool:
     """Whether an object consists of its attributes alone, so that each run can make another."""
     kind: Any = type(value)
-    own = bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__")
+    own = is_heap_type(kind) and hasattr(value, "__dict__")
     return own and not callable(value) and kind.__new__ is object.__new__
 
 

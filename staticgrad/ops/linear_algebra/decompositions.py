@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
+from ...ir import OpDef, OverComplex
 from ...operators import F, apply, torch_function
 from ...types import TensorType, part_dtype, shape_text
 from .. import attributes as at
@@ -30,15 +31,18 @@ from .triangular_systems import right_triangular
 class Packed:
     """A decomposition: parts(m, n, **attrs) gives the shapes of its results for one matrix.
 
-    rule(cotangents, results, x, **attrs) -> cotangent of x. real: the number of the result that is real for complex
-    matrices, too.
+    rule(cotangents, results, x, **attrs) -> cotangent of x; None where there is none. complex: what it holds for. real: the
+    number of the result that is real for complex matrices, too; integers: of that which is integers.
     """
 
-    def __init__(self, name: str, parts: Rule, evaluate: Rule, rule: Rule, attrs: Any = None, *, real: int | None = None):
-        self.parts, self.rule, self.real = parts, rule, real
+    def __init__(
+        self, name: str, parts: Rule, evaluate: Rule, rule: Rule | None, attrs: Any = None, *,
+        complex: OverComplex = LINEAR, real: int | None = None, integers: int | None = None,
+    ):  # fmt: skip
+        self.parts, self.real, self.integers = parts, real, integers
 
         def infer(x: TensorType, **attrs: Any) -> TensorType:
-            if x.ndim < 2 or None in x.shape:
+            if x.ndim < 2 or None in x.shape[-2:]:
                 raise UnknownExtentError(f"linalg.{name}: expected matrices of known extents, got {shape_text(x.shape)}")
             total = sum(math.prod(s) for s in parts(*x.shape[-2:], **attrs))
             return x.with_shape((*x.shape[:-2], total))
@@ -46,18 +50,19 @@ class Packed:
         def packed(x: np.ndarray, **attrs: Any) -> np.ndarray:
             lead = x.shape[:-2]
             shapes = parts(*x.shape[-2:], **attrs)
-            arrays = lapack(name, evaluate)(x, **attrs) if x.size else [
+            arrays = lapack(name, evaluate)(x, **attrs) if x.size or not any(shapes) else [
                 np.broadcast_to(np.eye(*s) if len(s) == 2 else np.zeros(s), (*lead, *s)) for s in shapes]  # fmt: skip
             flat = [np.ascontiguousarray(a).reshape(*lead, math.prod(s)) for a, s in zip(arrays, shapes, strict=True)]
             return np.concatenate(flat, -1).astype(x.dtype, copy=False)
 
         def vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+            assert rule is not None
             return rule(self.cut(g, x, node.attrs), self.cut(out, x, node.attrs), x, **node.attrs)
 
-        self.op = host_record(name, infer, packed, (vjp,), attrs, complex=LINEAR)
+        self.op = host_record(name, infer, packed, None if rule is None else (vjp,), attrs, complex=complex)
 
     def cut(self, flat: Any, x: Any, attrs: Any) -> list[Any]:
-        lead, axis, at_, results = tuple(x.shape[:-2]), ndim_of(x) - 2, 0, []
+        lead, axis, at_, results = [-1 if d is None else d for d in x.shape[:-2]], ndim_of(x) - 2, 0, []
         for shape in self.parts(*x.shape[-2:], **attrs):
             size = math.prod(shape)
             results.append(F.reshape(cut(flat, axis, at_, at_ + size), (*lead, *shape)))
@@ -67,7 +72,25 @@ class Packed:
     def __call__(self, x: Any, **attrs: Any) -> list[Any]:
         x = as_floats(x)
         found = self.cut(apply(self.op, x, **attrs), x, attrs)
-        return [F.real(part) if i == self.real else part for i, part in enumerate(found)]
+        found = [F.real(part) if i in (self.real, self.integers) else part for i, part in enumerate(found)]
+        return [F.astype(part, np.int32) if i == self.integers else part for i, part in enumerate(found)]
+
+
+def values_record(name: str, count: Rule, evaluate: Rule, rule: Rule, attrs: Any = None) -> OpDef:
+    """The record of values without their vectors, of which there are count(m, n) for each matrix. Only the rule computes
+    these, by the whole decomposition: rule(g, x, **attrs) -> cotangent of x."""
+
+    def infer(x: TensorType, **attrs: Any) -> TensorType:
+        if x.ndim < 2 or None in x.shape[-2:]:
+            raise UnknownExtentError(f"linalg.{name}: expected matrices of known extents, got {shape_text(x.shape)}")
+        return TensorType((*x.shape[:-2], count(*x.shape[-2:])), x.dtype)
+
+    def vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+        return rule(g, x, **node.attrs)
+
+    return host_record(
+        name, infer, lambda x, **attrs: evaluate(x, **attrs).astype(x.dtype, copy=False), (vjp,), attrs, complex=LINEAR
+    )
 
 
 def _column(v: Any) -> Any:
@@ -108,10 +131,15 @@ eigh_packed = Packed("eigh", lambda m, n, upper: ((n,), (n, n)), _eigh_eval, _ei
 @linalg(twin=np.linalg.eigh)
 def eigh(A: Any, UPLO: str = "L") -> return_types.eigh:
     """The named tuple (eigenvalues, eigenvectors) of symmetric matrices, of which one triangle is read; ascending."""
-    check_square("eigh", A)
+    return return_types.eigh(*eigh_packed(A, upper=_upper("eigh", A, UPLO)))
+
+
+def _upper(name: str, A: Any, UPLO: str) -> bool:
+    """Whether the upper triangle is read."""
+    check_square(name, A)
     if str(UPLO).upper() not in ("L", "U"):
         raise ArgumentError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return return_types.eigh(*eigh_packed(A, upper=UPLO.upper() == "U"))
+    return UPLO.upper() == "U"
 
 
 def _eig_eval(x: np.ndarray) -> Sequence[np.ndarray]:
@@ -138,10 +166,33 @@ def eig(A: Any) -> return_types.eig:
     return return_types.eig(*eig_packed(F.astype(operand(A), complex_dtype(A))))
 
 
+def _eigvals_rule(g: Any, x: Any) -> Any:
+    v = F.adjoint(eig_packed(x)[1])
+    return solve(v, _row(g) * v)
+
+
+eigvals_op = values_record("eigvals", lambda m, n: n, lambda x: np.linalg.eigvals(x if x.imag.any() else x.real), _eigvals_rule)
+
+
 @linalg(twin=np.linalg.eigvals)
 def eigvals(A: Any) -> Any:
     """The eigenvalues of square matrices, complex."""
-    return eig(A).eigenvalues
+    check_square("eigvals", A)
+    return apply(eigvals_op, F.astype(operand(A), complex_dtype(A)))
+
+
+def _eigvalsh_rule(g: Any, x: Any, upper: bool) -> Any:
+    v = eigh_packed(x, upper=upper)[1]
+    return F.matmul(v * _column(g), F.adjoint(v))
+
+
+eigvalsh_op = values_record(
+    "eigvalsh",
+    lambda m, n: n,
+    lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"),
+    _eigvalsh_rule,
+    {"upper": at.flag},
+)
 
 
 @linalg(twin=np.linalg.eigvalsh)
@@ -152,7 +203,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
         >>> sg.linalg.eigvalsh(sg.tensor([[2.0, 0.0], [0.0, 3.0]]))
         tensor([2., 3.])
     """
-    return eigh(A, UPLO).eigenvalues
+    return F.real(apply(eigvalsh_op, as_floats(A), upper=_upper("eigvalsh", A, UPLO)))
 
 
 def _svd_parts(m: int, n: int, full: bool) -> tuple[tuple[int, ...], ...]:
@@ -209,6 +260,14 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.
     return return_types.svd_v(u, s, F.adjoint(vh))
 
 
+def _svdvals_rule(g: Any, x: Any) -> Any:
+    u, _, vh = svd_packed(x, full=False)
+    return F.matmul(u * _column(g), vh)
+
+
+svdvals_op = values_record("svdvals", min, lambda x: np.linalg.svd(x, compute_uv=False), _svdvals_rule)
+
+
 @linalg()
 def svdvals(A: Any, *, driver: str | None = None) -> Any:
     """The singular values, descending.
@@ -217,7 +276,7 @@ def svdvals(A: Any, *, driver: str | None = None) -> Any:
         >>> sg.linalg.svdvals(sg.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor([4., 3.])
     """
-    return svd_packed(A, full=False)[1]
+    return F.real(apply(svdvals_op, as_floats(A)))
 
 
 def _qr_parts(m: int, n: int, mode: str) -> tuple[tuple[int, ...], ...]:

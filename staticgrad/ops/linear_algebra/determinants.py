@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import OpDef, OverComplex
+from ...ir import OpDef
 from ...operators import F, Tensor, apply, torch_function
-from ...types import TensorType, part_dtype
+from ...types import TensorType
 from .. import return_types
 from ..operands import ndim_of
 from ..over_complex import HOLOMORPHIC
+from .decompositions import Packed
 from .records import check_square, host_record, linalg, same_type
 from .solving import inv
 
@@ -56,11 +57,6 @@ def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
     return _wide(F.sum(h * inverse, (-2, -1))) * out - _wide(det_) * F.matmul(inverse, F.matmul(h.mT, inverse))
 
 
-def _change(x: Any, t: Any) -> Any:
-    """The change of log(det) for a change t of x."""
-    return F.sum(inv(x).mT * t, (-2, -1))
-
-
 cofactor_op: OpDef = host_record(
     "cofactor",
     same_type,
@@ -73,23 +69,17 @@ det_op: OpDef = host_record(
     "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),
     (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.", complex=HOLOMORPHIC,
 )  # fmt: skip
-logabsdet_op = host_record(
-    "logabsdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[1], part_dtype(x.dtype)),
-    (lambda g, node, out, x: _wide(g) * inv(x).mT,), doc="log|det|.", complex=OverComplex(
-        "linear",
-        infer=lambda x: _scalar_infer(x).with_dtype(part_dtype(x.dtype)),
-        vjp=lambda g, node, out, x: _wide(g) * F.adjoint(inv(x)),
-        jvp=lambda node, out, primals, tangents: F.real(_change(primals[0], tangents[0])),
-    ),
-)  # fmt: skip
-signdet_op = host_record(
-    "signdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[0], x.dtype),
-    (lambda g, node, out, x: F.zeros_like(x),), doc="The sign of the determinant.", complex=OverComplex(
-        "linear",
-        vjp=lambda g, node, out, x: _wide(F.imag(F.conj(out) * g) * 1j) * F.adjoint(inv(x)),
-        jvp=lambda node, out, primals, tangents: out * (F.imag(_change(primals[0], tangents[0])) * 1j),
-    ),
-)  # fmt: skip
+
+
+def _slogdet_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
+    (g_sign, g), (sign, _) = gs, results
+    if x.dtype.kind == "c":
+        g = F.real(g) + F.imag(F.conj(sign) * g_sign) * 1j
+    return _wide(g) * F.adjoint(inv(x))
+
+
+slogdet_packed = Packed("slogdet", lambda m, n: ((), ()), np.linalg.slogdet, _slogdet_rule, real=1)
+"""The sign of the determinant, and log|det|."""
 
 
 @linalg(public=True, twin=np.linalg.det)
@@ -108,7 +98,7 @@ def det(A: Any) -> Tensor:
 def slogdet(A: Any) -> return_types.slogdet:
     """The named tuple (sign, logabsdet) of square matrices."""
     check_square("slogdet", A)
-    return return_types.slogdet(apply(signdet_op, A), apply(logabsdet_op, A))
+    return return_types.slogdet(*slogdet_packed(A))
 
 
 @torch_function()

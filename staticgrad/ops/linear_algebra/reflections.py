@@ -9,7 +9,6 @@ import numpy as np
 from ...errors import DTypeError, ShapeError
 from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, enter_as, torch_function
-from ...signals import module
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import attributes as at
 from .. import return_types
@@ -17,7 +16,8 @@ from ..batching import leading
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import OWN
 from ..slicing import cut
-from .records import as_floats, check_matrices, check_square, host_record, linalg, same_type, zeros_info
+from .decompositions import Packed
+from .records import check_matrices, check_square, linalg, routine, zeros_info
 
 
 @linalg(words={"input2": "tau"})
@@ -62,40 +62,20 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     return result
 
 
-def _stacked(function: Any, x: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Results of `function` for each matrix of x, (..., rows, columns)."""
-    if not x.size:
-        return np.zeros((*x.shape[:-2], rows, columns), x.dtype)
-    found = [function(m) for m in x.reshape(-1, *x.shape[-2:])]
-    return np.array(found, x.dtype).reshape(*x.shape[:-2], rows, columns)
+def _geqrf_eval(x: np.ndarray) -> list[np.ndarray]:
+    found = [routine("lapack", "geqrf", m.dtype)(m)[:2] for m in x.reshape(-1, *x.shape[-2:])]
+    return [np.array(results) for results in zip(*found, strict=True)]
 
 
-def _geqrf_eval(x: np.ndarray) -> np.ndarray:
-    """A row of tau below the factors: (..., m + 1, n)."""
-    m, n = x.shape[-2:]
-
-    def factors(a: np.ndarray) -> np.ndarray:
-        (geqrf,) = module("scipy.linalg").get_lapack_funcs(("geqrf",), (a,))
-        packed, tau, _, _ = geqrf(a)
-        return np.concatenate([packed, np.pad(tau, (0, n - len(tau)))[None]])
-
-    return _stacked(factors, x, m + 1, n)
-
-
-geqrf_op = host_record(
-    "geqrf", lambda x: x.with_shape((*x.shape[:-2], extents("geqrf", x, -2)[0] + 1, x.shape[-1])), _geqrf_eval, None,
-    doc="R and the vectors of reflections, and below them their weights.", complex=OWN,
-)  # fmt: skip
+geqrf_packed = Packed("geqrf", lambda m, n: ((m, n), (min(m, n),)), _geqrf_eval, None, complex=OWN)
+"""R and the vectors of reflections; and their weights."""
 
 
 @torch_function()
 def geqrf(input: Any) -> return_types.geqrf:
     """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
     check_matrices("geqrf", input)
-    m, n = extents("geqrf", input, -2)
-    packed, rows = apply(geqrf_op, as_floats(input)), ndim_of(input) - 2
-    tau = F.squeeze(cut(cut(packed, rows, m, m + 1), rows + 1, 0, min(m, n)), rows)
-    return return_types.geqrf(cut(packed, rows, 0, m), tau)
+    return return_types.geqrf(*geqrf_packed(input))
 
 
 def _kind(a: np.ndarray, hermitian: bool) -> str:
@@ -103,29 +83,16 @@ def _kind(a: np.ndarray, hermitian: bool) -> str:
     return "he" if hermitian and a.dtype.kind == "c" else "sy"
 
 
-def _factored(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray]:
-    (factor,) = module("scipy.linalg").get_lapack_funcs((f"{_kind(a, hermitian)}trf",), (a,))
-    packed, pivots, _ = factor(a, lower=1)
-    return np.tril(packed), pivots
+def _ldl_eval(x: np.ndarray, hermitian: bool) -> list[np.ndarray]:
+    factor = routine("lapack", f"{_kind(x, hermitian)}trf", x.dtype)
+    found = [factor(m, lower=1)[:2] for m in x.reshape(-1, *x.shape[-2:])]
+    return [np.array([np.tril(factors) for factors, _ in found]), np.array([pivots for _, pivots in found])]
 
 
-def _ldl_eval(x: np.ndarray, hermitian: bool) -> np.ndarray:
-    return _stacked(lambda a: _factored(a, hermitian)[0], x, *x.shape[-2:])
-
-
-def _ldl_pivots_eval(x: np.ndarray, hermitian: bool) -> np.ndarray:
-    rows = [_factored(a, hermitian)[1] for a in x.reshape(-1, *x.shape[-2:])] if x.size else []
-    return np.array(rows, np.int32).reshape(x.shape[:-1])
-
-
-ldl_op = host_record(
-    "ldl_factor", same_type, _ldl_eval, None, attrs={"hermitian": at.flag}, doc="L and D in one triangle.", complex=OWN
+ldl_packed = Packed(
+    "ldl_factor", lambda m, n, hermitian: ((m, n), (n,)), _ldl_eval, None, {"hermitian": at.flag}, complex=OWN, integers=1
 )
-ldl_pivots_op = host_record(
-    "ldl_pivots", lambda x, hermitian: TensorType(x.shape[:-1], np.dtype(np.int32)), _ldl_pivots_eval, None,
-    attrs={"hermitian": at.flag}, shown="ldl_factor", complex=OWN,
-    doc="Exchanged rows, counted from 1; negative for blocks of two rows.",
-)  # fmt: skip
+"""L and D in one triangle; and exchanged rows, counted from 1, negative for blocks of two rows."""
 
 
 @linalg()
@@ -133,8 +100,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:
     """The named tuple (LD, pivots) with A = L D L.T (L.H where hermitian), of which the lower triangle is read: L below the
     diagonal, D of blocks of one or two rows on and below it. It has no derivative."""
     check_square("ldl_factor", A)
-    x = as_floats(A)
-    return return_types.ldl_factor(*(apply(op, x, hermitian=bool(hermitian)) for op in (ldl_op, ldl_pivots_op)))
+    return return_types.ldl_factor(*ldl_packed(A, hermitian=bool(hermitian)))
 
 
 @linalg()
@@ -149,7 +115,7 @@ def _ldl_solve_eval(packed: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermi
     out = np.empty((*lead, *b.shape[-2:]), b.dtype)
     matrices = np.broadcast_to(packed, (*lead, *packed.shape[-2:]))
     rows, right = np.broadcast_to(pivots, (*lead, pivots.shape[-1])), np.broadcast_to(b, out.shape)
-    (solved,) = module("scipy.linalg").get_lapack_funcs((f"{_kind(packed, hermitian)}trs",), (packed, b))
+    solved = routine("lapack", f"{_kind(packed, hermitian)}trs", b.dtype)
     for i in np.ndindex(*lead) if out.size else ():
         out[i] = solved(matrices[i], rows[i], right[i], lower=1)[0]
     return out

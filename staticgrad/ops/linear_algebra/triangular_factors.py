@@ -17,6 +17,7 @@ from ..batching import leading
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..slicing import cut
+from .decompositions import Packed
 from .records import (
     check_matrices,
     check_square,
@@ -114,21 +115,17 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     return result
 
 
-def _lu_eval(x: np.ndarray) -> np.ndarray:
-    result: np.ndarray = each_matrix(lambda m: _getrf(m)[0])(x)
-    return result
+def _lu_eval(x: np.ndarray) -> list[np.ndarray]:
+    found = [routine("lapack", "getrf", m.dtype)(m)[:2] for m in x.reshape(-1, *x.shape[-2:])]
+    return [np.array([factors for factors, _ in found]), np.array([pivots + 1 for _, pivots in found])]
 
 
-def _getrf(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lu_, pivots, _ = routine("lapack", "getrf", m.dtype)(m)
-    return lu_, pivots
-
-
-def _lu_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+def _lu_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
     """P L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, of square matrices.
 
     Further columns are U2 = L^-1 A2, further rows L2 = A2 U^-1: their cotangents are solutions, and part of the middle.
     """
+    (g, _), (out, pivots) = gs, results
     m, n = x.shape[-2:]
     k, rows, columns = min(m, n), ndim_of(x) - 2, ndim_of(x) - 1
     corner, g_corner = (cut(cut(v, rows, 0, k), columns, 0, k) for v in (out, g))
@@ -146,7 +143,7 @@ def _lu_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
         inside = F.concatenate([inside, triangular(corner.mT, g_rest, upper=True, unit=True)], columns)
     if m > k:
         inside = F.concatenate([inside, _over(g_rest, corner)], rows)
-    return _rows(inside, F.argsort(row_order(apply(pivots_op, x), m), -1))
+    return _rows(inside, F.argsort(row_order(F.astype(F.real(pivots), np.int32), m), -1))
 
 
 def _over(x: Any, upper: Any) -> Any:
@@ -154,19 +151,8 @@ def _over(x: Any, upper: Any) -> Any:
     return right_triangular(upper.mT, x, upper=False)
 
 
-def _pivots_infer(x: TensorType) -> TensorType:
-    return TensorType((*x.shape[:-2], min(extents("lu_factor", x, -2))), np.dtype(np.int32))
-
-
-def _pivots_eval(x: np.ndarray) -> np.ndarray:
-    rows = [_getrf(m)[1] + 1 for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
-    return np.array(rows, np.int32).reshape(*x.shape[:-2], min(x.shape[-2:]))
-
-
-lu_op = host_record("lu_factor", same_type, _lu_eval, (_lu_vjp,), doc="L without its diagonal of 1, and U, in one matrix.",
-                    complex=HOLOMORPHIC)  # fmt: skip
-pivots_op = host_record("lu_pivots", _pivots_infer, _pivots_eval, None, doc="Which rows were exchanged, counted from 1.",
-                        complex=LINEAR)  # fmt: skip
+lu_packed = Packed("lu_factor", lambda m, n: ((m, n), (min(m, n),)), _lu_eval, _lu_rule, complex=HOLOMORPHIC, integers=1)
+"""L without its diagonal of 1, and U, in one matrix; and which rows were exchanged, counted from 1."""
 
 
 def _order_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
@@ -217,7 +203,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> return_types.lu_factor:
     if not pivot:
         raise ArgumentError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     check_matrices("lu_factor", A)
-    return return_types.lu_factor(apply(lu_op, A), apply(pivots_op, A))
+    return return_types.lu_factor(*lu_packed(A))
 
 
 @linalg()
