@@ -28,7 +28,7 @@ def losses(lib, wrap, settings, steps=6):
         return loss
 
     run = wrap(step)
-    return [float(run()) for _ in range(steps)]
+    return [run().item() for _ in range(steps)]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
