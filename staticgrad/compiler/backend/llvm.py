@@ -1,9 +1,8 @@
 """Integers, loops, functions and vectors for LLVM code that is written by hand, so that it reads much like Python.
 
-It is for code that Python generates: one text for several types and widths, code that a loop in Python repeats, vectors. The
-runtime has none of that. It needs `while`, `break`, early returns and short-circuit `and`, which are hard to read as calls of
-a builder, so it is written as plain functions of integers for `runtime_compiler.py`. A translator for both would need types
-and templates, as `kernel_compiler.py` has them for kernels.
+It is for code that Python generates: one text for several types and widths, code that a loop in Python repeats, vectors. Code
+with `while`, `break`, early returns or short-circuit `and`, which are hard to read as calls of a builder, is written in the
+language of `kernel_compiler.py`.
 """
 
 from __future__ import annotations
