@@ -111,7 +111,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if (tape is not None or settles) and any(spec.dtype is None for spec in specs):
         lines.append(f"args = [{', '.join(f'args[{i}]' for i, spec in enumerate(specs) if spec.dtype is not None)}]")
     if moved:
-        lines.append("specialization.rebind(result, args)")
+        lines += ["result = [*result]", "specialization.rebind(result, args)"]
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
     if tape is not None:

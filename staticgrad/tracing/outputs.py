@@ -53,6 +53,8 @@ class Results:
         self.arguments = arguments
         self.uses_given = False
         self.views: dict[int, tuple[Build, list[Step]]] = {}
+        self.early: list[int] = []
+        """Positions of those that are in memory which a run takes from a tensor."""
         self._known: dict[int, Build] = {}
         self._made: list[list[Any]] = []
         """For each object that a run makes and that may lie in several places: itself, once it is made. One run at a time."""
@@ -117,8 +119,19 @@ class Results:
     def join(self, tensors: list[Tensor], given: Sequence[Any]) -> list[Tensor]:
         """Put the views of a run in their places among its tensors."""
         for position in self.views:
-            tensors[position] = self.tensor(position, tensors, given)
+            if position not in self.early:
+                tensors[position] = self.tensor(position, tensors, given)
         return tensors
+
+    def rebind(self, moves: Sequence[Move], tensors: list[Tensor], given: Sequence[Any]) -> None:
+        """Give tensors other memory, after what is in their former memory is taken of them."""
+        for move in moves:
+            move.leave(tensors, given)
+        for position in self.early:
+            tensors[position] = self.tensor(position, tensors, given)
+        for move in moves:
+            found = tensors[move.place] if move.place in self.early else self.tensor(move.place, tensors, given)
+            move.owner(tensors, given).rebind(found._data)
 
     def tensor(self, position: int, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
         """One of the tensors of a run, in the memory that eager mode has it in."""
@@ -325,28 +338,17 @@ class Move:
     def __init__(self, owner: Build, place: int):
         self.owner, self.place = owner, place
         self.written: int | None = None
-        self._former: Tensor | None = None
 
     def former(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
-        """A tensor of the memory that is given up."""
-        assert self._former is not None
-        return self._former
+        """The tensor, while it has the memory that it gives up."""
+        return self.owner(tensors, given)  # type: ignore[no-any-return]
 
-    def begin(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
-        """Finish with the memory that the tensor has now."""
-        x = self.owner(tensors, given)
-        self._former = x.detach()
+    def leave(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
+        """Write to the memory that the tensor gives up."""
         if self.written is not None:
+            x = self.owner(tensors, given)
             x._data[...] = tensors[self.written]._data
             touch(x)
-
-    def end(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Tensor) -> None:
-        """Give the tensor the memory of `found`."""
-        self.owner(tensors, given).rebind(found._data)
-
-    def release(self) -> None:
-        """Let go of the former memory."""
-        self._former = None
 
 
 def fetched(position: int) -> Build:

@@ -146,18 +146,16 @@ class Specialization:
         self.hooked = [(i, hook) for i in self.results.views for hook in tracer.hooks.get(results[i].node, {}).values()]
         """Hooks of views."""
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
-        sources = [base for base, _ in self.results.views.values()]
-        sources += [build for _, build in (*self.shared_grads, *self.given_after) if build is not None]
-        self.left = [move for move in self.rebindings if move.written is not None or move.former in sources]
-        """Those whose former memory a run still needs."""
         self.rewritten = [
             x for x, leaf in tracer.captured.values() if id(leaf) in moves and moves[id(leaf)].written is not None
         ]
         """Those of `moved` whose former memory a run changes before."""
+        formers = [move.former for move in self.rebindings]
+        self.results.early += [i for i, (base, _) in self.results.views.items() if base in formers]
         found = [self.results.views[move.place][0] for move in self.rebindings if move.place in self.results.views]
         self.lends = any(base in owners.values() for base in found)
         """Whether a tensor gets the memory of another one that a run finds: the next run asks whether it may share it."""
-        self.settles = bool(self.results.views or self.shared_grads or self.retained or self.left)
+        self.settles = bool(self.results.views or self.shared_grads or self.retained)
         self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_arguments |= {number for number, (_, leaf) in enumerate(tracer.arguments) if id(leaf) in moves}
@@ -650,13 +648,10 @@ class Specialization:
         arrays = [x._data if isinstance(x, Tensor) else x for x in args if isinstance(x, (Tensor, ndarray))]
         return any(np.may_share_memory(array, x._data) for x in self.rewritten for array in arrays)
 
-    def rebind(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
+    def rebind(self, tensors: list[Tensor], given: Sequence[Any]) -> None:
         """Give tensors other memory. The plan is not bound to the former."""
         changes = Structure.changes
-        for move in self.left:
-            move.begin(tensors, given)
-        for move in self.rebindings:
-            move.end(tensors, given, self.results.tensor(move.place, tensors, given))
+        self.results.rebind(self.rebindings, tensors, given)
         if self.changes == changes and not self.lends:
             self.changes = Structure.changes
 
@@ -672,8 +667,6 @@ class Specialization:
         for owner, build in self.shared_grads:
             (tensors[owner] if isinstance(owner, int) else owner)._grad = build(tensors, given)
             Structure.gradients += 1
-        for move in self.left:
-            move.release()
         return tensors
 
     def _built(self, arrays: list[ndarray], call: Call, fed: Sequence[ndarray]) -> Any:

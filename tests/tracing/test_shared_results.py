@@ -593,6 +593,9 @@ OTHER_MEMORY: dict[str, str] = {
     "changed before, beside a view from before": "s.t.add_(1); s.t.data = s.t.data * 2; return s.u * 1",
     "beside a view from before": "s.t.data = s.t.data * 2; return s.u * s.t[1:]",
     "a returned alias": "h = w.detach(); w.data = w.data * 0.5; return h",
+    "a returned view on the tape": "v = w[:2]; w.data = w.data * 0.5; return v, w[1:]",
+    "a returned view on the tape, of what changes before": "opt.zero_grad(); w.sum().backward(); v = w.view(3); opt.step(); "
+    "w.data = w.data * 0.5; return v.detach()",
     "a stored view": "s.v = s.t[:2]; s.t.data = s.t.data * 2; return x * 1",
     "changed before": "w.data.add_(1); w.data = w.data * 0.5; return w * 1",
     "changed after": "w.data = w.data * 0.5; w.data.add_(1); return w * 1",
@@ -647,6 +650,9 @@ def test_other_memory(name: str, mode: str):
             held += [x.detach(), x[1:], x.numpy()]
             result = step(x)
             held += [x, *(result if isinstance(result, tuple) else [result])]
+            for y in result if isinstance(result, tuple) else ():
+                if y.requires_grad:
+                    y.sum().backward()
             now = [w, w.grad, s.t, s.u, s.l[0], s.v, m.b, m.w, *held]
             arrays = [y._data if isinstance(y, sg.Tensor) else y for y in now if y is not None]
             shared = [np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)]
