@@ -204,23 +204,24 @@ class ResultFlags:
 
     def __init__(self, freed: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
         self.freed, self.leaves, self.differentiated = freed, leaves, differentiated
-        self._record: Record | None = None
+        self._records: list[Record | None] = []
 
     def set(self, tensors: Sequence[Tensor]) -> None:
         """Set the flags of the results of a run."""
-        for position in self.freed:
+        if not self._records:
+            self._records = [self._recorded() for _ in self.freed]
+        for position, record in zip(self.freed, self._records, strict=True):
             tensor = tensors[position]
-            tensor._record = self._record if self._record is not None else self._recorded()
-            tensor._tracked = True
+            tensor._record, tensor._tracked = record, True
         for position in self.leaves:
             tensor = tensors[position]
             tensor._since, tensor._tracked = tick(), True
 
     def _recorded(self) -> Record | None:
-        """The record of all results in all runs: it holds nothing of theirs."""
+        """The record of one result in all runs: it holds nothing of theirs."""
         leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
-        self._record = CompiledCall.apply(_FreedRun(), leaf, *self.differentiated)[0]._record
-        return self._record
+        record: Record | None = CompiledCall.apply(_FreedRun(), leaf, *self.differentiated)[0]._record
+        return record
 
 
 def result_tape(

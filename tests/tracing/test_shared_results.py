@@ -666,6 +666,45 @@ def test_other_memory(name: str, mode: str):
             assert str(a) == str(b), f"call {call}, {dtype}"
 
 
+@program
+def a_copy_of_an_argument_that_is_a_view_of_another(compile: Compile, make: Any) -> Any:
+    """Whether a reshape copies depends on the order in memory of the argument."""
+
+    def step(x: Any, y: Any) -> Any:
+        a, b = y.flatten(), y.reshape(3, 2)
+        x.mul_(2)
+        return a, b, y.flatten()
+
+    compiled, found = compile(step), []
+    for _ in range(CALLS):
+        x = make(2, 3)
+        for y in (x.t(), x[:, 1:], x.view(6)[:4], x):
+            if y.numel() == 6:
+                found.append([x, *compiled(x, y)])
+    return found
+
+
+@program
+def results_whose_tape_the_function_has_freed(compile: Compile, make: Any) -> Any:
+    """Of several shapes: a backward pass from all of them raises the error of each."""
+    w = make(2, 3).requires_grad_()
+
+    def step(x: Any) -> Any:
+        y = w * x
+        z = y * y
+        z.sum().backward()
+        return y.t() * 1, z, sg.relu(z)
+
+    compiled, found = compile(step), []
+    for _ in range(CALLS):
+        results = compiled(make(2, 3))
+        for roots in (results, results[1:], results[::-1]):
+            with pytest.raises(GradientError, match="second time"):
+                sum((x * x).sum() for x in roots).backward()
+        found += [results, w.grad]
+    return found
+
+
 def test_old_memory_keeps_its_values():
     w = sg.tensor([2.0, 4.0], requires_grad=True)
     held, step = w.detach(), sg.compile(lambda: setattr(w, "data", w.data * 0.5))
