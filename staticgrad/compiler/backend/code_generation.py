@@ -5,6 +5,7 @@ This file imports nothing of the package: exported packages have a copy of it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -26,10 +27,13 @@ _engines: list[Any] = []
 """The owners of loaded code, which stays for the life of the process."""
 
 
-def features() -> str:
-    """The instructions of this CPU that code may use."""
-    found: str = llvm.get_host_cpu_features().flatten()
-    return f"{found},{WHOLE_VECTORS}" if "+avx512f" in found else found
+def processor() -> tuple[str, str]:
+    """(name, features) of the CPU that code is for: this one, or the one that STATICGRAD_CPU names."""
+    chosen = os.environ.get("STATICGRAD_CPU", "native")
+    if chosen != "native":
+        return chosen, WHOLE_VECTORS if chosen == "x86-64-v4" else ""
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.get_host_cpu_name(), f"{features},{WHOLE_VECTORS}" if "+avx512f" in features else features
 
 
 @cache
@@ -37,10 +41,10 @@ def machine() -> Any:
     """The code generator for this CPU."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    cpu, features = processor()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features(), opt=OPTIMIZED["opt"], reloc="default", codemodel="jitdefault",
-        jit=True,
-    )  # fmt: skip
+        cpu=cpu, features=features, opt=OPTIMIZED["opt"], reloc="default", codemodel="jitdefault", jit=True
+    )
 
 
 def compiled(code: str, inlined: Iterable[str] = ()) -> bytes:

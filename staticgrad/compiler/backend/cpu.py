@@ -1,13 +1,23 @@
-"""The CPU that code is compiled for, as Linux describes it; elsewhere LLVM does, which takes time to be imported."""
+"""The CPU that code is compiled for, as Linux describes it; elsewhere LLVM does, which takes time to be imported.
+
+The environment variable STATICGRAD_CPU names a lesser one that LLVM knows: `x86-64-v3` has AVX2 and not AVX-512, as the
+machines of most people.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 from functools import cache
 from pathlib import Path
 
+from ...errors import ArgumentError
+
 FACT = re.compile(r"(?m)^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$")
 """A line of Linux's description that is the same in every run."""
+
+CHOSEN = os.environ.get("STATICGRAD_CPU", "native")
 
 
 @cache
@@ -18,15 +28,32 @@ def description() -> str:
     except OSError:
         first = ""
     if facts := FACT.findall(first):
-        return "\n".join(facts)
+        return "\n".join([*facts, CHOSEN])
     import llvmlite.binding as llvm
 
     features = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)
-    return f"{llvm.get_host_cpu_name()}\nfeatures: {' '.join(features)}"
+    return f"{llvm.get_host_cpu_name()}\nfeatures: {' '.join(features)}\n{CHOSEN}"
 
 
-BYTES, REGISTERS = (64, 32) if re.search(r"\bavx512f\b", description()) else (32, 16)
-"""Bytes of this CPU's vectors, and the number of its registers for them."""
+KINDS = {"x86-64-v2": (16, 16, "sse4_2"), "x86-64-v3": (32, 16, "avx2"), "x86-64-v4": (64, 32, "avx512f")}
+"""Bytes of the vectors of kinds of CPUs, the number of their registers for them, and the feature by which Linux shows them."""
+
+
+def _vectors() -> tuple[int, int]:
+    if CHOSEN == "native":
+        if platform.machine() in ("aarch64", "arm64"):
+            return 16, 32
+        return KINDS["x86-64-v4" if re.search(r"\bavx512f\b", description()) else "x86-64-v3"][:2]
+    if CHOSEN not in KINDS:
+        raise ArgumentError(f"STATICGRAD_CPU is native or one of {', '.join(KINDS)}, got {CHOSEN!r}")
+    *found, feature = KINDS[CHOSEN]
+    if not re.search(rf"\b{feature}\b", description()):
+        raise ArgumentError(f"STATICGRAD_CPU={CHOSEN}: this CPU has no {feature}")
+    return found[0], found[1]
+
+
+BYTES, REGISTERS = _vectors()
+"""Bytes of the vectors that code is compiled for, and the number of registers for them."""
 
 
 def _cache(index: int) -> int:

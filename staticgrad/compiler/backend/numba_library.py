@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 
-from .code_generation import OPTIMIZED, features, inline_variants, parsed
+from .code_generation import OPTIMIZED, inline_variants, parsed, processor
 
 
 class _Library(JITCodeLibrary):
@@ -46,11 +45,10 @@ class _Codegen(JITCPUCodegen):
     _library_class = _Library
 
     def _get_host_cpu_name(self) -> str:
-        name: str = llvm.get_host_cpu_name()
-        return name
+        return processor()[0]
 
     def _get_host_cpu_features(self) -> str:
-        return features()
+        return processor()[1]
 
     def _customize_tm_options(self, options: dict[str, Any]) -> None:
         super()._customize_tm_options(options)

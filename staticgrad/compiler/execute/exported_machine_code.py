@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
 
-from ..backend.code_generation import compiled, loaded
+from ..backend.code_generation import compiled, loaded, processor
 
 
 def load_kernels(package: str, file: Path) -> dict[str, int]:
@@ -45,8 +44,7 @@ def _made(module: Any) -> bytes:
 
 def _key(file: Path) -> str:
     """All that the machine code of a kernel depends on, as a hash."""
-    features = sorted(llvm.get_host_cpu_features().items())
-    digest = hashlib.sha256(f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}".encode())
+    digest = hashlib.sha256(f"{llvmlite.__version__} {sys.version} {processor()}".encode())
     for path in [file, *sorted(Path(__file__).parent.rglob("*.py"))]:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,124 @@
+"""Run the tests in each Python of this machine.
+
+    python -m tools.pythons                      # the suite in each, one after the other
+    python -m tools.pythons --fast               # a part of it that takes about a minute: what differs between Pythons
+    python -m tools.pythons --only 3.14 -- tests/tracing -n 0
+
+Interpreters are found on the path, under pyenv's root, and where STATICGRAD_PYTHONS names them (a list as PATH). Each gets
+an environment of its own in `--envs` (by default a temporary folder), with the package and the dependencies of its tests, and a
+cache of kernels of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+"""Those that `pyproject.toml` says are tested."""
+FAST = (
+    "tests/tracing/test_observer.py",
+    "tests/tracing/test_stale.py",
+    "tests/tracing/test_handlers.py",
+    "tests/tracing/segments/test_ownership.py",
+    "tests/compiler/execute/test_fastcall.py",
+    "tests/test_garbage.py",
+)
+"""Tests of what this package takes from an interpreter: instructions, operands, reference counts, headers of objects."""
+
+NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "scikit-learn>=1.6")
+"""What these tests need."""
+
+
+def candidates() -> Iterator[Path]:
+    """Files that may be interpreters, the preferred ones first."""
+    for entry in os.environ.get("STATICGRAD_PYTHONS", "").split(os.pathsep):
+        if entry:
+            yield Path(entry)
+    for version in VERSIONS:
+        if found := shutil.which(f"python{version}"):
+            yield Path(found)
+    yield Path(sys.executable)
+    roots = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
+    yield from sorted(Path(roots).glob("versions/*/bin/python3"))
+
+
+def version_of(python: Path) -> str:
+    """The version of an interpreter as "3.14", empty for a file that is none; "3.14t" where it is free-threaded."""
+    program = "import sys; print('%d.%d' % sys.version_info[:2] + 't' * ('free-threading' in sys.version))"
+    try:
+        done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    text = done.stdout.strip()
+    return text if done.returncode == 0 and re.fullmatch(r"\d+\.\d+t?", text) else ""
+
+
+def pythons() -> dict[str, Path]:
+    """One interpreter for each version that is tested, as far as this machine has them."""
+    found: dict[str, Path] = {}
+    for python in candidates():
+        version = version_of(python)
+        if version in VERSIONS:
+            found.setdefault(version, python)
+    return {version: found[version] for version in VERSIONS if version in found}
+
+
+def environment(version: str, python: Path, folder: Path, needed: Sequence[str]) -> Path:
+    """The interpreter of an environment with the package and what else is needed."""
+    made = folder / version
+    inside = made / "bin" / "python"
+    if not inside.exists():
+        subprocess.run([python, "-m", "venv", made], check=True)
+    install = [str(inside), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *needed]
+    subprocess.run(install, check=True)
+    return inside
+
+
+def run(version: str, python: Path, tests: Sequence[str], folder: Path, needed: Sequence[str]) -> str:
+    """The last line of the tests' report in one Python; with a leading "failed" where they failed."""
+    inside = environment(version, python, folder, needed)
+    variables = {**os.environ, "STATICGRAD_CACHE_DIR": str(folder / f"kernels-{version}"), "PYTHONPATH": ""}
+    command = [str(inside), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = done.stdout.strip().splitlines() or ["no output"]
+    if done.returncode:
+        print("\n".join(lines[-60:]))
+    return f"{'failed: ' if done.returncode else ''}{lines[-1]}"
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.pythons", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--fast", action="store_true", help="the part that differs between Pythons")
+    parser.add_argument("--only", action="append", help="a version, as 3.14; may be repeated")
+    parser.add_argument("--skip", action="append", default=[], help="a version that is left out; may be repeated")
+    parser.add_argument("--envs", type=Path, help="where environments are kept for the next time")
+    parser.add_argument("tests", nargs="*", help="arguments of pytest in place of the whole suite")
+    options = parser.parse_args(given)
+    known = pythons()
+    wanted = [version for version in options.only or known if version not in options.skip]
+    missing = [version for version in wanted if version not in known]
+    if missing:
+        print(f"no Python {', '.join(missing)} on this machine, only {', '.join(known)}", file=sys.stderr)
+        return 1
+    tests = options.tests or (FAST if options.fast else ())
+    failed = False
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if options.envs is None else options.envs
+        for version in wanted:
+            last = run(version, known[version], tests, folder, NEEDED if options.fast else ["-e", f"{ROOT}[test]"])
+            print(f"{version}: {last} ({known[version]})", flush=True)
+            failed |= last.startswith("failed")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
