@@ -271,6 +271,30 @@ def test_attributes_are_those_of_copies(change):
     same_as_networkx(graph)
 
 
+WALKS = {
+    "generations": lambda dag: [set(part) for part in nx.topological_generations(dag)],
+    "transitive reduction": lambda dag: set(nx.transitive_reduction(dag).edges),
+    "condensation": lambda dag: nx.condensation(dag).number_of_edges(),
+    "relabelled": lambda dag: set(nx.convert_node_labels_to_integers(dag).edges),
+    "line graph": lambda dag: set(nx.line_graph(dag)),
+    "composed": lambda dag: set(nx.compose(dag, dag.subgraph(list(dag)[:9])).edges),
+    "undirected": lambda dag: {frozenset(edge) for edge in dag.to_undirected().edges},
+    "components": lambda dag: {frozenset(part) for part in nx.weakly_connected_components(dag)},
+    "centrality": lambda dag: nx.betweenness_centrality(dag),
+    "contracted": lambda dag: set(nx.contracted_nodes(dag, *list(dag)[:2]).edges),
+    "ancestors": lambda dag: [nx.ancestors(dag, node) for node in dag],
+    "dominators": lambda dag: nx.immediate_dominators(dag, next(iter(dag))),
+    "data": lambda dag: sorted(map(str, nx.get_edge_attributes(dag, "positions").values())),
+}
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
+def test_functions_of_networkx_take_it(walk):
+    graph = random_graph(np.random.default_rng(0), 12, False)
+    assert walk(graph.dag) == walk(graph.dag.copy())
+    same_as_networkx(graph)
+
+
 def test_dag_of_nodes_without_edges():
     graph = Graph()
     assert len(graph.dag) == 0

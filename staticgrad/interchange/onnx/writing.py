@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import DTypeError, ShapeError, StaticgradError
 from ...ir import Expand, Extent, Graph, Node, Subgraph
 from ...operators import Symbol, lines_of
+from ...ops.control.subgraph_tracing import parameter
 from .records import CODES
 
 Name = str
@@ -108,13 +109,13 @@ class Scope:
             raise UnwrittenError(f"onnx.export: {node.op.name} has no ONNX counterpart", where=node.where)
 
     def expanded(self, node: Node, names: dict[Node, Any]) -> Any:
-        """A composite op, written in the ops that its rule makes it of."""
+        """A composite op, written in the ops that its rule makes it of, over leaves that stand for its operands."""
         graph = Graph()
-        for operand in node.inputs:
-            graph.append(operand)
+        leaves = {i: parameter(graph, i.type) if i.inputs else graph.append(i) for i in dict.fromkeys(node.inputs)}
+        names.update({leaf: names[i] for i, leaf in leaves.items()})
         rule: Any = node.op.emit.rule  # type: ignore[union-attr]
         with lines_of(node.where):
-            result: Node = rule(node, *(Symbol(graph, i) for i in node.inputs)).node
+            result: Node = rule(node, *(Symbol(graph, leaves[i]) for i in node.inputs)).node
         self.walk(graph, [result], names)
         return names[result]
 
