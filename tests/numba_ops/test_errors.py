@@ -251,3 +251,19 @@ def test_a_handler_of_the_function_catches():
 
     assert step(sg.ones(2), sg.ones(2)).tolist() == [1, 1]
     assert step(sg.ones(2), -sg.ones(2)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_exceptions_in_loops_and_branches(compiled):
+    op = sg.njit_op(njit(lambda x: 1 / x))
+
+    def loop(x):
+        return sg.while_loop(lambda v: v.sum() < 100, lambda v: (op(v - 1.0),), (x,))[0]
+
+    def branch(x):
+        return sg.cond(x.sum() > 0, lambda: op(x * 0), lambda: x)
+
+    for fn in (loop, branch):
+        with pytest.raises(ZeroDivisionError):
+            (sg.compile(fn) if compiled else fn)(sg.ones(3))
+    assert (sg.compile(branch) if compiled else branch)(-sg.ones(3)).tolist() == [-1, -1, -1]

@@ -237,3 +237,16 @@ def test_modes_agree(name, mode, dtype):
     for a, b in zip(found, right, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * 10)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "bool", "float32"])
+def test_integers_and_booleans(dtype):
+    """The dtype of a result is Numba's, which is NumPy's for arrays of int64 at least."""
+    x, y = np.array([1, 0, 3]).astype(dtype), np.array([2, 1, 0]).astype(dtype)
+    for fn in (lambda x, y: x * 2 + y, lambda x, y: x > y):
+        op = sg.njit_op(by_numpy(fn))
+        eagerly, natively = op(x, y).numpy(), sg.compile(op)(x, y).numpy()
+        assert eagerly.dtype == natively.dtype
+        right = fn(x.astype(dtype if dtype == "float32" else "int64"), y)
+        np.testing.assert_array_equal(eagerly, right)
+        np.testing.assert_array_equal(natively, right)
