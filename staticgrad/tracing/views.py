@@ -177,6 +177,8 @@ def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[Step]]:
         if isinstance(x, TracedView):
             x.node  # noqa: B018 - a reshape that had to copy has memory of its own from here on
             if x.maker is not None:
+                if not x.shares:
+                    break
                 steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
         else:
             if x.requires_grad:

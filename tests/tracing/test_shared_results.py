@@ -70,6 +70,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "transposed twice": lambda x: x.t().t()[0],
     "flat": lambda x: x.reshape(-1),
     "a reshape that copies": lambda x: x.t().reshape(-1),
+    "parts of a reshape that copies": lambda x: ((y := x.t().reshape(-1))[:], y.detach(), y[1:]),
     "flat view": lambda x: x.view(-1),
     "new axis": lambda x: x[None],
     "expanded": lambda x: x.expand(2, 2, 3),
