@@ -64,7 +64,7 @@ WAYS = {
     "Variable": lambda: in_a_graph(lambda: sg.Variable(MASKED)),
     "compiled": lambda: sg.compile(lambda x: x * 2)(MASKED),
     "compiled before": called_before,
-    "captured": lambda: sg.compile(lambda x: x * MASKED)(np.ones(3)),
+    "captured": lambda: sg.compile(lambda x: x * MASKED)(sg.ones(3)),
     "loop": lambda: sg.compile(lambda x: x * 2).loop(np.ma.array(np.ones((4, 3)))),
 }
 

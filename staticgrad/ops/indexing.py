@@ -283,14 +283,16 @@ def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Tensor:
 def bounds(k: slice) -> tuple[int | None, int | None, int]:
     """A slice as a tuple of ints and None, as attributes of nodes have to be. Raises ArgumentError."""
     start, stop, step = k.start, k.stop, k.step
-    if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
-        return start, stop, 1
+    step = 1 if step is None else step
+    if type(step) is int and step and all(p is None or p.__class__ is int for p in (start, stop)):
+        return start, stop, step
     try:
-        start, stop, step = [None if p is None else index(p) for p in (start, stop, step)]
+        start, stop = [None if p is None else index(p) for p in (start, stop)]
+        step = index(step)
     except StaticgradError:  # a tensor that has no value yet
         raise
     except TypeError:
         raise ArgumentError(f"slice bounds must be integers, got {k!r}") from None
     if step == 0:
         raise ArgumentError("a slice step can't be 0")
-    return start, stop, 1 if step is None else step
+    return start, stop, step

@@ -53,6 +53,8 @@ def extents(name: str, x: Any, start: int = 0, stop: int | None = None) -> tuple
 
 def integer(name: str, word: str, value: Any) -> int:
     """An argument that has to be an integer. Raises DTypeError for anything else."""
+    if value.__class__ is int:  # or what stands for one
+        return value
     try:
         return index(value)
     except StaticgradError:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
+from operator import index, itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
-from ..operators import apply
+from ..operators import F, apply
+from ..operators.open_numbers import UnknownNumber
 from ..types import TensorType, shape_text, type_of
 from . import attributes as at
 from .leaves import fits
@@ -137,6 +138,34 @@ def _selects(slices: Slices) -> bool:
     return bool(slices) and isinstance(slices[-1], int)
 
 
+def _opened(x: Any, slices: Slices) -> Any:
+    """The part whose positions differ between runs, picked by them. Its extents are the same in each run."""
+    parts: list[tuple[Any, Any]] = []
+    for s, extent in zip(slices, x.shape, strict=False):
+        start, stop, step = s if s.__class__ is tuple else (s, None, None)
+        if not any(issubclass(type(p), UnknownNumber) for p in (start, stop, step)):
+            parts.append((s, None))
+            continue
+        sliced = s.__class__ is tuple
+        if type(extent) is not int or not issubclass(type(start), UnknownNumber) or (sliced and type(step) is not int):
+            return None
+        start = start + extent if start < 0 else start
+        if not sliced:
+            if not 0 <= start < extent:
+                return None
+            parts.append((WHOLE, start.tensor()))
+            continue
+        stop = extent if stop is None else stop + extent if stop < 0 else stop
+        if step < 1 or not 0 <= start <= stop <= extent:
+            return None
+        parts.append((WHOLE, F.add(np.arange(0, index(stop - start), step), start)))
+    x, axis = apply(slice_op, x, slices=tuple([s for s, _ in parts])), 0
+    for s, places in parts:
+        x = x if places is None else F.take(x, places, axis)
+        axis += s.__class__ is tuple and (places is None or len(places.shape))
+    return x
+
+
 slice_op = define(
     OpDef(
         name="slice",
@@ -148,6 +177,7 @@ slice_op = define(
         vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
         vjp_add=_unslice_add,
         emit=View(_slice_layout),
+        opened=_opened,
     )
 )
 unslice_op: OpDef = define(

@@ -288,6 +288,13 @@ def closed(value: Any) -> Any:
     return {k: closed(v) for k, v in value.items()} if type(value) is dict else value
 
 
+def has_number(value: Any) -> bool:
+    """Whether an attribute of an op has a number of the state in it."""
+    if type(value) is dict:
+        return any(map(has_number, value.values()))
+    return any(map(has_number, value)) if type(value) in (tuple, list) else type(value) is StateNumber
+
+
 def _literal_number(value: Any) -> Any:
     return value
 

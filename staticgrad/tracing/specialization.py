@@ -111,6 +111,7 @@ class Specialization:
         self.moved = [tensor for tensor, leaf in tracer.captured.values() if id(leaf) in moves]
         """Tensors that the function reaches and gives other memory: each run is fed the arrays that they have by then."""
         self.results.share(owners, {id(value) for _, value in tracer.grads.values()})
+        tracer.check_picked([*self.results.fetches, *(x for _, x in tracer.grads.values() if isinstance(x, Traced))])
         self.results.seal()
         self.results.forget()
         self.fetches = list(self.results.fetches)

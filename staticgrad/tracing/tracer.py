@@ -8,7 +8,7 @@ whether it succeeds or raises.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type
 from . import traced_backward
 from .guards import contents
 from .handlers import caught, may_fail
-from .numbers import RunNumber, TracedNumber, closed, magnitude
+from .numbers import RunNumber, TracedNumber, closed, has_number, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
 from .sharing import ADVICE, MemoryUse, Place, SharedView
@@ -103,6 +103,8 @@ class Tracer:
         backward passes that saved x compute with the values that they find, and the other way round."""
         self.counted_apart: set[Node] = set()
         """Values of `x.data`."""
+        self.picked: dict[Node, Node] = {}
+        """Values that stand for views at positions which differ between runs, with the memory that eager mode has them in."""
         self.counted: set[int] = set()
         """Leaves with counted changes, by id."""
         self.rebound: dict[Node, Where | None] = {}
@@ -172,6 +174,7 @@ class Tracer:
         self.followed.clear()
         self.rebound.clear()
         self.counted_apart.clear()
+        self.picked.clear()
         for nodes in (
             self.leaves,
             self.taped,
@@ -434,6 +437,8 @@ class Tracer:
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]
+        if op.opened is not None and has_number(attrs) and (part := self._opened(op, args[0], attrs)) is not None:
+            return part
         made = self._appended(op, operands, attrs)
         if op.aliases and not self.differentiating and op.vjp_for(0) is not None:
             base = args[0] if isinstance(args[0], Traced) else self.value(args[0]) if isinstance(args[0], Tensor) else None
@@ -442,6 +447,22 @@ class Tracer:
                 self.aliases.append(weakref.ref(view))
                 return view
         return Traced(self, made)
+
+    def _opened(self, op: OpDef, x: Any, attrs: Mapping[str, Any]) -> Traced | None:
+        """An equal value for a view at a position that differs between runs. It shares no memory, so the trace must not show
+        that: changes of either, results and layouts are refused, and the next trace has the numbers' values."""
+        assert op.opened is not None
+        base = self.value(x) if isinstance(x, Tensor) else x
+        found: Traced | None = op.opened(base, **attrs) if isinstance(base, Traced) and not state.inside else None
+        if found is not None:
+            self.picked[found.node] = memory_node(base.node)
+        return found
+
+    def check_picked(self, values: Iterable[Traced]) -> None:
+        """Raises TraceError for values that outlive the trace and that eager mode has in the memory of something else."""
+        nodes = [memory_node(x.node) for x in values] if self.picked else []
+        if any(node in self.picked for node in nodes):
+            self.refuse("a view at a position that differs between calls outlives the trace, and shares memory")
 
     def number(self, x: Traced) -> Any:
         """The number of a tensor of one element."""
@@ -543,6 +564,7 @@ class Tracer:
         if not (self.overwritten or self.followed) or self.differentiating:
             return
         memory = memory_node(x.node)
+        memory = self.picked.get(memory, memory)
         if memory is not x.node and (memory in self.overwritten or memory in self.followed):
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
@@ -590,6 +612,7 @@ class Tracer:
 
     def layout(self, x: Traced) -> Layout:
         """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
+        self.check_picked([x])
         self.ordered = True
         layout = layout_of(x.node, self.layouts)
         assert layout is not None  # every extent is known while tracing
@@ -644,6 +667,7 @@ class Tracer:
             if not isinstance(x, TracedView) or x.follows():
                 aliases.append(x)
             x = x.base
+        self.check_picked([x])
         detached = any(alias.detaches for alias in aliases)
         if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
             self.refuse(
@@ -739,6 +763,8 @@ class Tracer:
         if not hasattr(value, "shape"):
             value = np.asarray(value, target.dtype)
         misuse.check_holds(value.dtype, target.requires_grad)
+        if isinstance(value, Traced):
+            self.check_picked([value])
         if value.shape != target.shape or value.dtype != target.dtype:
             self.refuse(
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "

@@ -46,6 +46,7 @@ EXPRESSIONS = [
     "np.array(a)", "np.percentile(a, 50)", "np.fft.fft(a)", "np.sum(a, dtype='float64')", "np.expand_dims(a, 0)",
     "np.median(a)", "str(a)", "f'{a}'", "a.tolist()", "float(a.sum())", "int(a.max())", "a.sum() > 3",
     "'y' if a.max() > 3 else 'n'", "copy.deepcopy(a)", "bytes(a)", "memoryview(a).nbytes", "a + [1.0]", "a in [1]",
+    "a * np.ma.array(1.0, mask=True)", "np.asmatrix(np.ones((2, 2))) * a",
 ]  # fmt: skip
 MEETINGS = [
     "x + a", "a + x", "x * a.std()", "x * a.max()", "x + a.sum(0)", "x / (a.mean() + 1)", "x * a.size", "x + len(a)",

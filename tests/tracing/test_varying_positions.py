@@ -1,0 +1,184 @@
+"""Positions in tensors that are another number in each call: one trace serves them, and memory is shared as in eager mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from tests.helpers import assert_same
+
+MODES = {"default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
+POSITIONS = {
+    "item": lambda x, k: x[k] * 2,
+    "negative": lambda x, k: x[-k - 1] * 2,
+    "of the second axis": lambda x, k: x[:, k] * 2,
+    "two": lambda x, k: x[k, -k - 1] + 1,
+    "beside a slice": lambda x, k: x[k, 1:3].sum(),
+    "item of an item": lambda x, k: x[1][k].exp(),
+    "slice": lambda x, k: x[k : k + 2] * 2,
+    "slice with a step": lambda x, k: x[k : k + 3 : 2].sum(0),
+    "two slices": lambda x, k: (x[k : k + 2, k : k + 2] ** 2).sum(),
+    "narrow": lambda x, k: x.narrow(1, k, 2) * 2,
+    "select": lambda x, k: sg.select(x, 0, k) * 2,
+    "roll": lambda x, k: sg.roll(x, -k, -1),
+    "in a loop": lambda x, k: sum(x[k + i].sum() * i for i in range(2)),
+    "with a remainder": lambda x, k: x[(k * 3) % 5] + x[k // 2],
+}
+"""For k from 0 to 4 and x of 7 x 6 elements."""
+
+
+def operand(dtype="float32", **named):
+    return sg.tensor(np.random.default_rng(0).standard_normal((7, 6)), dtype=dtype, **named)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", POSITIONS)
+def test_values(name, mode):
+    f, x = POSITIONS[name], operand()
+    compiled = sg.compile(f, **MODES[mode])
+    for k in (0, 1, 2, 3, 4, 2, 0):
+        assert_same(compiled(x, k), f(x, k))
+    assert mode == "split" or len(compiled.recompiles) <= 4, compiled.recompiles  # k // 2 has values, too
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", POSITIONS)
+def test_gradients(name, dtype):
+    def slopes(w, k):
+        (first,) = sg.autograd.grad((POSITIONS[name](w, k) ** 3).sum(), w, create_graph=True)
+        (second,) = sg.autograd.grad((first**2).sum(), w)
+        return first, second
+
+    compiled, w = sg.compile(slopes), operand(dtype, requires_grad=True)
+    for k in (0, 1, 2, 3, 4, 1):
+        for found, expected in zip(compiled(w, k), slopes(w, k), strict=True):
+            assert_same(found.detach(), expected.detach())
+
+
+@pytest.mark.parametrize("f", [lambda x, k: x[k] * 2, lambda x, k: x[k : k + 2] * 2, lambda x, k: x.narrow(0, k, 3) * 2])
+def test_positions_outside(f):
+    """Errors, and slices that are cut off, are those of eager mode."""
+    compiled, x = sg.compile(f), operand()
+    for k in (0, 1, 2, 3, 5, 6, 7, -1, -7, -8, 3):
+        try:
+            expected = f(x, k)
+        except Exception as error:
+            with pytest.raises(type(error)):
+                compiled(x, k)
+        else:
+            assert_same(compiled(x, k), expected)
+
+
+class Holder:
+    def __init__(self):
+        self.position = 0
+
+
+def by_state(holder):
+    def f(x, k):
+        holder.position = (holder.position + 1) % 5
+        return x[holder.position] * 2
+
+    return f
+
+
+def by_others(holder):
+    return lambda x, k: x[holder.position] * 2
+
+
+@pytest.mark.parametrize("make", [by_state, by_others])
+def test_positions_in_state(make):
+    eager, compiled, x = Holder(), Holder(), operand()
+    f, g = make(eager), sg.compile(make(compiled))
+    for i in (0, 1, 2, 3, 4, 3, 0):
+        if make is by_others:
+            eager.position = compiled.position = i
+        assert_same(g(x, i), f(x, i))
+        assert eager.position == compiled.position
+    assert len(g.recompiles) <= 4
+
+
+def kept_view(x, k):
+    y = x[k]
+    x.add_(1)
+    return y * 2
+
+
+def changed_view(x, k):
+    y = x[k]
+    y.mul_(3)
+    return x * 1
+
+
+def changed_part(x, k):
+    x[k] += 1
+    x[k : k + 2] = 0
+    return x.sum()
+
+
+def changed_detached(x, k):
+    x[k].detach().add_(1)
+    return x * 1
+
+
+def changed_view_of_it(x, k):
+    y = x[k]
+    y[1:].zero_()
+    return y * 1
+
+
+def given_away(x, k):
+    y = sg.zeros(6)
+    y.data = x[k]
+    y.add_(1)
+    return x * 1
+
+
+SHARED = {
+    "result": lambda x, k: x[k],
+    "slice": lambda x, k: x[k : k + 2],
+    "column": lambda x, k: (x[:, k], x[:, k].is_contiguous()),
+    "of a result": lambda x, k: (y := x * 2, y[k]),
+    "view of it": lambda x, k: x[k][1:3],
+    "detached": lambda x, k: x[k].detach(),
+    "kept view": kept_view,
+    "changed view": changed_view,
+    "changed part": changed_part,
+    "changed detached": changed_detached,
+    "changed view of it": changed_view_of_it,
+    "given away": given_away,
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SHARED)
+def test_memory_is_shared_as_eagerly(name, mode):
+    f = SHARED[name]
+    compiled, x, y = sg.compile(f, **MODES[mode]), operand(), operand()
+    for k in (0, 1, 2, 3, 4, 1):
+        found, expected = compiled(x, k), f(y, k)
+        assert_same(found, expected)
+        for result in (found, expected):
+            for part in result if isinstance(result, tuple) else (result,):
+                if isinstance(part, sg.Tensor):
+                    part.add_(1)
+        assert_same(found, expected)
+        assert_same(x, y)
+
+
+def test_a_table_whose_rows_are_trained():
+    def step(table, k):
+        loss = (table[k] ** 2).sum() + table[k : k + 2].exp().sum()
+        table.grad = None
+        loss.backward()
+        with sg.no_grad():
+            table.sub_(0.1 * table.grad)
+        return loss
+
+    tables = [operand(requires_grad=True) for _ in "12"]
+    compiled = sg.compile(step, on_break="error")
+    for k in (0, 1, 2, 3, 4, 5, 2):
+        assert_same(compiled(tables[0], k).detach(), step(tables[1], k).detach())
+    assert_same(tables[0].detach(), tables[1].detach())
+    assert len(compiled.recompiles) <= 4
