@@ -20,7 +20,7 @@ from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..ir import REGISTRY, Expand, OpDef
 from ..operators import Operators, Symbol, append, frontends, intercepted, state
-from ..operators.node_names import NAMES
+from ..operators.node_names import node_of
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
@@ -62,7 +62,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         backward=PYTORCH.get(name, ""),
     )  # fmt: skip
 
-    node, by_route = NAMES.get(name), routed(function)
+    node = node_of(name)
     recent: tuple[list[Any], Call, Any] = [], NONE, None
     """The signature of the call before, its plan, and the mode of its thread. The plan declines arrays of other shapes and
     dtypes, so a call with that signature needs no key."""
@@ -177,6 +177,11 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return written(args, named)
         finally:
             mode.kernels = kernels
+
+    @routed
+    @functools.wraps(function)
+    def by_route(*args: Any, **named: Any) -> Any:
+        return written(args, named)
 
     def written(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The call op by op, as one node to users."""

@@ -19,7 +19,7 @@ from .. import types
 from ..bounded import Bounded
 from ..ir import Graph, Node
 from ..operators import Size, Symbol, frontends
-from ..operators.node_names import NAMES, NodeName
+from ..operators.node_names import NodeName, node_of
 from .grad_mode import modes
 from .op_calls import placeholders
 from .route_writer import Writer
@@ -48,7 +48,7 @@ no_route.moves = False  # type: ignore[attr-defined]
 def routed(function: Function) -> Function:
     """Let calls on eager tensors take routes. The function has no effects, draws nothing, and does the same for symbols as for
     tensors."""
-    node = NAMES.get(function.__name__.rstrip("_"))
+    node = node_of(function.__name__)
     routes: Bounded[Callable[..., Any]] = Bounded(KEPT)
     seen: Bounded[int] = Bounded(KEPT)
 

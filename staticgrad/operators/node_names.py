@@ -41,7 +41,8 @@ OTHERS = {
     "tile": "Repeat", "vector_norm": "LinalgVectorNorm", "norm": "LinalgVectorNorm", "cross": "LinalgCross",
     "inverse": "LinalgInvEx", "inv": "LinalgInvEx", "cholesky": "LinalgCholeskyEx", "solve": "LinalgSolveEx",
     "svdvals": "LinalgSvd", "svd": "LinalgSvd", "eigh": "LinalgEigh", "eigvalsh": "LinalgEigh", "qr": "LinalgQr",
-    "slogdet": "LinalgSlogdet", "prelu": "PreluKernel", "layer_norm": "NativeLayerNorm", "group_norm": "NativeGroupNorm",
+    "slogdet": "LinalgSlogdet", "lu_factor": "LinalgLuFactorEx",
+    "prelu": "PreluKernel", "layer_norm": "NativeLayerNorm", "group_norm": "NativeGroupNorm",
     "batch_norm": "NativeBatchNorm", "chunk": "Split", "dropout": "Mul", "grid_sample": "GridSampler2D", "fold": "Col2Im",
     "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpu", "zero": "Zero", "tensor_split": "Slice",
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "Convolution"),
@@ -143,3 +144,8 @@ DERIVATIVES = {
     "EmbeddingBackward0": "EmbeddingDenseBackwardBackward0",
 }
 """Nodes whose derivative is one operation in PyTorch, and the name of the node of that operation."""
+
+
+def node_of(function: str) -> NodeName | None:
+    """The node of calls of the function that has this name in the code."""
+    return NAMES.get(function.removeprefix("_linalg_").rstrip("_"))

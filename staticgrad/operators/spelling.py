@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_overloads, overload
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import SPECIAL, frontends, numpy_twin, public, state
-from .node_names import NAMES
+from .node_names import node_of
 
 SAME = (
     ("dim", "axis", "dims", "axes"),
@@ -72,7 +72,7 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in words} | dict(further)
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
-    node = None if getattr(function, "one_node", False) else NAMES.get(name)
+    node = None if getattr(function, "one_node", False) else node_of(function.__name__)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -118,7 +118,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], str | No
 
 def one_node(function: Function) -> Function:
     """The function; its calls are one node of the tape where PyTorch has one. `spelled` does it, too."""
-    node = NAMES.get(function.__name__.rstrip("_"))
+    node = node_of(function.__name__)
     if node is None:
         return function
 
