@@ -107,6 +107,7 @@ def test_schedules_against_torch(strategy, epochs):
     other = torch.optim.swa_utils.SWALR(theirs, 0.05, epochs, strategy)
     for _ in range(10):
         assert schedule.get_last_lr() == pytest.approx(other.get_last_lr(), rel=1e-12)
+        opt.step()
         theirs.step()
         schedule.step()
         other.step()
