@@ -126,6 +126,8 @@ class Tracer:
         self.ordered = False
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
+        self.recorded: list[weakref.ref[Alias]] = []
+        """Those that have a tape of their own, by a recorded change."""
         self.differentiating = False
         self.put_off: list[Any] = []
         """What calls at the end of the run are going to change."""
@@ -699,6 +701,10 @@ class Tracer:
             )
         if apart is not None and apart[0] is lies and modes.now.grad and apart[1].requires_grad:
             self.refuse(f"{written.describe()}, which was given other data, is changed by a value that requires grad")
+        taped = apart[0] if apart is not None and modes.now.grad and apart[1].requires_grad else None
+        for known in filter(None, (reference() for reference in self.recorded)):
+            if known is not taped and known.requires_grad and self._root(known) is x:
+                self._refuse_unrecorded(known)
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
@@ -724,8 +730,9 @@ class Tracer:
         self.versions[x.node] = None if count is None else count + (data is None)
         if key is not None:  # a version of the leaf
             self._track(x.node, key)
-        if apart is not None and modes.now.grad and apart[1].requires_grad:
-            apart[0].records(self.own(apart[1]))
+        if apart is not None and taped is not None:
+            taped.records(self.own(apart[1]))
+            self.recorded.append(weakref.ref(taped))
         for moved, memory_now in self.moves.values():
             if moved.node.inputs[0] is not memory_now.node:
                 self._follow(moved, memory_now)
@@ -735,6 +742,12 @@ class Tracer:
                 view = reference()
                 if isinstance(view, TracedView) and view.root is x:
                     view.node  # noqa: B018 - its present value
+
+    def _root(self, x: Traced) -> Traced:
+        """The tensor that a change of x gives another value."""
+        while isinstance(x, Alias) or id(x) in self.moves:
+            x = x.base if isinstance(x, Alias) else self.moves[id(x)][1]
+        return x
 
     def _refuse_unrecorded(self, x: Traced) -> NoReturn:
         self.refuse(

@@ -686,6 +686,28 @@ def a_copy_of_an_argument_that_is_a_view_of_another(compile: Compile, make: Any)
 
 
 @program
+def a_detached_tensor_that_a_recorded_change_put_on_the_tape(compile: Compile, make: Any) -> Any:
+    """It stays there when its memory is changed once more, by itself or by another."""
+    found = []
+    for again in (lambda x, d: d.fill_(2), lambda x, d: x.data.fill_(2), lambda x, d: None):
+
+        def step(x: Any, again: Any = again) -> Any:
+            d = x.detach()
+            d.copy_(x * 3)
+            with sg.no_grad():
+                again(x, d)
+            return d
+
+        compiled = compile(step)
+        for _ in range(CALLS):
+            w = make(3).requires_grad_()
+            y = w * 1
+            d = compiled(y)
+            found.append([d, y.detach().clone(), w])
+    return found
+
+
+@program
 def results_whose_tape_the_function_has_freed(compile: Compile, make: Any) -> Any:
     """Of several shapes: a backward pass from all of them raises the error of each."""
     w = make(2, 3).requires_grad_()
