@@ -17,7 +17,7 @@ from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import OWN
 from ..slicing import cut
 from .decompositions import Packed
-from .records import check_matrices, check_square, linalg, routine, zeros_info
+from .records import LETTERS, check_matrices, check_square, linalg, routine, zeros_info
 
 
 @linalg(words={"input2": "tau"})
@@ -147,7 +147,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:
     """X with A X = B, from `ldl_factor`'s results. It has no derivative. Raises ShapeError, DTypeError."""
     check_square("ldl_solve", LD)
     check_matrices("ldl_solve", B)
-    if dtype_of(pivots).kind != "i" or dtype_of(LD) != dtype_of(B):
+    if dtype_of(pivots).kind != "i" or dtype_of(LD) != dtype_of(B) or dtype_of(LD) not in LETTERS:
         got = f"{dtype_of(LD)}, {dtype_of(pivots)} and {dtype_of(B)}"
         raise DTypeError(f"linalg.ldl_solve: LD and B have one floating dtype, pivots are integers, got {got}")
     return apply(ldl_solve_op, LD, pivots, B, hermitian=bool(hermitian))
