@@ -164,6 +164,8 @@ class Mentions:
                 self._visit(label, part)
         elif is_a(value, Tensor):
             self.tensors.append((label, value))
+            if self.log is not None:
+                self._holders.append((label, value))  # a user's attributes
         elif is_a(value, type):
             self._class(label, value)
         elif is_a(value, types.ModuleType):

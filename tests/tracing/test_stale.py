@@ -820,6 +820,13 @@ def tensors_that_are_kept():
 
 
 @row
+def attribute_of_a_tensor():
+    w = sg.ones(3)
+    w.gain = 2.0
+    return lambda x: x * w * w.gain, setter(w, "gain", 3.0, 4)
+
+
+@row
 def hidden_state():
     p = Point()
     p.h = sg.zeros(3)
