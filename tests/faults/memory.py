@@ -43,18 +43,18 @@ def nothing() -> list[Any]:
 
 def pointwise() -> Case:
     f = sg.compile(lambda x: x * 2 + 1)
-    return Case(lambda n: f(LARGE[:n]).numpy()[:2], nothing)
+    return Case(lambda n: f(sg.from_numpy(LARGE[:n])).numpy()[:2], nothing)
 
 
 def results_and_draws() -> Case:
     f = sg.compile(lambda x: (x * 2 + sg.rand(1) * 0, x + 1, x.sum()))
-    return Case(lambda n: [y.numpy()[:1, :1] for y in f(LARGE[:n])[:2]], nothing)
+    return Case(lambda n: [y.numpy()[:1, :1] for y in f(sg.from_numpy(LARGE[:n]))[:2]], nothing)
 
 
 def buffers() -> Case:
     w = sg.ones(WIDTH, 2 * WIDTH)
     f = sg.compile(lambda x: (sg.softmax(sg.exp(x @ w * 0.01), 1) @ w.T).sum())
-    return Case(lambda n: f(LARGE[:n]).item() / n, nothing)
+    return Case(lambda n: f(sg.from_numpy(LARGE[:n])).item() / n, nothing)
 
 
 def views() -> Case:
@@ -67,7 +67,7 @@ def views() -> Case:
         return x[:, 1:], w * 1, x.T
 
     f = sg.compile(step)
-    return Case(lambda n: [y.detach().numpy()[:1] for y in f(LARGE[:n])], lambda: [w.detach().numpy().copy()])
+    return Case(lambda n: [y.detach().numpy()[:1] for y in f(sg.from_numpy(LARGE[:n]))], lambda: [w.detach().numpy().copy()])
 
 
 def _net() -> tuple[Any, Any, Callable[..., Any]]:
@@ -163,7 +163,7 @@ def first_runs() -> Case:
 
 def host_calls() -> Case:
     f = sg.compile(lambda x: x * 2 + 1, numerics="strict")
-    return Case(lambda n: f(LARGE[:n]).numpy()[:2], nothing)
+    return Case(lambda n: f(sg.from_numpy(LARGE[:n])).numpy()[:2], nothing)
 
 
 def held_gradients() -> Case:
@@ -182,7 +182,7 @@ def held_gradients() -> Case:
         if n > 1000:
             held.append(w.grad)
             del held[:-1]
-        result = f(LARGE[:n]).numpy()[:1, :1]
+        result = f(sg.from_numpy(LARGE[:n])).numpy()[:1, :1]
         assert held[-1:] in ([], [None]) or (held[-1].numpy()[:1, :1] == 1).all()
         return result
 
