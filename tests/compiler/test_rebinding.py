@@ -148,7 +148,7 @@ def traced_step(seed: int) -> Callable[..., Any]:
 
     def run(x: Any, index: Any) -> Any:
         choose: Any = Drawn(numbers)
-        x.requires_grad_(True)
+        x, index = sg.as_tensor(x).requires_grad_(), sg.as_tensor(index)
         values: list[Any] = [x, sg.tanh(x)]
         for _ in range(count):
             values.append(step(choose, values, index, x.shape[0], kinds=14))
