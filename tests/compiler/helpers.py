@@ -13,6 +13,7 @@ from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.compiler.program import Program
+from staticgrad.compiler.runtime.loader import TEXT as RUNTIME
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.kernels import OFF
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
@@ -120,7 +121,8 @@ class _Kernels(dict[str, int]):
 def without_machine_code(patch: pytest.MonkeyPatch) -> None:
     """Plans are made, but can't run: for what is done before kernels compile."""
     patch.setattr(modes.now, "kernels", OFF)  # eager operations, whose plans do run
-    patch.setattr(kernel_cache, "load", lambda body: _Kernels())
+    load = kernel_cache.load
+    patch.setattr(kernel_cache, "load", lambda body: load(body) if body == RUNTIME else _Kernels())
 
 
 def reasons(plan: Plan, fused: bool) -> list[str]:
