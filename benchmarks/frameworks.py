@@ -43,9 +43,10 @@ def mode(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     """Our function of tensors as one of NumPy arrays: compiled, or eager."""
     import staticgrad as sg
 
-    if backend == "compiled":
-        return sg.compile(function)
-    return lambda *arrays: function(*map(sg.from_numpy, arrays))
+    def of_arrays(*arrays: np.ndarray) -> Any:
+        return function(*map(sg.from_numpy, arrays))
+
+    return sg.compile(of_arrays) if backend == "compiled" else of_arrays
 
 
 def values_of(call: Any, batch: Any) -> Any:

@@ -94,7 +94,7 @@ def jobs(product: Product) -> dict[str, Callable[[], Any]]:
         sg.set_num_threads(before)
     x, y = a.T if "a" in turned else a, b.T if "b" in turned else b
     exact = x[:8].astype(np.float64) @ y + (c if bias else 0)
-    np.testing.assert_allclose(first.numpy()[:8], exact, rtol=0, atol=1e-3 if dtype == "float32" else 1e-9)
+    np.testing.assert_allclose(first[:8], exact, rtol=0, atol=1e-3 if dtype == "float32" else 1e-9)
     out = np.empty((m, n), dtype)
 
     def numpy() -> None:

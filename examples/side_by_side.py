@@ -103,16 +103,16 @@ def written(example: Example) -> tuple[Callable[..., Any], Callable[..., Any]]:
     model = example.model()
     optimizer = example.optimizer(model.parameters())
 
-    def step(*batch: Any) -> Any:
-        loss = example.loss(model, *batch)
+    def step(*batch: np.ndarray) -> Any:
+        loss = example.loss(model, *map(sg.from_numpy, batch))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         return loss
 
-    def forward(x: Any) -> Any:
+    def forward(x: np.ndarray) -> Any:
         with sg.no_grad():
-            return model(x)
+            return model(sg.from_numpy(x))
 
     return step, forward
 
@@ -120,8 +120,7 @@ def written(example: Example) -> tuple[Callable[..., Any], Callable[..., Any]]:
 def eager(example: Example) -> Trainer:
     """Define by run."""
     step, forward = written(example)
-    tensor = sg.from_numpy
-    return Trainer(lambda *batch: step(*map(tensor, batch)), lambda x: forward(tensor(x)).numpy(), lambda: None)
+    return Trainer(step, lambda x: forward(x).numpy(), lambda: None)
 
 
 def compiled(example: Example) -> Trainer:

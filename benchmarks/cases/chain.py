@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, batches, jax_for, session, session_variants, torch_compiled, torch_for, torch_variants
+from ..frameworks import JAX, OURS, batches, jax_for, mode, session, session_variants, torch_compiled, torch_for, torch_variants
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 LAYERS, BATCH, WIDTH = 200, 8, 16
@@ -44,7 +44,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
         return loss
 
     batch = batches(data, "x")
-    step = sg.compile(run) if backend == "compiled" else lambda x: run(sg.from_numpy(x))
+    step = mode(run, backend)
     return Job(lambda: float(step(*batch())), lambda: _gradients([p.grad for p in weights], [p.grad for p in biases]))
 
 

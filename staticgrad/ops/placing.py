@@ -229,7 +229,12 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
         value = F.astype(value, x.dtype)
     else:
         value = in_mode_of(number_in("index_fill", value, dtype_of(x)), x)
-    out = _rows_along(x, axis, places, lambda rows: F.broadcast_to(value, (*places.shape, *rows.shape[1:])))
+
+    def values(rows: Any) -> Any:
+        shape = (*places.shape, *rows.shape[1:])
+        return fill(F.take(rows, places, 0), value) if None in shape else F.broadcast_to(value, shape)
+
+    out = _rows_along(x, axis, places, values)
     return F.reshape(out, ()) if scalar else out
 
 

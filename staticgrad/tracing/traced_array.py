@@ -56,7 +56,8 @@ class TracedArray(Symbol):
         if hasattr(ndarray, name):
             self.needed(f"x.{name}")
         kind = f"numpy.{self.dtype.type.__name__}" if self.scalar else "numpy.ndarray"
-        raise AttributeError(f"'{kind}' object has no attribute '{name}'", name=name, obj=self)
+        advice = f"; a tensor has: {ADVICE}" if hasattr(Symbol, name) else ""
+        raise AttributeError(f"'{kind}' object has no attribute '{name}'{advice}", name=name, obj=self)
 
     def needed(self, what: str) -> NoReturn:
         """Python needs the array itself: cuts the trace."""

@@ -365,7 +365,6 @@ def composed(Case: Any) -> list[Any]:
             filled,
             ((real(2, 3),),),
             ulps=0,
-            refused="index_fill: the extent of axis 1 is unknown",
         ),
         Case(
             "masked_scatter",
