@@ -69,11 +69,11 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
     """
     traced = frontends.tracing and state.tracer is not None
     if array.__class__ is np.ndarray and array.dtype in SUPPORTED and not (INFERRING or traced):
-        return wrap(array)
+        return wrap(array.view())
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)
-    if tensor._data is not array:
+    if as_array(array) is not array:
         raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{tensor.dtype}')")
     return state.tracer.shared(array) if traced else tensor
 

@@ -30,7 +30,7 @@ def test_eager_mode_is_pytorch():
         program = fuzz.draw(1, number)
         found = fuzz.check(program, False, torch, counts, modes={})
         assert found is None, f"{program.text()}\n{found}"
-    assert counts["torch"] > 150, counts
+    assert counts["torch"] > 120, counts  # PyTorch refuses the others
 
 
 def test_a_difference_is_made_small(monkeypatch: pytest.MonkeyPatch):

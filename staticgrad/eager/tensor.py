@@ -93,6 +93,8 @@ class Tensor(Operators):
         if self.__class__ is Tensor:
             self.__class__ = PublicTensor
         self._data = data._data if isinstance(data, Tensor) else as_array(data)
+        if self._data is data:
+            self._data = data.view()  # whose shape and flags are the tensor's
         self._record = None
         self._base = None
         self._views = None
@@ -189,7 +191,8 @@ class Tensor(Operators):
         touch(self)
 
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
-        """The array itself, not a copy. Raises GradientError when the tensor requires grad, unless `force`."""
+        """An array over the memory of the tensor, not a copy. Raises GradientError when the tensor requires grad, unless
+        `force`."""
         if self._tracked and not force:
             misuse.check_array(True)
         if frontends.tracing:
@@ -197,7 +200,7 @@ class Tensor(Operators):
                 state.tracer.no_value(self, "an array")
             if state.deferral is not None:
                 state.deferral.settle()
-        return self._data
+        return self._data.view()  # whose shape and flags are the caller's
 
     def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""

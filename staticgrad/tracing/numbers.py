@@ -204,17 +204,22 @@ class RunNumber(TracedNumber):
         return self.needed()
 
 
+DEEPEST = 100
+"""The most operations, one inside the other, of an expression: Python reads 200 parentheses."""
+
+
 class StateNumber(TracedNumber):
     """An expression over the numbers that a function keeps, or is called with. value: in the call that is traced; text: of the
     expression."""
 
-    __slots__ = ("numbers", "text", "value")
+    __slots__ = ("depth", "numbers", "text", "value")
     scalars = NUMBERS[2:]
     numbers: Any
 
-    def __init__(self, numbers: Any, text: str, value: Any):
-        """numbers: `StateNumbers`, or `ArgumentNumbers` if the expression has numbers of the call in it."""
-        self.numbers, self.text, self.value = numbers, text, value
+    def __init__(self, numbers: Any, text: str, value: Any, depth: int = 0):
+        """numbers: `StateNumbers`, or `ArgumentNumbers` if the expression has numbers of the call in it. depth: of its
+        operations."""
+        self.numbers, self.text, self.value, self.depth = numbers, text, value, depth
         self.kind = float if isinstance(value, (float, np.floating)) else int
 
     @property  # type: ignore[misc]
@@ -236,7 +241,13 @@ class StateNumber(TracedNumber):
         a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
         value = OPERATORS[symbol](a[0], b[0])
         numbers = other.numbers if isinstance(other, StateNumber) and type(self.numbers) is StateNumbers else self.numbers
-        found = StateNumber(numbers, f"({a[1]} {symbol} {b[1]})", value)
+        depth = 1 + max(self.depth, other.depth if isinstance(other, StateNumber) else 0)
+        if depth > DEEPEST:
+            for number in (self, other):
+                if isinstance(number, StateNumber):
+                    number.needed()
+            return value
+        found = StateNumber(numbers, f"({a[1]} {symbol} {b[1]})", value, depth)
         if type(value) in NUMBERS:
             return found
         return found.needed()
@@ -258,7 +269,7 @@ class StateNumber(TracedNumber):
         return bool(StateNumber(self.numbers, f"bool({self.text})", bool(self.value)).needed())
 
     def __abs__(self) -> Any:
-        return StateNumber(self.numbers, f"abs({self.text})", abs(self.value))
+        return StateNumber(self.numbers, f"abs({self.text})", abs(self.value), self.depth + 1)
 
     def __reduce__(self) -> Any:
         return _literal_number, (self.needed(),)
