@@ -60,7 +60,7 @@ def load(file: Path) -> ModuleType:
 
 
 def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[str], seed: int) -> tuple[Any, ...] | None:
-    """The arguments of a call: a variable or function of the file, arrays of shapes that the user gave, `inputs` of the file,
+    """The arguments of a call: a variable or function of the file, tensors of shapes that the user gave, `inputs` of the file,
     or none for a function without parameters. None where the subject is called already. Raises Misuse, also for arguments
     that the function does not take."""
     if named is not None:
@@ -68,8 +68,10 @@ def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[s
             raise Misuse(f"the file defines no {named!r}, which --inputs names")
         return _fitting(fn, _tuple(getattr(module, named)), "--inputs")
     if shapes:
+        from ..functions import from_numpy
+
         rng = np.random.default_rng(seed)
-        return _fitting(fn, tuple(array_of(shape, rng) for shape in shapes), "--shapes")
+        return _fitting(fn, tuple(from_numpy(array_of(shape, rng)) for shape in shapes), "--shapes")
     if _called(fn):
         return None
     required = _required(fn)

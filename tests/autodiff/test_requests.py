@@ -27,7 +27,7 @@ def compiled(program: Callable[[Any], Any]) -> Any:
         y, seed = program(x)
         return sg.grad(y, x, seed)[0]
 
-    return sg.compile(traced)(X).numpy()
+    return sg.compile(traced)(sg.tensor(X)).numpy()
 
 
 def in_graph(program: Callable[[Any], Any]) -> Any:

@@ -60,7 +60,7 @@ def test_a_python_decision(pred):
     values = np.array([1.0, 2.0])
     expected = values * 2 if pred else values[:1]
     np.testing.assert_array_equal(choose(sg.tensor(values)).numpy(), expected)
-    np.testing.assert_array_equal(sg.compile(choose)(values).numpy(), expected)
+    np.testing.assert_array_equal(sg.compile(choose)(sg.tensor(values)).numpy(), expected)
     with sg.Graph().as_default(), sg.Session() as sess:
         np.testing.assert_array_equal(sess.run(choose(sg.constant(values))), expected)
     assert runs == ["yes" if pred else "no"] * 3
@@ -86,7 +86,7 @@ def test_results_have_memory_of_their_own(name):
         result.mul_(3)
         return y, result
 
-    for found in (step(sg.tensor(values)), sg.compile(step)(values)):
+    for found in (step(sg.tensor(values)), sg.compile(step)(sg.tensor(values))):
         for part, right in zip(found, (values, values * 3), strict=True):
             np.testing.assert_array_equal(part.numpy(), right)
 

@@ -415,7 +415,7 @@ def test_a_checked_index_is_not_checked_again():
         return sg.scan(lambda c, row: (c + x[row].sum(), x[row]), sg.sum(sg.take(x, i[0], 0)), i)
 
     plan = sg.compile(steps)
-    plan(np.ones((5, 3)), np.zeros((4, 2), np.int64))
+    plan(sg.ones(5, 3), sg.zeros(4, 2, dtype=sg.int64))
     assert sum("bounded" in row.name for row in plan.plan.instructions) == 2
 
 

@@ -444,7 +444,7 @@ def test_results_of_a_list_share_memory_as_those_of_calls_do(kind: Any, of_argum
 def test_while_another_function_is_traced():
     inner = sg.compile(lambda x: x * 2)
     outer = sg.compile(lambda x, y: inner.loop([x, y]))
-    assert_same(outer(XS[0], XS[1]), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
+    assert_same(outer(*map(sg.tensor, XS[:2])), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
 
 
 @pytest.mark.parametrize("form", ["stacked", "a list", "a generator"])

@@ -12,8 +12,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-from ...errors import ArgumentError
-
 FACT = re.compile(r"(?m)^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$")
 """A line of Linux's description that is the same in every run."""
 
@@ -45,10 +43,10 @@ def _vectors() -> tuple[int, int]:
             return 16, 32
         return KINDS["x86-64-v4" if re.search(r"\bavx512f\b", description()) else "x86-64-v3"][:2]
     if CHOSEN not in KINDS:
-        raise ArgumentError(f"STATICGRAD_CPU is native or one of {', '.join(KINDS)}, got {CHOSEN!r}")
+        raise ValueError(f"STATICGRAD_CPU is native or one of {', '.join(KINDS)}, got {CHOSEN!r}")
     *found, feature = KINDS[CHOSEN]
     if not re.search(rf"\b{feature}\b", description()):
-        raise ArgumentError(f"STATICGRAD_CPU={CHOSEN}: this CPU has no {feature}")
+        raise ValueError(f"STATICGRAD_CPU={CHOSEN}: this CPU has no {feature}")
     return found[0], found[1]
 
 

@@ -70,8 +70,8 @@ MODES = {
     "eager": lambda function, x, y: function(sg.tensor(x), sg.tensor(y)).numpy(),
     "session": in_session("fast"),
     "strict session": in_session("strict"),
-    "compiled": lambda function, x, y: sg.compile(function)(x, y).numpy(),
-    "strict": lambda function, x, y: sg.compile(function, numerics="strict")(x, y).numpy(),
+    "compiled": lambda function, x, y: sg.compile(function)(sg.tensor(x), sg.tensor(y)).numpy(),
+    "strict": lambda function, x, y: sg.compile(function, numerics="strict")(sg.tensor(x), sg.tensor(y)).numpy(),
 }
 WAYS = {
     "//": lambda x, y: x // y,
@@ -132,9 +132,9 @@ def test_a_division_by_zero_changes_nothing():
         count.floor_divide_(n)
         return total * 2
 
-    step(np.array([2, 1]))
+    step(sg.tensor([2, 1]))
     with pytest.raises(sg.DivisionError, match="nothing was changed by this run"):
-        step(np.array([1, 0]))
+        step(sg.tensor([1, 0]))
     np.testing.assert_array_equal(count.numpy(), [3, 8])
     np.testing.assert_array_equal(total.numpy(), [1, 1])
     with pytest.raises(sg.DivisionError):
@@ -144,8 +144,8 @@ def test_a_division_by_zero_changes_nothing():
 
 def test_a_branch_that_is_not_taken_divides_nothing():
     choose = sg.compile(lambda x, y: sg.cond(y[0] == 0, lambda: x, lambda: x // y))
-    np.testing.assert_array_equal(choose(np.array([4]), np.array([0])).numpy(), [4])
-    np.testing.assert_array_equal(choose(np.array([4]), np.array([2])).numpy(), [2])
+    np.testing.assert_array_equal(choose(sg.tensor([4]), sg.tensor([0])).numpy(), [4])
+    np.testing.assert_array_equal(choose(sg.tensor([4]), sg.tensor([2])).numpy(), [2])
 
 
 @pytest.mark.oracle
