@@ -498,7 +498,10 @@ def test_training_mode_is_part_of_a_trace():
         (lambda: nn.Linear(2, 2).register_forward_hook(3), "a hook is a function, got int"),
         (lambda: sg.ones(2, requires_grad=True).register_hook(None), "a hook is a function, got NoneType"),
         (lambda: (sg.ones(2, requires_grad=True) * 2).register_hook("a"), "a hook is a function, got str"),
-        (lambda: sg.compile(lambda x: x.detach().requires_grad_().register_hook(3))(sg.ones(2)), "a hook is a function, got int"),
+        (
+            lambda: sg.compile(lambda x: x.detach().requires_grad_().register_hook(3))(sg.ones(2)),
+            "a hook is a function, got int",
+        ),
         (lambda: nn.ModuleList(3), "ModuleList: expected modules, one after another, got int"),
         (lambda: nn.LayerNorm(None), "LayerNorm: normalized_shape must be an integer >= 0, got None"),
         (lambda: nn.RMSNorm("a"), "RMSNorm: normalized_shape must be an integer >= 0, got 'a'"),

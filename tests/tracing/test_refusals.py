@@ -504,7 +504,7 @@ def test_values_that_leave_the_trace_unseen():
         np.fromfunction(functools.partial(kept.append, x * 2), ())
         return x.sum()
 
-    with pytest.raises(sg.TraceError, match="fromfunction calls list.append inside a compiled function"):
+    with pytest.raises(sg.TraceError, match=r"fromfunction calls list\.append inside a compiled function"):
         step(X)
     assert kept == []
     untouched()
