@@ -174,9 +174,9 @@ class Tensor(Operators):
         else:
             array = value._data if isinstance(value, Tensor) else as_array(value)
             misuse.check_holds(array.dtype, self._tracked)
-            self.rebind(array)
+            self._rebind(array)
 
-    def rebind(self, array: np.ndarray) -> None:
+    def _rebind(self, array: np.ndarray) -> None:
         """Give it another array: tensors that share the former memory keep it."""
         former = self._data
         self._data = array

@@ -2228,7 +2228,9 @@ class Tensor:
     def numel(self) -> builtins.int: ...
 
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
-        """The array itself, not a copy. Raises GradientError when the tensor requires grad, unless `force`."""
+        """An array over the memory of the tensor, not a copy. Raises GradientError when the tensor requires grad, unless
+        `force`.
+        """
 
     @property
     def op(self) -> str:
@@ -2339,9 +2341,6 @@ class Tensor:
     @property
     def real(self) -> Tensor:
         """The real parts; of real numbers, this tensor itself."""
-
-    def rebind(self, array: np.ndarray) -> None:
-        """Give it another array: tensors that share the former memory keep it."""
 
     def reciprocal(self, *, out: None = None) -> Tensor:
         """1 / input.

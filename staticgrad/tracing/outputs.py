@@ -131,7 +131,7 @@ class Results:
             tensors[position] = self.tensor(position, tensors, given)
         for move in moves:
             found = tensors[move.place] if move.place in self.early else self.tensor(move.place, tensors, given)
-            move.owner(tensors, given).rebind(found._data)
+            move.owner(tensors, given)._rebind(found._data)
 
     def tensor(self, position: int, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
         """One of the tensors of a run, in the memory that eager mode has it in."""

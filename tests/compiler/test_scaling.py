@@ -218,7 +218,7 @@ def changes_in_place(n: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
             y.add_(x * float(i))
         return y
 
-    return function, (ones(64),)
+    return function, (sg.tensor(ones(64)),)
 
 
 def traced_concatenation(n: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -202,7 +202,7 @@ def test_heads_are_read_where_they_lie():
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
     compiled = sg.compile(heads)
-    found = compiled(joined).numpy()
+    found = compiled(sg.from_numpy(joined)).numpy()
     q, k, v = (joined[:, :, i].swapaxes(1, 2) for i in range(3))
     np.testing.assert_allclose(
         found, attention_op.eval(q, k, v, **ATTRS | {"scale": 8**-0.5, "causal": True}), rtol=1e-4, atol=1e-5
