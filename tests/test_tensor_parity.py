@@ -124,7 +124,7 @@ def compiled(kind: str, cases: list[tuple[str, Arguments | None]]) -> list[Any]:
             results[:] = [called(fresh.clone() if name.endswith("_") and kind in PLAIN else fresh, name, arguments, kind)]
 
         try:
-            f(VALUES[kind])  # tensors that are kept in what was there before are results of the run
+            f(sg.tensor(VALUES[kind]))  # tensors that are kept in what was there before are results of the run
         except StaticgradError as error:
             return [error]
         return flat(results[0])
