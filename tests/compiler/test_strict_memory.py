@@ -82,7 +82,7 @@ def test_operands_of_operations_with_several_results_are_released():
         values, vectors = sg.linalg.eigh(square + square.t())
         return (vectors * values).sum(), sg.linalg.svd(vectors * 2)[1].sum()
 
-    step(X)
+    step(sg.tensor(X))
     plan, kept = step.plan, []
     call = plan.call_host
 
@@ -91,7 +91,7 @@ def test_operands_of_operations_with_several_results_are_released():
         kept.append({*plan.kept})
 
     plan.call_host = seen
-    step(X)
+    step(sg.tensor(X))
     hosts = [each for each in plan.instructions if each.kind == "host"]
     assert len(kept) == len(hosts)
     for i, there in enumerate(kept):

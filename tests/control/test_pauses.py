@@ -54,7 +54,7 @@ def test_a_loop_in_a_loop():
     def sums(x):
         return sg.scan(lambda c, v: (counted(c, N // 4) + v, c), x[0], x)
 
-    last, every = sums(np.arange(4.0))
+    last, every = sums(sg.tensor(np.arange(4.0)))
     quarter = COUNT // 4
     assert last.item() == 6 + 4 * quarter
     assert np.array_equal(every.numpy(), [0.0, quarter, 2 * quarter + 1.0, 3 * quarter + 3.0])

@@ -68,7 +68,7 @@ PROGRAMS = {
             return (x * 3).exp().sum(), x.sort()[0] if hasattr(x, "sort") else x
 
         for _ in range(2):
-            show(*[part for part in run(np.array([3.0, 1.0, 2.0]))])
+            show(*[part for part in run(sg.tensor(np.array([3.0, 1.0, 2.0])))])
     """,
     "random draws": """
         sg.manual_seed(3)
