@@ -109,7 +109,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if missing:
         print(f"no Python {', '.join(missing)} on this machine, only {', '.join(known)}", file=sys.stderr)
         return 1
-    tests = options.tests or (FAST if options.fast else ())
+    tests = options.tests or (["-n", "0", *FAST] if options.fast else ())  # a process that crashes ends, where its parent waits
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.envs is None else options.envs

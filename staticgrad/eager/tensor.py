@@ -93,8 +93,6 @@ class Tensor(Operators):
         if self.__class__ is Tensor:
             self.__class__ = PublicTensor
         self._data = data._data if isinstance(data, Tensor) else as_array(data)
-        if self._data is data:
-            self._data = data.view()  # whose shape and flags are the tensor's
         self._record = None
         self._base = None
         self._views = None

@@ -243,7 +243,7 @@ KEPT: dict[str, Callable[[Any], Any]] = {
     "an array of its buffer": lambda y: np.frombuffer(memoryview(y.numpy()), np.float32),
     "DLPack": lambda y: np.from_dlpack(y.numpy()),
     "an iterator": lambda y: y.numpy().flat,
-    "a weak reference": lambda y: weakref.ref(y.numpy()),
+    "a weak reference": lambda y: weakref.ref(y._data),
     "the interface": lambda y: np.asarray(Interface(y.numpy())),
     "a list": lambda y: [y],
     "a leaf of a tape": lambda y: y.requires_grad_() * y,
