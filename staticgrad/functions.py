@@ -72,10 +72,10 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
         return wrap(array.view())
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
-    tensor = Tensor(array)
-    if as_array(array) is not array:
-        raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{tensor.dtype}')")
-    return state.tracer.shared(array) if traced else tensor
+    shared = as_array(array)
+    if shared is not array:
+        raise DTypeError(f"from_numpy: {array.dtype.str} can't be shared", f"use array.astype('{shared.dtype}')")
+    return state.tracer.shared(array) if traced else Tensor(array.view())
 
 
 class _Capsule:
