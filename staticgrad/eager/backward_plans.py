@@ -224,7 +224,7 @@ def _maker(form: Form) -> Make:
         plan = TapePlan(form, backward)
         if not backward.fetches:
             return None, plan
-        program: Program = module("staticgrad.compiler.program").Program(backward.graph, backward.fetches, backward.feeds)
-        return program, plan
+        make = module("staticgrad.compiler.program").Program
+        return make(backward.graph, backward.fetches, backward.feeds, kept=True), plan
 
     return make
