@@ -13,6 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
+from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
@@ -115,6 +116,11 @@ def assert_same(actual: Any, expected: Any, what: str = "", rtol: float | None =
     else:
         equal = repr(actual) == repr(expected) if signs else actual == expected
         assert equal, f"{what}: {actual!r}, expected {expected!r}"
+
+
+def taken() -> dict[Any, Any]:
+    """The calls of eager operations in this thread whose plans have taken over, by key."""
+    return {key: call for key, call in modes.now.calls.everything().items() if not call.waits}
 
 
 def directional(fn: Callable[..., np.ndarray], point: Sequence[np.ndarray], along: Sequence[np.ndarray]) -> np.ndarray:

@@ -51,7 +51,7 @@ def backward(
 def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
     roots, seeds, targets, retain = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
     found = None if create_graph else planned(roots, seeds, targets)
-    if found is None or found.rest:
+    if not found or found.rest:
         _by_engine(roots, seeds, targets, retain, create_graph, found)
         return
     if not retain:
@@ -62,11 +62,12 @@ def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_gr
 
 
 def _by_engine(
-    roots: list[Tensor], seeds: list[Any], targets: list[Tensor] | None, retain: bool, create: bool, found: Found | None = None
-) -> BackwardEngine:
-    """found: by a plan."""
-    engine = BackwardEngine(roots, seeds, create, targets)
-    engine.run(retain, found)
+    roots: list[Tensor], seeds: list[Any], targets: list[Tensor] | None, retain: bool, create: bool,
+    found: Found | Literal[False] | None = None,
+) -> BackwardEngine:  # fmt: skip
+    """found: by `planned`."""
+    engine = BackwardEngine(roots, seeds, create, targets, found is False)
+    engine.run(retain, found or None)
     retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
     for tensor, g in (*engine.found.values(), *retained):
         _accumulate(tensor, g, engine)
@@ -203,7 +204,7 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
     lifted = seeds is not None and any(isinstance(g, Lifted) for g in cotangents)  # which rules take as tensors, not as arrays
     result: list[Any] = []
     plan = None if create or lifted else planned(roots, cotangents, targets)
-    if plan is not None and not plan.rest:
+    if plan and not plan.rest:
         if not retain:
             plan.free()
         by_id = {id(leaf): g for leaf, g in plan.leaves}
@@ -213,8 +214,8 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
             result.append(None if array is None else held.tensor(array))
         check_used(targets, result, unused)
         return tuple(result)
-    engine = BackwardEngine(roots, cotangents, create or lifted, targets)
-    engine.run(retain, plan)
+    engine = BackwardEngine(roots, cotangents, create or lifted, targets, plan is False)
+    engine.run(retain, plan or None)
     for target in targets:
         found = engine.found.get(id(target))
         g = None if found is None else engine.result(found[1])

@@ -42,13 +42,16 @@ class BackwardEngine(Hooked):
     that the pass itself is recorded. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
     """
 
-    def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
+    def __init__(
+        self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None, waits: bool = False
+    ):
+        """waits: a plan will do such passes, for which the kernels of single records would have no use."""
         self.create = create or (frontends.tracing > 0 and state.deferral is not None)
         """Whether the rules compute on tensors."""
         self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
-        self.heavy = OFF[2] if self.anomaly or self.create != create else mode.heavy
+        self.heavy = OFF[2] if waits or self.anomaly or self.create != create else mode.heavy
         """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..signals import module
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
 from .grad_mode import modes
-from .kernels import NONE, OFF, Call, Make, requests, uses_of
+from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, Kind, form_of
@@ -150,8 +150,10 @@ class Forms:
         """Passes in turn whose form came for the first time."""
 
 
-def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
-    """The backward pass of a tape by its plan; None where the engine has to do it."""
+def planned(
+    roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None
+) -> Found | Literal[False] | None:
+    """The backward pass of a tape by its plan; None where the engine has to do it, False where it does until there is one."""
     mode = modes.now
     heavy = mode.heavy
     if heavy is OFF[2] or mode.anomaly or not roots or (frontends.tracing and intercepted()):
@@ -174,27 +176,33 @@ def planned(roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[
     return _requested(group, roots, seeds, targets, heavy)
 
 
-def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -> Found | None:
+def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -> Found | Literal[False] | None:
     """Count the form of a tape, and request its plan when it has recurred; the pass, where the plan is there."""
     formed = form_of(roots, targets)
-    if formed is None:
-        group.vain += 1
-        return None
+    if not formed:
+        group.vain += formed is None
+        return formed
     key, form = formed
     mode = modes.now
-    call: Call | None = mode.taken[key]
+    call: Call | None = mode.calls[key]
     if call is None:
         if form.size < heavy:
             return None
-        group.vain = 0 if mode.waits or mode.seen[key] is not None else group.vain + 1
-        call = requests.call(key, _maker(form), uses_of(elements_of(form)))
+        recurring = any(row.call is not None for row in form.rows)  # it had plans of functions before it had this form
+        call = requests.begin(key, uses_of(elements_of(form), LEAST if recurring else USES))
+        group.vain += not mode.waits
+    elif call.waits:
+        group.vain = 0
+    if call.waits:
+        call = requests.call(key, call, _program, form)
+        if call.waits:
+            return None if group.vain else False
     plan: TapePlan | None = call.use
     if plan is None or (call.plan is None and plan.computes):
-        if mode.taken[key] is not None:
-            group.vain += 1
+        group.vain += 1
         return None
     if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.nbytes for feed in call.plan.feed_types)):
-        mode.taken[key] = requests.plans[key] = NONE
+        mode.calls[key] = requests.plans[key] = NONE
         return None
     plan.call = call
     found = plan.run(roots, seeds, targets)
@@ -216,15 +224,12 @@ def elements_of(form: Form) -> int:
     return sum(max(math.prod(row.shape), *map(size, row.operands)) for row in form.rows) // len(form.rows)
 
 
-def _maker(form: Form) -> Make:
-    def make() -> tuple[Program | None, TapePlan] | None:
-        backward = backward_graph(form)
-        if backward is None:
-            return None
-        plan = TapePlan(form, backward)
-        if not backward.fetches:
-            return None, plan
-        make = module("staticgrad.compiler.program").Program
-        return make(backward.graph, backward.fetches, backward.feeds, kept=True), plan
-
-    return make
+def _program(form: Form) -> tuple[Program | None, TapePlan] | None:
+    backward = backward_graph(form)
+    if backward is None:
+        return None
+    plan = TapePlan(form, backward)
+    if not backward.fetches:
+        return None, plan
+    make = module("staticgrad.compiler.program").Program
+    return make(backward.graph, backward.fetches, backward.feeds, kept=True), plan

@@ -13,7 +13,7 @@ from ..operators import Symbol
 from ..signals import module
 from .backward_graphs import moved_from
 from .composite_records import Form, Saved
-from .kernels import NONE, Make, program_of, requests
+from .kernels import NONE, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 from .sparse_gradients import sparse_gradient_of
 from .tensor import Tensor
@@ -23,72 +23,68 @@ if TYPE_CHECKING:
     from ..operators import OpenNumbers
 
 
-def programs(
+def program(
     form: Form, tensors: Sequence[Tensor], recording: bool, opened: tuple[OpenNumbers, Hashable] | None = None
-) -> Make:
-    """What makes the program of a call, its `Saved` and, where `recording`, the plan of its backward pass. opened: the open
-    numbers in the form, which are fed after the tensors, and what stands for the form without them."""
+) -> tuple[Program, Saved] | None:
+    """The program of a call, its `Saved` and, where `recording`, the plan of its backward pass. opened: the open numbers in the
+    form, which are fed after the tensors, and what stands for the form without them."""
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
     tracked = tuple([i for i, t in enumerate(tensors) if recording and t._tracked])
-
-    def make() -> tuple[Program, Saved] | None:
-        if any(0 in shape for shape, _ in kinds):
+    if any(0 in shape for shape, _ in kinds):
+        return None
+    graph = Graph()
+    operands = placeholders(graph, kinds)
+    try:
+        out = form(*operands) if opened is None else opened[0].call(graph, form.__call__, operands)
+    except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
+        return None
+    numbers: list[Node] = []
+    whole: Hashable = form
+    if opened is not None:
+        if opened[0].needed:
             return None
-        graph = Graph()
-        operands = placeholders(graph, kinds)
-        try:
-            out = form(*operands) if opened is None else opened[0].call(graph, form.__call__, operands)
-        except Exception:  # whatever a function raises for symbols, with values it runs, or raises it again
+        numbers += opened[0].nodes.values()
+        whole = opened[1], *opened[0].answers.items()
+    several = out.__class__ is tuple
+    outs = [*out] if several else [out]
+    if not all(isinstance(x, Symbol) for x in outs) or outs[0].dtype not in FLOATS:
+        return None
+    count = len(outs) if several else 0
+    family = (whole, family_of(kinds), tracked)
+    if not tracked:
+        forward = program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
+        return forward, Saved(NONE, (), (), count, (), {"call": form}, [])
+    floating = [x for x in outs if x.dtype in FLOATS]
+    seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
+    cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
+    reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
+    if not reached:
+        return None
+    positions, found = tuple(reached), [*reached.values()]
+    feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
+    graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
+    n, end = len(operands), len(operands) + len(seeds)
+    feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]
+    results, fetches = fetches[: len(outs)], fetches[len(outs) :]
+    if any(map(_few_rows, fetches)) or {*results} & {*feeds, *numbers}:
+        return None
+    views = {i: view.steps(given) for i, x in zip(positions, fetches, strict=True) if (view := moved_from(x, given))}
+    computed = [x for i, x in zip(positions, fetches, strict=True) if i not in views]
+    read, kept = _boundary(graph, results, computed)
+    values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
+    read_by = [*given, *[x for _, x in values], *kept, *[x for x in numbers if x in read]]
+    backward = NONE
+    if computed:
+        reverse = program_of(graph, computed, read_by, ("backward of", family))
+        backward = requests.new(lambda: (reverse, None))
+        if backward.plan is None:
             return None
-        numbers: list[Node] = []
-        whole: Hashable = form
-        if opened is not None:
-            if opened[0].needed:
-                return None
-            numbers += opened[0].nodes.values()
-            whole = opened[1], *opened[0].answers.items()
-        several = out.__class__ is tuple
-        outs = [*out] if several else [out]
-        if not all(isinstance(x, Symbol) for x in outs) or outs[0].dtype not in FLOATS:
-            return None
-        count = len(outs) if several else 0
-        family = (whole, family_of(kinds), tracked)
-        if not tracked:
-            program = program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
-            return program, Saved(NONE, (), (), count, (), {"call": form}, [])
-        floating = [x for x in outs if x.dtype in FLOATS]
-        seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
-        cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
-        reached = {i: x for i, x in zip(tracked, cotangents, strict=True) if x is not None}
-        if not reached:
-            return None
-        positions, found = tuple(reached), [*reached.values()]
-        feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
-        graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
-        n, end = len(operands), len(operands) + len(seeds)
-        feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]
-        results, fetches = fetches[: len(outs)], fetches[len(outs) :]
-        if any(map(_few_rows, fetches)) or {*results} & {*feeds, *numbers}:
-            return None
-        views = {i: view.steps(given) for i, x in zip(positions, fetches, strict=True) if (view := moved_from(x, given))}
-        computed = [x for i, x in zip(positions, fetches, strict=True) if i not in views]
-        read, kept = _boundary(graph, results, computed)
-        values = [(i, x) for i, x in enumerate([*feeds, *results]) if x in read]
-        read_by = [*given, *[x for _, x in values], *kept, *[x for x in numbers if x in read]]
-        backward = NONE
-        if computed:
-            reverse = program_of(graph, computed, read_by, ("backward of", family))
-            backward = requests.new(lambda: (reverse, None))
-            if backward.plan is None:
-                return None
-        shapes, attrs = [(x.shape, x.dtype) for x in outs], {"call": form}
-        smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
-        reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
-        fed = tuple([i for i, x in enumerate(numbers) if x in read])
-        saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by), fed)
-        return program_of(graph, [*results, *kept], [*feeds, *numbers], family), saved
-
-    return make
+    shapes, attrs = [(x.shape, x.dtype) for x in outs], {"call": form}
+    smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
+    reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
+    fed = tuple([i for i, x in enumerate(numbers) if x in read])
+    saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by), fed)
+    return program_of(graph, [*results, *kept], [*feeds, *numbers], family), saved
 
 
 def _few_rows(cotangent: Node) -> bool:

@@ -24,11 +24,11 @@ from ..operators.node_names import node_of
 from .backward import grad
 from .backward_engine import recorded_rules
 from .backward_hooks import Cotangents
-from .composite_plans import programs
+from .composite_plans import program
 from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
 from .execution import watch
 from .grad_mode import Mode, modes
-from .kernels import LATER, NONE, OFF, Call, requests, uses_of
+from .kernels import NONE, OFF, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
 from .operands import own
@@ -115,20 +115,22 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
             try:
-                made = mode.taken[whole]
+                known = mode.calls[whole]
             except TypeError:  # an argument that can't be hashed
                 return written(args, named)
             opened = None
-            if made is None:
+            if numeric and (known is None or known.waits):
                 form = form_of(function, args, named)
-                opened = open_call(op, form, args, named, tensors, grad) if numeric else None
+                opened = open_call(op, form, args, named, tensors, grad)
             if opened is not None:
                 ready, numbers = opened
                 arrays += numbers
             else:
-                ready = made or requests.call(whole, programs(form, tensors, grad), uses_of(max([a.size for a in arrays])))
-                if ready is LATER:  # the operations inside will have no use for kernels of their own
-                    return by_numpy(mode, args, named)
+                ready = known or requests.begin(whole, uses_of(max([a.size for a in arrays])))
+                if ready.waits:
+                    ready = requests.call(whole, ready, make, args, named, tensors, grad)
+                    if ready.waits:  # the operations inside will have no use for kernels of their own
+                        return by_numpy(mode, args, named, tracked)
                 if ready.plan is None:
                     return written(args, named) if frontends.tracing else by_route(*args, **named)
             found = ready.run(*arrays)
@@ -170,13 +172,20 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             frontends.called(node, start - 1, args, named, outs)
         return outs
 
-    def by_numpy(mode: Mode, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The call op by op, without kernels."""
+    def make(args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
+        """See `kernels.Make`."""
+        return program(form_of(function, args, named), tensors, grad)
+
+    def by_numpy(mode: Mode, args: tuple[Any, ...], named: dict[str, Any], tracked: bool) -> Any:
+        """The call op by op, without kernels. tracked: it is recorded."""
         kernels, mode.kernels = mode.kernels, OFF
+        start = tick() if tracked else 0
         try:
             return written(args, named)
         finally:
             mode.kernels = kernels
+            if tracked:
+                mode.passing = start, tick()
 
     @routed
     @functools.wraps(function)

@@ -58,8 +58,9 @@ class Mode:
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
     there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
     backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
-    off. seen, taken: of `kernels.Requests`, the number of calls by NumPy and the plans that have taken over, by key; recent:
-    see `op_calls.py`; forms: see `backward_plans.py`; kinds: see `open_calls.py`.
+    off. calls: of `kernels.Requests`, by key; recent: see `op_calls.py`; passing: when the latest call of a composite function
+    began and ended that was recorded op by op because its plan waits; forms: see `backward_plans.py`; kinds: see
+    `open_calls.py`.
 
     A record notes its line for errors of in-place changes. As that takes a tenth of an operation's time, it is done for the
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
@@ -72,8 +73,8 @@ class Mode:
     """Threads in which anomalies are detected."""
 
     __slots__ = (
-        "_anomaly", "_left", "_saver", "apart", "arrays", "check_nan", "engine", "forms", "grad", "heavy", "inference", "kinds",
-        "least", "quiet", "recent", "seen", "taken", "waits", "watched",
+        "_anomaly", "_left", "_saver", "apart", "arrays", "calls", "check_nan", "engine", "forms", "grad", "heavy", "inference",
+        "kinds", "least", "passing", "quiet", "recent", "waits", "watched",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -88,11 +89,11 @@ class Mode:
         self.apart = False
         self.arrays = False
         self.kernels = DEFAULT
-        self.seen: Bounded[int] = Bounded(4 * KEPT)
-        self.taken: Bounded[Any] = Bounded(KEPT)
+        self.calls: Bounded[Any] = Bounded(2 * KEPT)
         self.forms: Bounded[Any] = Bounded(KEPT)
         self.kinds: Bounded[Any] = Bounded(KEPT)
         self.recent: dict[Any, Any] = {}
+        self.passing = 0, 0
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.
         context = contextvars.copy_context()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..compiler.program import Program
 
-USES = 32
+USES = 16
 """The call of small arrays in which the plan of several operations takes over: it costs as much as thousands of calls."""
-ALONE = 16 * USES
+ALONE = 32 * USES
 """As `USES`, of an operation by itself: a plan that takes over what it is a part of makes its own superfluous."""
 LEAST = 4
 """As `USES`, of large arrays: most shapes of a short program come once or twice."""
-WORK = USES << 16
+WORK = USES << 17
 """Elements that NumPy computes in all these calls: of larger arrays there are fewer calls."""
 SPARE = 3
 """Large results of one shape and dtype that are kept for the next operations with such a result."""
@@ -42,15 +42,16 @@ MOVED = 1 << 14
 """Elements from which a kernel copies an array in another order of memory sooner than NumPy."""
 OFF = kernels_setting(False)
 
-Make = Callable[[], "tuple[Program | None, Any] | None"]
+Make = Callable[..., "tuple[Program | None, Any] | None"]
 """Gives a program and its `Call.use`."""
 
 
 class Call:
     """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them. use: how
-    a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`."""
+    a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`. waits: NumPy computes it for now."""
 
     __slots__ = ("plan", "run", "use")
+    waits: ClassVar[bool] = False
 
     def __init__(self, plan: Plan | None, use: Any = None):
         self.plan, self.use = plan, use
@@ -110,8 +111,18 @@ def declined(*arrays: np.ndarray) -> None:
 
 NONE = Call(None)
 """That of an operation without a plan."""
-LATER = Call(None)
-"""That of an operation whose plan takes over in a later call."""
+
+
+class Waiting(Call):
+    """The call of a key in one thread until its plan takes over. last: the call that it takes over; left: how many calls come
+    until then."""
+
+    __slots__ = ("last", "left")
+    waits = True
+
+    def __init__(self, last: int):
+        super().__init__(None)
+        self.last = self.left = last
 
 
 def _fast(plan: Plan) -> Callable[..., Any]:
@@ -141,9 +152,9 @@ def uses_of(elements: int, most: int = USES) -> int:
 class Requests:
     """Who computes a call: NumPy up to a certain one of its key, from then on its plan.
 
-    The calls are counted, for each thread by itself (`Mode.seen`). Which one asks for a plan, and which one it takes over
-    (`Mode.taken`), follows from the sizes and from the kind of call, so it is the same in every run of a program. Workers
-    compile the kernels between the two. A call that takes over waits for them.
+    The calls are counted, for each thread by itself (`Mode.calls`). Which one asks for a plan, and which one it takes over,
+    follows from the sizes and from the kind of call, so it is the same in every run of a program. Workers compile the kernels
+    between the two. A call that takes over waits for them.
     """
 
     def __init__(self) -> None:
@@ -152,22 +163,24 @@ class Requests:
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
         self.making = rlock()
 
-    def call(self, key: Hashable, make: Make, last: int) -> Call:
-        """The call of a key that this thread's table lacks: NONE for one without a plan, LATER while NumPy answers. make: gives
-        its program and how that is used; last: in which call it takes over."""
+    def begin(self, key: Hashable, last: int) -> Call:
+        """The first call of a key, which `call` counts. last: the call that its plan takes over."""
+        modes.now.calls[key] = waiting = Waiting(last)
+        return waiting
+
+    def call(self, key: Hashable, waiting: Any, make: Make, *args: Any) -> Call:
+        """Count a call of a key that waits for its plan; who computes it. make: gives the program, of `args`, and how that is
+        used."""
         mode = modes.now
-        if not mode.waits:
-            uses = (mode.seen[key] or 0) + 1
-            if uses < last:
-                mode.seen[key] = uses
-                if uses != last // 2 or self.made(key, make) is not NONE:
-                    return LATER
-        mode.taken[key] = call = self.made(key, make)
-        mode.seen.forget(key)
+        waiting.left -= 1
+        asks = waiting.left == waiting.last - waiting.last // 2
+        if waiting.left > 0 and not mode.waits and not (asks and self.made(key, make, *args) is NONE):
+            return waiting  # type: ignore[no-any-return]
+        mode.calls[key] = call = self.made(key, make, *args)
         call.arrive()
         return call
 
-    def made(self, key: Hashable, make: Make) -> Call:
+    def made(self, key: Hashable, make: Make, *args: Any) -> Call:
         """The call of a key, whose kernels workers may still compile."""
         with self.making:
             found = self.plans[key]
@@ -176,16 +189,16 @@ class Requests:
                 saved = mode.kernels, mode.arrays, mode.grad
                 mode.kernels, mode.arrays, mode.grad = OFF, False, True
                 try:
-                    found = self.new(make)
+                    found = self.new(make, *args)
                 finally:
                     mode.kernels, mode.arrays, mode.grad = saved
                 self.plans[key] = found
             return found
 
-    def new(self, make: Make) -> Call:
+    def new(self, make: Make, *args: Any) -> Call:
         """A call that is in no table."""
         try:
-            made = make()
+            made = make(*args)
             if made is None:
                 return NONE
             program, use = made
@@ -208,14 +221,14 @@ class Requests:
     def forget(self, key: Hashable) -> None:
         """Let go of a plan, which this thread used alone."""
         self.plans.forget(key)
-        modes.now.taken.forget(key)
+        modes.now.calls.forget(key)
 
     def wait(self) -> None:
         """Until the plans are compiled that this thread has asked for."""
-        for key in modes.now.seen.everything():
-            call = self.plans[key]
-            if call is not None:
-                call.arrive()
+        for key, call in modes.now.calls.everything().items():
+            asked = self.plans[key] if call.waits else None
+            if asked is not None:
+                asked.arrive()
 
 
 requests = Requests()

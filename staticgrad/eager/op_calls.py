@@ -12,7 +12,7 @@ from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduct
 from ..operators import F, Symbol, append
 from ..types import TensorType, int64
 from .grad_mode import Mode, modes
-from .kernels import ALONE, MOVED, Make, copied, declined, program_of, requests, uses_of
+from .kernels import ALONE, MOVED, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
 from .tape import Record
 from .tensor import PublicTensor
@@ -78,12 +78,13 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     else:
         key = (op, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     try:
-        call = mode.taken[key]
+        call = mode.calls[key]
     except TypeError:  # attributes that can't be hashed
         return None
     if call is None:
-        kinds = [(a.shape, a.dtype) for a in arrays]
-        call = requests.call(key, _value_program(op, dict(attrs), kinds), uses_of(max([a.size for a in arrays]), ALONE))
+        call = requests.begin(key, uses_of(max([a.size for a in arrays]), ALONE))
+    if call.waits:
+        call = requests.call(key, call, _value_program, op, dict(attrs), arrays)
     found = call.run(*arrays)
     if found is None:
         if call.plan is None:
@@ -169,22 +170,20 @@ def family_of(kinds: Kinds) -> tuple[Any, ...]:
     return tuple([(len(shape), dtype) for shape, dtype in kinds])
 
 
-def _value_program(op: OpDef, attrs: dict[str, Any], kinds: Kinds) -> Make:
-    def make() -> tuple[Program, None] | None:
-        graph = Graph()
-        operands = placeholders(graph, kinds)
-        if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
-            return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
-        out = append(graph, op, operands, attrs)
-        if (
-            not by_plan(out.node)
-            or (out.node.op.product and _by_blas(*[n.type.shape for n in out.node.inputs]))
-            or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
-        ):
-            return None
-        return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds))), None
-
-    return make
+def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Program, None] | None:
+    kinds = [(a.shape, a.dtype) for a in arrays]
+    graph = Graph()
+    operands = placeholders(graph, kinds)
+    if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
+        return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
+    out = append(graph, op, operands, attrs)
+    if (
+        not by_plan(out.node)
+        or (out.node.op.product and _by_blas(*[n.type.shape for n in out.node.inputs]))
+        or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
+    ):
+        return None
+    return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds))), None
 
 
 def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -249,14 +248,13 @@ def cotangents(
             op, positions, repeated, g.shape, g.dtype, *record.attrs.values(),
             *[t._data.shape if t.__class__ is PublicTensor else t.shape for t in inputs], *[t.dtype for t in inputs],
         )  # fmt: skip
-        call = modes.now.taken[key]
+        call = modes.now.calls[key]
     except TypeError:  # attributes that can't be hashed
         return None
     if call is None:
-        kinds = [(tuple(t.shape), t.dtype) for t in inputs]
-        make = _vjp_program(op, dict(record.attrs), positions, repeated, (g.shape, g.dtype), kinds)
-        elements = max([g.size, *[math.prod(shape) for shape, _ in kinds]])
-        call = requests.call(key, make, 4 * uses_of(elements, ALONE))
+        call = requests.begin(key, 4 * uses_of(max([g.size, *[math.prod(t.shape) for t in inputs]]), ALONE))
+    if call.waits:
+        call = requests.call(key, call, _vjp_program, record, positions, repeated, g)
     if call.plan is None:
         return None
     needs: Reads = call.use
@@ -274,36 +272,34 @@ def cotangents(
     return needs.positions, found
 
 
-def _vjp_program(op: OpDef, attrs: dict[str, Any], positions: tuple[int, ...], repeated: Any, seed: Any, kinds: Kinds) -> Make:
-    def make() -> tuple[Program, Reads] | None:
-        graph = Graph()
-        (given,) = placeholders(graph, [seed])
-        operands = placeholders(graph, kinds)
-        node = append(graph, op, operands, attrs).node
-        if node.op.product and _by_blas(*[n.type.shape for n in node.inputs]):
-            return None
-        if node.type.dtype not in FLOATS or node.inputs != tuple([x.node for x in operands]):
-            return None
-        (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
-        g = given if repeated is None else F.broadcast_to(given, node.type.shape)
-        found = {}
-        for i in positions:
-            rule = op.vjp_for(i)
-            cotangent = None if rule is None else rule(g, node, out, *operands)
-            if isinstance(cotangent, Symbol) and cotangent.graph is graph and _computed(graph, cotangent.node):
-                found[i] = cotangent.node
-        if not found:
-            return None
-        fetches = list(found.values())
-        order = graph.reaching(fetches)
-        if node in order or any(n.op.sparse for n in order):
-            return None
-        read = [(i, x.node) for i, x in enumerate([out, *operands], -1) if x.node in set(order)]
-        family = ("vjp", op, positions, repeated, family_of(kinds))
-        program = program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
-        return program, Reads(tuple([i for i, _ in read]), tuple(found))
-
-    return make
+def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: np.ndarray) -> tuple[Program, Reads] | None:
+    op, kinds = record.op, [(tuple(t.shape), t.dtype) for t in record.inputs]
+    graph = Graph()
+    (given,) = placeholders(graph, [(g.shape, g.dtype)])
+    operands = placeholders(graph, kinds)
+    node = append(graph, op, operands, dict(record.attrs)).node
+    if node.op.product and _by_blas(*[n.type.shape for n in node.inputs]):
+        return None
+    if node.type.dtype not in FLOATS or node.inputs != tuple([x.node for x in operands]):
+        return None
+    (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
+    seed = given if repeated is None else F.broadcast_to(given, node.type.shape)
+    found = {}
+    for i in positions:
+        rule = op.vjp_for(i)
+        cotangent = None if rule is None else rule(seed, node, out, *operands)
+        if isinstance(cotangent, Symbol) and cotangent.graph is graph and _computed(graph, cotangent.node):
+            found[i] = cotangent.node
+    if not found:
+        return None
+    fetches = list(found.values())
+    order = graph.reaching(fetches)
+    if node in order or any(n.op.sparse for n in order):
+        return None
+    read = [(i, x.node) for i, x in enumerate([out, *operands], -1) if x.node in set(order)]
+    family = ("vjp", op, positions, repeated, family_of(kinds))
+    program = program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
+    return program, Reads(tuple([i for i, _ in read]), tuple(found))
 
 
 def _computed(graph: Graph, node: Node) -> bool:

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..ir import OpDef
 from ..operators import OpenNumbers
-from .composite_plans import programs
+from .composite_plans import program
 from .composite_records import NESTED, Form, part
 from .grad_mode import modes
-from .kernels import Call, Make, requests, uses_of
+from .kernels import Call, requests, uses_of
 from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
@@ -158,17 +158,20 @@ def open_call(
     for plan in plans:
         feeds = plan.fed(given)
         if feeds is not None:
-            call: Call | None = mode.taken[plan.key]
-            if call is None:
+            call: Call = mode.calls[plan.key] or requests.begin(plan.key, last)
+            if call.waits:
                 if requests.plans[plan.key] is None:  # it was made long ago
                     plans.remove(plan)
                     return None
-                call = requests.call(plan.key, lambda: None, last)
+                call = requests.call(plan.key, call, lambda: None)
             return None if call.plan is None else (call, feeds)
     whole = ("open", kind.number, *varying, rest, kind.made)
-    if len(plans) >= PLANS or mode.taken[whole] is not None:
+    if len(plans) >= PLANS:
         return None
-    call = requests.call(whole, _program(kind, whole, family, plans, form, values, tensors, grad), last)
+    call = mode.calls[whole] or requests.begin(whole, last)
+    if not call.waits:
+        return None
+    call = requests.call(whole, call, _program, kind, whole, family, plans, form, values, tensors, grad)
     if call.plan is None:
         return None
     feeds = plans[-1].fed(given)
@@ -178,19 +181,15 @@ def open_call(
 def _program(
     kind: Kind, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values, tensors: Sequence[Tensor],
     grad: bool,
-) -> Make:  # fmt: skip
+) -> tuple[Program | None, Any] | None:  # fmt: skip
     varying = kind.varying
-
-    def make() -> tuple[Program | None, Any] | None:
-        numbers = OpenNumbers([values[i] for i in varying])
-        opened = dict(zip(varying, numbers.numbers, strict=True))
-        given = iter([opened.get(i, value) for i, value in enumerate(values)])
-        made = programs(with_numbers(form, given), tensors, grad, (numbers, family))()
-        if made is None:
-            kind.close([varying[i] for i in numbers.needed] or varying)
-        else:
-            kind.made += 1
-            plans.append(OpenPlan(key, numbers.feeds()))
-        return made
-
-    return make
+    numbers = OpenNumbers([values[i] for i in varying])
+    opened = dict(zip(varying, numbers.numbers, strict=True))
+    given = iter([opened.get(i, value) for i, value in enumerate(values)])
+    made = program(with_numbers(form, given), tensors, grad, (numbers, family))
+    if made is None:
+        kind.close([varying[i] for i in numbers.needed] or varying)
+    else:
+        kind.made += 1
+        plans.append(OpenPlan(key, numbers.feeds()))
+    return made

@@ -13,7 +13,7 @@ from ..ops.gathering import rows_named
 from ..ops.sparse_rows import note
 from ..types import TensorType
 from .grad_mode import modes
-from .kernels import ALONE, Make, program_of, requests, uses_of
+from .kernels import ALONE, program_of, requests, uses_of
 
 if TYPE_CHECKING:
     from ..compiler.program import Program
@@ -32,10 +32,11 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
         return None
     shapes = tuple([tuple(a.shape) for a in operands])
     key = ("sparse", op, tuple(attrs.values()), shapes, tuple([a.dtype for a in arrays]))
-    call = modes.now.taken[key]
+    call = modes.now.calls[key]
     if call is None:
-        make = _program(op, dict(attrs), shapes, [a.dtype for a in operands])
-        call = requests.call(key, make, 4 * uses_of(max([a.size for a in arrays]), ALONE))
+        call = requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))
+    if call.waits:
+        call = requests.call(key, call, _program, op, dict(attrs), operands)
     found = call.run(*arrays)
     if found is None:
         found = call.in_any_layout(*arrays)
@@ -48,19 +49,16 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     return out
 
 
-def _program(op: OpDef, attrs: dict[str, Any], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype]) -> Make:
-    def make() -> tuple[Program, None] | None:
-        graph, operands, feeds = Graph(), [], []
-        for p, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
-            kind = TensorType(shape, np.dtype(dtype))
-            leaf = graph.add(REGISTRY["shape" if p in op.shape_only else "placeholder"], (), {"type": kind}, kind)
-            operands.append(Symbol(graph, leaf))
-            if p not in op.shape_only:
-                feeds.append(leaf)
-        out = append(graph, op, operands, attrs)
-        if out.node.inputs != tuple([x.node for x in operands]):
-            return None
-        ranks = tuple([(len(shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)])
-        return program_of(graph, [out.node], feeds, ("sparse", op, ranks)), None
-
-    return make
+def _program(op: OpDef, attrs: dict[str, Any], given: Sequence[Any]) -> tuple[Program, None] | None:
+    graph, operands, feeds = Graph(), [], []
+    for p, a in enumerate(given):
+        kind = TensorType(tuple(a.shape), np.dtype(a.dtype))
+        leaf = graph.add(REGISTRY["shape" if p in op.shape_only else "placeholder"], (), {"type": kind}, kind)
+        operands.append(Symbol(graph, leaf))
+        if p not in op.shape_only:
+            feeds.append(leaf)
+    out = append(graph, op, operands, attrs)
+    if out.node.inputs != tuple([x.node for x in operands]):
+        return None
+    ranks = tuple([(len(a.shape), a.dtype) for a in given])
+    return program_of(graph, [out.node], feeds, ("sparse", op, ranks)), None

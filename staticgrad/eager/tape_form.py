@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..ir import OpDef, lasting
 from .composite_records import CompositeRecord, PartRecord
+from .grad_mode import modes
 from .op_calls import FLOATS
 from .tape import Record
 from .tensor import Tensor, ndarray
@@ -63,9 +64,10 @@ class Form(NamedTuple):
         return max(map(math.prod, shapes))
 
 
-def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | None:
-    """The form of the tape under some roots, and a key; None for a tape that has none. Forms of one key are equal but for
-    collisions of hashes."""
+def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | Literal[False] | None:
+    """The form of the tape under some roots, and a key; None for a tape that has none, False for one that will have another: a
+    composite function whose plan waits was recorded op by op. Forms of one key are equal but for collisions of hashes."""
+    began, ended = modes.now.passing
     records: list[Record] = []
     numbers: dict[Record, int] = {}
     leaves: dict[int, int] = {}
@@ -82,6 +84,8 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         tokens.append(numbers[record])
     for record in records:
         op, clock, out, call = record.op, record.clock, record.out, None
+        if began < clock < ended:
+            return False
         if isinstance(record, CompositeRecord):
             call = record.saved
         elif record.__class__ is PartRecord:

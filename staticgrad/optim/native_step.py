@@ -50,13 +50,16 @@ class NativeStep:
         self.make = lambda: make(self.cells)
         """See `kernels.Make`."""
 
-    def ready(self) -> bool:
-        """Whether the plan is there, bound to the arrays. Until then nothing here refers to them."""
+    def ready(self) -> bool | None:
+        """Whether the plan is there, bound to the arrays: False while it waits, None where there is none. Until then nothing
+        here refers to them."""
         if self.run is None:
-            last = uses_of(max([place._data.size for place in self.places]))
-            plan = (modes.now.taken[self.key] or requests.call(self.key, self.make, last)).plan
+            call = modes.now.calls[self.key] or requests.begin(self.key, uses_of(max([p._data.size for p in self.places])))
+            if call.waits:
+                call = requests.call(self.key, call, self.make)
+            plan = call.plan
             if plan is None:
-                return False
+                return False if call.waits else None
             requests.forget(self.key)  # the plan holds the parameters, and lives as long as this step
             arrays = [place._data for place in self.places]
             plan.bind(dict(zip(self.cells, arrays, strict=True)))
@@ -84,25 +87,26 @@ def _changes() -> int:
     return Structure.changes - Structure.flags
 
 
-def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
-    """Do one step natively. Returns whether it was done; else nothing has happened."""
+def native_step(optimizer: Optimizer, gradients: Gradients) -> bool | None:
+    """Do one step natively. Returns whether it was done: False where later ones will be, None where none will; then nothing has
+    happened."""
     mode = modes.now
     if mode.heavy is OFF[2] or (frontends.tracing and intercepted()) or _refused.get(optimizer) == _changes():
-        return False
+        return None
     members = tuple([
         (id(p), g.pending[0]) if g.__class__ is DeferredGradient else id(p) for pairs in gradients.values() for p, g in pairs
     ])  # fmt: skip
     step = _steps.get(optimizer)
     if step is None or step.changes != _changes() or step.members != members:
         if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.heavy, 1):
-            return False
+            return None
         step = _prepared(optimizer, gradients, step)
         if step is None:
             _refused[optimizer] = _changes()
-            return False
+            return None
         step.changes, step.members = _changes(), members
-    if step.run is None and not step.ready():
-        return False
+    if step.run is None and not (ready := step.ready()):
+        return ready
     arrays: list[np.ndarray] = []
     for pairs in gradients.values():
         for _, g in pairs:
@@ -111,7 +115,7 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool:
             else:
                 arrays.append(g._data)
     if step.run(*arrays) is None:
-        return False
+        return None
     for place in step.places:
         touch(place, 3)
     return True

@@ -20,6 +20,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..eager import Tensor, enable_grad, grad
 from ..eager.grad_mode import modes
 from ..eager.inplace import check_writeable, replace, tracer
+from ..eager.kernels import OFF
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
@@ -403,13 +404,15 @@ class Optimizer(Hooked):
                 if (trace := tracer()) is not None:
                     trace.refuse("a parameter that a group names twice takes its first step", "take it before the call")
                 _put(self.state, p, Slots())
-        if type(self).updates is Optimizer.updates and native_step(self, gradients):
+        native = native_step(self, gradients) if type(self).updates is Optimizer.updates else None
+        if native:
             return
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
             trace.undo.append(lambda: self._restore(before))
         mode = modes.now
         recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C while one is left would skip its exit
+        kernels, mode.kernels = mode.kernels, OFF if native is False else mode.kernels  # single ones would have no use later
         try:
             updates: list[tuple[Any, Any]] = []
             try:
@@ -431,7 +434,7 @@ class Optimizer(Hooked):
                         _write(updates)  # where a signal's handler raised: the whole step all the same
                 raise
         finally:
-            mode.grad = recording
+            mode.grad, mode.kernels = recording, kernels
 
     def _restore(self, before: dict[Any, dict[str, Tensor]]) -> None:
         Structure.changes += 1

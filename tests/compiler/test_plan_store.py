@@ -19,6 +19,7 @@ from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import apply
 from staticgrad.ops.rules import elementwise_op
+from tests.helpers import taken
 
 
 @pytest.fixture(autouse=True)
@@ -376,10 +377,11 @@ def test_segments_read_their_plans(passes):
 def test_eager_operations_backward_passes_and_steps_of_optimizers_read_their_plans(passes, dtype):
     def run():
         kernels.requests.plans.clear()
-        modes.now.taken.clear()
+        modes.now.calls.clear()
+        modes.now.recent.clear()
         modes.now.forms.clear()
         kernels._templates.clear()
-        w = nn.Parameter(np.ones((300, 300), dtype))
+        w = nn.Parameter(np.ones((311, 311), dtype))
         opt = optim.Adam([w], lr=0.01)
         found = []
         for _ in range(4):
@@ -394,7 +396,7 @@ def test_eager_operations_backward_passes_and_steps_of_optimizers_read_their_pla
         wanted, made = run(), len(passes)
         assert made
         assert run() == wanted
-    calls = [call for key, call in modes.now.taken.everything().items() if key[0] == "backward of a tape"]
+    calls = [call for key, call in taken().items() if key[0] == "backward of a tape"]
     assert [call.plan.__class__ for call in calls] == [StoredPlan]
     assert len(passes) == made
 

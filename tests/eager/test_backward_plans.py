@@ -186,7 +186,7 @@ def test_rows_of_a_table_that_is_read_twice(plans: list[bool]):
 def test_plans_of_large_values_are_made_sooner(monkeypatch: pytest.MonkeyPatch):
     asked: list[int] = []
     ours = Requests()
-    monkeypatch.setattr(ours, "call", lambda key, make, last: asked.append(last) or NONE)
+    monkeypatch.setattr(ours, "begin", lambda key, last: asked.append(last) or NONE)
     monkeypatch.setattr(backward_plans, "requests", ours)
     with sg.eager_kernels():
         for extent in (7, 500, 3000):
@@ -439,13 +439,8 @@ def test_tapes_that_never_recur_are_left_alone(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_form_is_the_same_for_other_numbers(monkeypatch: pytest.MonkeyPatch):
     requested: list[Any] = []
-
-    def call(key: Any, make: Any, last: int) -> Any:
-        requested.append(key)
-        return NONE
-
     ours = Requests()
-    monkeypatch.setattr(ours, "call", call)
+    monkeypatch.setattr(ours, "begin", lambda key, last: requested.append(key) or NONE)
     monkeypatch.setattr(backward_plans, "requests", ours)
     with sg.eager_kernels(True):
         for number in (2.0, 3.0):

@@ -17,6 +17,7 @@ from staticgrad.compiler.execute import array_copies
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.kernels import LEAST, USES, WORK, Requests, row_major, uses_of
 from staticgrad.errors import ArgumentError
+from tests.helpers import taken
 
 
 def random(*shape: int) -> sg.Tensor:
@@ -31,24 +32,65 @@ def test_numpy_answers_up_to_a_call_that_follows_from_the_sizes():
     x = random(33, 57)
     with sg.eager_kernels(False):
         numpy = normed(x).numpy()
-    before = {*modes.now.taken.everything()}
+    before = {*taken()}
     with sg.eager_kernels(True):
         for _ in range(USES - 1):
             assert (normed(x).numpy() == numpy).all()
-        assert {*modes.now.taken.everything()} == before
+        assert {*taken()} == before
         assert np.allclose(normed(x).numpy(), numpy, rtol=1e-5, atol=1e-6)
-    (key,) = {*modes.now.taken.everything()} - before
-    assert modes.now.taken[key].plan is not None
+    (key,) = {*taken()} - before
+    assert taken()[key].plan is not None
 
 
 @pytest.mark.parametrize(("elements", "uses"), [(1, USES), (WORK // USES, USES), (WORK // 8, 8), (1 << 30, LEAST)])
 def test_large_arrays_wait_for_fewer_calls(elements: int, uses: int):
     assert uses_of(elements) == uses
-    mine, when = Requests(), []
+    mine, when, key = Requests(), [], ("test", elements)
     with sg.eager_kernels(True):
+        call = mine.begin(key, uses)
         for i in range(1, uses + 1):
-            mine.call(("test", elements), lambda i=i: when.append(i), uses)
+            assert call.waits
+            call = mine.call(key, call, lambda i: when.append(i) or (None, "no kernels"), i)
     assert when == [uses // 2]
+    assert call.use == "no kernels"
+
+
+def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
+    """A step of training asks for those that it will run, and NumPy computes it meanwhile."""
+    model = sg.nn.Sequential(sg.nn.Linear(12, 37), sg.nn.Linear(37, 5))
+    optimizer = sg.optim.Adam(model.parameters())
+    x, y = random(9, 12), sg.tensor([1, 0, 2, 4, 1, 1, 0, 3, 2])
+
+    def steps(count: int) -> list[Any]:
+        """The first parts of the keys that were met."""
+        for _ in range(count):
+            optimizer.zero_grad()
+            sg.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        keys = modes.now.calls.everything()
+        return sorted({getattr(key[0], "name", key[0]) for key in keys if key.__class__ is tuple})
+
+    with sg.eager_kernels(False):
+        steps(1)  # it makes the optimizer's slots
+    modes.now.calls.clear()
+    modes.now.forms.clear()
+    with sg.eager_kernels(True):
+        assert steps(USES - 1) == ["cross_entropy", "linear"]
+        assert not taken()
+        assert steps(LEAST) == ["backward of a tape", "cross_entropy", "linear"]
+    assert len(taken()) == 4
+    assert sum(len(group.plans) for group in modes.now.forms.everything().values()) == 1
+
+
+def test_passes_that_never_recur_take_kernels_of_single_operations():
+    """No plan of a whole pass is coming."""
+    modes.now.calls.clear()
+    with sg.eager_kernels(True):
+        for i in range(3):
+            x = sg.rand(50, 60, requires_grad=True)
+            (x.square().sum(0) * (i + 2.5) ** (1 / (i + 1))).reshape(i + 1, -1 if i < 2 else 20).sum().backward()
+    keys = modes.now.calls.everything()
+    assert any(key[1:2] == ((0,),) for key in keys)  # the cotangent of operand 0
 
 
 def test_each_thread_counts_by_itself():

@@ -9,16 +9,9 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import op_calls
-from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
 from tests.eager.test_composites import arrays_of, derivatives
-from tests.helpers import assert_close
-
-
-def taken() -> dict[Any, Any]:
-    """The plans that have taken over, by key."""
-    return modes.now.taken.everything()
-
+from tests.helpers import assert_close, taken
 
 LARGE = (48, 50)
 

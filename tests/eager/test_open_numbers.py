@@ -14,12 +14,7 @@ from staticgrad.eager.composite_records import Form, part
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.open_calls import VALUES
 from staticgrad.nn import functional as F
-
-
-def taken() -> dict[Any, Any]:
-    """The plans that have taken over, by key."""
-    return modes.now.taken.everything()
-
+from tests.helpers import taken
 
 Function = Callable[[Any, Any, float], Any]
 VARYING: dict[str, Function] = {

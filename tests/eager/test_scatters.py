@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager.grad_mode import modes
 from staticgrad.ops.sparse_rows import rows_of
-
-
-def taken() -> dict[Any, Any]:
-    """The plans that have taken over, by key."""
-    return modes.now.taken.everything()
-
+from tests.helpers import taken
 
 CASES = {
     "rows": ((70, 300), 0, 90),
