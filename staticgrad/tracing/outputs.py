@@ -314,10 +314,13 @@ class Results:
     def _traced_array(self, part: TracedArray) -> Build:
         """The builder of what stands for an array, or for a scalar of NumPy's: an argument itself, or the array of a tensor."""
         if id(part) not in self._known:
-            tensor, value = self._walk(part.tensor), part.value
-            self._known[id(part)] = lambda tensors, given: (
-                value(x._data) if isinstance(x := tensor(tensors, given), Tensor) else x
-            )
+            tensor = self._walk(part.tensor)
+            if id(part.tensor) in self.arguments:
+                self._known[id(part)] = lambda tensors, given: x._data if isinstance(x := tensor(tensors, given), Tensor) else x
+            elif part.scalar:
+                self._known[id(part)] = lambda tensors, given: tensor(tensors, given)._data[()]
+            else:
+                self._known[id(part)] = lambda tensors, given: tensor(tensors, given)._data
         return self._known[id(part)]
 
     def _tensor(self, x: Any) -> Build:

@@ -204,13 +204,14 @@ class ResultFlags:
 
     def __init__(self, freed: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
         self.freed, self.leaves, self.differentiated = freed, leaves, differentiated
-        self._records: list[Record | None] = []
+        self._records: list[tuple[int, Record | None]] | None = None
+        """With the position of each. Made by the first run: the trace is active when these flags are."""
 
     def set(self, tensors: Sequence[Tensor]) -> None:
         """Set the flags of the results of a run."""
-        if not self._records:
-            self._records = [self._recorded() for _ in self.freed]
-        for position, record in zip(self.freed, self._records, strict=True):
+        if self._records is None:
+            self._records = [(position, self._recorded()) for position in self.freed]
+        for position, record in self._records:
             tensor = tensors[position]
             tensor._record, tensor._tracked = record, True
         for position in self.leaves:

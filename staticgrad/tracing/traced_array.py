@@ -90,10 +90,6 @@ class TracedArray(Symbol):
         """What operations with tensors take: a scalar is a number to them."""
         return self.tensor.tracer.number(self.tensor) if self.scalar and self.dtype.kind in "fiu" else self.tensor
 
-    def value(self, array: ndarray) -> Any:
-        """What eager mode has, of the array that a run gives."""
-        return array[()] if self.scalar else array
-
     # attributes -------------------------------------------------------------------------------------------------------
 
     @property  # type: ignore[misc]
