@@ -34,6 +34,8 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype
     x: AnyTensor
+    if frontends.tracing and state.tracer is not None:
+        data = state.tracer.listed(data)
     if is_tensor(data):
         x = data
     elif frontends.tracing and state.tracer is not None and isinstance(data, (np.ndarray, Symbol)):

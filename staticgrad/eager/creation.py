@@ -55,10 +55,12 @@ def tensor(
     check_device(device)
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
-    if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol, np.ndarray)):
-        data = as_array(data) if isinstance(data, np.ndarray) else data
-        copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
-        return copied
+    if frontends.tracing and state.tracer is not None:
+        kind = None if dtype is None else as_dtype(dtype)
+        data = as_array(data) if isinstance(data, np.ndarray) else state.tracer.listed(data, kind)
+        if isinstance(data, (Tensor, Symbol, np.ndarray)):
+            copied: AnyTensor = state.tracer.copied(data, kind, requires_grad)
+            return copied
     data = with_numbers(data)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step

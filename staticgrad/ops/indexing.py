@@ -119,6 +119,8 @@ def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> 
 
 
 def _as_index(index: Any) -> Array:
+    if frontends.tracing and state.tracer is not None and isinstance(index, (list, tuple)):
+        index = state.tracer.listed(index)
     if isinstance(index, Operators):
         return index
     check_unmasked(index)

@@ -17,7 +17,7 @@ from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
 from .containers import blank, native_class, refill, snapshot
 from .effects import Former
-from .given_objects import Apart, GivenObjects, StandIns, blank_like, filled, members_of
+from .given_objects import Apart, GivenObjects, StandIns, apart, blank_like, filled
 from .number_arguments import ArgumentNumbers, NumberKey
 from .numbers import NUMBERS, StateNumbers
 from .observer.access_log import AccessLog
@@ -83,15 +83,14 @@ def spread(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
 
 
 class _Symbols(NamedTuple):
-    """What stands for the arguments of a call in its trace, in their order. containers, objects: (stand-in, its label) by id of
-    the argument."""
+    """What stands for the arguments of a call in its trace, in their order. known: (stand-in of a container or an object, its
+    label) by id of the argument."""
 
     tracer: Tracer
     arrays: Iterator[np.ndarray]
     others: Iterator[tuple[int, Any]]
     numbers: Iterator[int]
-    containers: dict[int, tuple[Any, str]]
-    objects: dict[int, tuple[Any, str]]
+    known: dict[int, tuple[Any, str]]
 
 
 class ContainerPlace:
@@ -116,7 +115,7 @@ class Call:
     argument) for arguments that are neither arrays nor containers. bound: tensors and containers that are compared by identity,
     by id. own: number of positional arguments that the user's function takes; state follows them. varying: positions of parts
     whose numbers are run-time values: `numbers`, at `places` among the parts. objects: the forms of objects that are taken
-    apart; apart: those objects, by id.
+    apart; apart: those objects, by id. distinct: the key tells which arrays are one.
     """
 
     def __init__(
@@ -128,8 +127,10 @@ class Call:
         own: int | None = None,
         varying: Set[int] = frozenset(),
         objects: GivenObjects | None = None,
+        distinct: bool = False,
     ):
         self.args, self.kwargs = args, kwargs
+        self.distinct = distinct
         self.own = len(args) if own is None else own
         self.names = names
         self.bound = bound
@@ -155,7 +156,7 @@ class Call:
 
     def again(self) -> Call:
         """The same call, after more tensors were bound."""
-        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying, self.objects)
+        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying, self.objects, self.distinct)
 
     def _add(self, arg: Any) -> None:
         if isinstance(arg, Tensor):
@@ -168,7 +169,10 @@ class Call:
                 f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"
             )
         elif hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
-            self._array(arg, as_array(arg))
+            if id(arg) in self.bound:
+                self.parts.append(("array", id(arg)))
+            else:
+                self._array(arg, as_array(arg))
         elif isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
             if id(arg) in self.containers:
                 self.parts.append(("the same as container", [*self.containers].index(id(arg))))
@@ -179,8 +183,8 @@ class Call:
             self.parts.append(form)
             for part in members:
                 self._add(part)
-        elif self.objects is not None and (apart := self.objects.form(arg)) is not None:
-            self._object(arg, apart, self.objects.fields[apart])
+        elif self.objects is not None and (kind := self.objects.form(arg)) is not None:
+            self._object(arg, kind, self.objects.fields[kind])
         else:
             place = len(self.parts)
             self.others.append((place, arg))
@@ -197,11 +201,10 @@ class Call:
         if id(given) in self.apart:
             self.parts.append(("the same object", [*self.apart].index(id(given))))
             return
-        part, names, members = members_of(given, form, fields)
-        self.apart[id(given)] = Apart(given, form, names, members)
-        self.parts.append(part)
+        self.apart[id(given)] = found = apart(given, form, fields)
+        self.parts.append(found.key)
         self._inside += 1
-        for member in members:
+        for member in found.members:
             self._add(member)
         self._inside -= 1
 
@@ -209,15 +212,16 @@ class Call:
         self.sources.append(array)
         check_unmasked(array)
         array = row_major(array)
-        if isinstance(given, Tensor) and given._tracked:
-            same = next((i for i, other in enumerate(self.given) if other is given), -1)
+        tracked = isinstance(given, Tensor) and given._tracked
+        same = next((i for i, other in enumerate(self.given) if other is given), -1) if tracked or self.distinct else -1
+        if tracked:
             hooks = (*(given._hooks or ()), *(given._accumulated or ()))
             taped = given._record is not None
             self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter, taped))
         elif isinstance(given, Tensor) and given._parameter:
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, same=same, parameter=True))
         else:
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, tensor=type(given) is not ndarray))
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, same=same, tensor=type(given) is not ndarray))
         self.arrays.append(array)
         self.given.append(given)
 
@@ -249,57 +253,47 @@ class Call:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. Containers have
         stand-ins, which the log learns of. kept: the numbers of the function's state; stand_ins: gets those of objects."""
+        tracer.distinct = self.distinct
         if self.numbers:
             texts = self.labels()
             tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept)
-        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {}, {})
+        symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {})
         labels = self.names()
         args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]
         named = {name: self._symbol(self.kwargs[name], symbols, name) for name in sorted(self.kwargs)}
         for number, key in enumerate(self.containers):
-            stand_in, label = symbols.containers[key]
-            log.see(stand_in, label)
-            log.stand_ins[id(stand_in)] = stand_in
-            log.formers[id(stand_in)] = Former(ContainerPlace(number))
-        for key, (made, label) in symbols.objects.items():
-            stand_ins.made.append((made, self.apart[key].form, label))
+            made, label = symbols.known[key]
+            log.see(made, label)
+            log.stand_ins[id(made)] = made
+            log.formers[id(made)] = Former(ContainerPlace(number))
+        for key, found in self.apart.items():
+            stand_ins.made.append((symbols.known[key][0], found.form, symbols.known[key][1]))
         return args, named
 
     def _symbol(self, arg: Any, symbols: _Symbols, name: str) -> Any:
         if isinstance(arg, Tensor):
             return arg if id(arg) in self.bound else symbols.tracer.argument(arg, next(symbols.arrays), name)
         if hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
+            if id(arg) in self.bound:
+                return arg
             return symbols.tracer.argument(arg, next(symbols.arrays), name)
         if isinstance(arg, CONTAINERS) and id(arg) not in self.bound:
-            if id(arg) in symbols.containers:
-                return symbols.containers[id(arg)][0]
-            changeable = not isinstance(arg, tuple)
-            if changeable:  # it may contain itself
-                symbols.containers[id(arg)] = blank(arg), name
-            suffixes = arg if isinstance(arg, dict) else range(len(arg))
-            members = [
-                self._symbol(part, symbols, f"{name}_{k}")
-                for k, part in zip((*suffixes, *attributes(arg)), taken_apart(arg)[1], strict=True)
-            ]
-            return put_together(arg, members, symbols.containers[id(arg)][0] if changeable else None)
+            return stand_in(
+                arg, names_of(arg), taken_apart(arg)[1], symbols.known, name,
+                lambda x, n: self._symbol(x, symbols, f"{name}_{n}"),
+            )  # fmt: skip
         if id(arg) in self.apart:
-            return self._stand_in(self.apart[id(arg)], symbols, name)
+            found = self.apart[id(arg)]
+            self._inside += 1
+            made = stand_in(
+                arg, found.names, found.members, symbols.known, name, lambda x, n: self._symbol(x, symbols, f"{name}_{n}")
+            )
+            self._inside -= 1
+            return made
         place, _ = next(symbols.others)
         if isinstance(self.parts[place], NumberKey):
             return symbols.tracer.given_numbers.number(next(symbols.numbers))
         return arg
-
-    def _stand_in(self, apart: Apart, symbols: _Symbols, name: str) -> Any:
-        key = id(apart.value)
-        if key in symbols.objects:
-            return symbols.objects[key][0]
-        symbols.objects[key] = made, _ = blank_like(apart.value), name  # before its members: it may be one of them
-        self._inside += 1
-        members = [self._symbol(x, symbols, f"{name}_{n}") for n, x in zip(apart.names, apart.members, strict=True)]
-        self._inside -= 1
-        made = filled(apart.value, made, apart.names, members)
-        symbols.objects[key] = made, name
-        return made
 
     def _label(self, arg: Any, name: str, result: list[str], known: set[int]) -> None:
         """known: ids of containers and objects that are one part of the key."""
@@ -345,6 +339,34 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
         if hasattr(kind, name):
             form = (*form, Value(getattr(arg, name)))
     return form, members
+
+
+def names_of(arg: Any) -> list[Any]:
+    """The names of the members of a container, in the order of `taken_apart`."""
+    return [*(native_class(arg).keys(arg) if isinstance(arg, dict) else range(len(arg))), *attributes(arg)]
+
+
+def stand_in(
+    arg: Any,
+    names: Sequence[Any],
+    members: Sequence[Any],
+    known: dict[int, tuple[Any, str]],
+    label: str,
+    visit: Callable[[Any, Any], Any],
+) -> Any:
+    """A container or an object like another one. visit: (member, its name) -> what stands for it; known: stand-ins, with their
+    labels, by id of what they stand for."""
+    if id(arg) in known:
+        return known[id(arg)][0]
+    container = isinstance(arg, CONTAINERS)
+    made = None if isinstance(arg, tuple) else blank(arg) if container else blank_like(arg)
+    if not isinstance(arg, tuple):
+        known[id(arg)] = made, label  # before its members: it may be one of them
+    found = [visit(x, n) for n, x in zip(names, members, strict=True)]
+    made = put_together(arg, found, made) if container else filled(arg, made, names, found)
+    if not isinstance(arg, tuple):
+        known[id(arg)] = made, label
+    return made
 
 
 def put_together(arg: Any, members: Sequence[Any], stand_in: Any) -> Any:
@@ -408,7 +430,7 @@ def _value(part: Any) -> str:
         return f"an array {shape_text(part.shape)} {_dtype(part.dtype)}"
     if isinstance(part, NumberKey):
         return repr(part)
-    if isinstance(part, tuple) and part[0] in ("tensor", "container"):
+    if isinstance(part, tuple) and part[0] in ("tensor", "array", "container"):
         return f"a {part[0]} that the function reaches itself"
     if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):
         return f"a {part[0].__name__} of {part[1]}"

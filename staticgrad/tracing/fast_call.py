@@ -77,7 +77,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         "except Exception: return FALLBACK",
     ]
     numbers = specialization.number_feeds
-    others = specs[: len(specs) - len(moved) - (0 if numbers is None else len(numbers.dtypes))]
+    others = specs[: len(specs) - len(moved) - (0 if numbers is None else len(numbers.types))]
     state = others[-1].same if others else None
     if isinstance(state, State) and plan.reads_numbers:  # read before the call checks what else the state is
         lines.insert(0, "if not args or args[-1] is not state: return FALLBACK")

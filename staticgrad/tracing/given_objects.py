@@ -8,12 +8,14 @@ keeps it needs the object itself, so that form is taken by identity again.
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .containers import native_class
 from .guards import MISSING, Read, namespace, static
 from .number_arguments import VALUES
 from .observer.access_log import AccessLog
@@ -38,12 +40,12 @@ class ObjectsRefused(BaseException):
 
 
 class Apart(NamedTuple):
-    """An object that is taken apart: its form, and its members by name."""
+    """An object that is taken apart: its form, the part of a key that it is, and its members by name."""
 
-    value: Any
     form: Hashable
+    key: Hashable
     names: list[str]
-    members: list[Any]
+    members: Sequence[Any]
 
 
 def form_of(x: Any) -> Hashable:
@@ -90,6 +92,27 @@ class GivenObjects:
                 found = True
         return found
 
+    def forms_in(self, value: Any, reads: Sequence[Read]) -> dict[Hashable, set[str]]:
+        """By form of the objects in a value that could be taken apart and are not yet, the attributes that were read."""
+        found: dict[Hashable, set[str]] = {}
+        seen: set[int] = set()
+        stack = [value]
+        while stack:
+            x = stack.pop()
+            if id(x) in seen or isinstance(x, ATOMS):
+                continue
+            seen.add(id(x))
+            if issubclass(type(x), (tuple, list, dict, collections.deque)):
+                stack += native_class(x).values(x) if issubclass(type(x), dict) else x
+                continue
+            form = form_of(x)
+            if form is None or form in self.refused:
+                continue
+            if form not in self.fields:
+                found.setdefault(form, set()).update(names_read(reads, {id(x), id(namespace(x))}))
+            stack += apart(x, form, self.fields.get(form, found.get(form, ()))).members
+        return found
+
     def form(self, x: Any) -> Hashable:
         """The form of an object that is taken apart, or None."""
         if not self.fields:
@@ -113,20 +136,20 @@ def names_read(reads: Iterable[Read], holders: Collection[int]) -> set[str]:
     return {read.key for read in reads if read.kind in NAMED and id(read.holder) in holders and type(read.key) is str}
 
 
-def members_of(x: Any, form: Hashable, fields: Collection[str]) -> tuple[Hashable, list[str], list[Any]]:
-    """(part of the key, names of the members, members) of an object."""
+def apart(x: Any, form: Hashable, fields: Collection[str]) -> Apart:
+    """An object of a form, taken apart. fields: the attributes that are read of it."""
     kind = type(x)
     if kind is types.FunctionType:
         cells, defaults = [_content(cell) for cell in x.__closure__ or ()], x.__defaults__ or ()
         names = [*x.__code__.co_freevars, *[f"default {i}" for i in range(len(defaults))]]
-        return (form, len(defaults)), names, [*cells, *defaults]
+        return Apart(form, (form, len(defaults)), names, [*cells, *defaults])
     if kind is types.MethodType:
-        return (form,), ["__self__"], [x.__self__]
+        return Apart(form, form, ["__self__"], [x.__self__])
     if kind is functools.partial:
         names = ["func", *[f"args[{i}]" for i in range(len(x.args))], *x.keywords]
-        return (form,), names, [x.func, *x.args, *x.keywords.values()]
+        return Apart(form, form, names, [x.func, *x.args, *x.keywords.values()])
     found = {name: value for name in sorted(fields) if (value := _own(x, name)) is not MISSING}
-    return (form, tuple(found)), [*found], [*found.values()]
+    return Apart(form, (form, tuple(found)), [*found], [*found.values()])
 
 
 def _content(cell: Any) -> Any:

@@ -54,14 +54,15 @@ class ArgumentNumbers:
         return StateNumber(self, f"a[{i}]", self.values[i])
 
     def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
-        """A tensor of an expression; the value itself, on which the trace depends, if the dtype does not hold it."""
+        """A tensor of an expression, or of a list of them; the value itself, on which the trace depends, if the dtype does not
+        hold it."""
         try:
             np.array(number.value, dtype)
         except (OverflowError, ValueError):
             return number.needed()
         key = number.text, type(number.value), dtype
         if key not in self.nodes:
-            kind = TensorType((), dtype)
+            kind = TensorType(np.shape(number.value), dtype)
             self.nodes[key] = append(state.tracer.graph, REGISTRY["placeholder"], (), {"type": kind}).node
         return state.tracer.plain(self.nodes[key])
 
@@ -75,11 +76,11 @@ class ArgumentNumbers:
 
 
 class NumberFeeds:
-    """The arrays that a plan is fed for the numbers of a call, and the conditions on these. dtypes: of the arrays, 0-d."""
+    """The arrays that a plan is fed for the numbers of a call, and the conditions on these. types: of the arrays."""
 
     def __init__(self, numbers: ArgumentNumbers):
         self.state = numbers.state
-        self.dtypes = [dtype for _, _, dtype in numbers.nodes]
+        self.types = [node.type for node in numbers.nodes.values()]
         self.conditions, self.labels = dict(numbers.conditions), numbers.labels
         self.arrays = self._function(numbers)
 

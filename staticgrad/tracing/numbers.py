@@ -15,8 +15,9 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
+from ..errors import StaticgradError
 from ..ir import Node
-from ..operators import F, Symbol, append, state
+from ..operators import F, Symbol, append, as_array, state
 from ..operators.open_numbers import OPERATORS, UnknownNumber
 from ..ops.leaves import Source, argument
 from ..ops.pointwise import cast
@@ -248,6 +249,8 @@ class StateNumber(TracedNumber):
                     number.needed()
             return value
         found = StateNumber(numbers, f"({a[1]} {symbol} {b[1]})", value, depth)
+        if symbol == "**" and type(a[0]) is type(b[0]) is int:  # an exponent may be negative
+            numbers.conditions[f"type({found.text})"] = type(value)
         if type(value) in NUMBERS:
             return found
         return found.needed()
@@ -273,6 +276,44 @@ class StateNumber(TracedNumber):
 
     def __reduce__(self) -> Any:
         return _literal_number, (self.needed(),)
+
+
+def listed(data: Any, dtype: np.dtype | None = None) -> Any:
+    """A number of the trace, or nested lists with some in them, as a tensor; anything else as it is. Numbers of the call are
+    one input of the plan. dtype: of the tensor; None: that of the numbers."""
+    parts: list[Any] = []
+    values = _values(data, parts)
+    if not any(issubclass(type(x), TracedNumber) for x in parts):
+        return data
+    try:
+        like = as_array(values)
+    except StaticgradError:
+        return data
+    dtype = like.dtype if dtype is None else dtype
+    try:
+        np.array(values, dtype)
+    except OverflowError:
+        return closed(data)
+    of_runs = any(type(x) is RunNumber for x in parts)
+    if like.size != len(parts) or (of_runs and dtype.kind in "iu" and dtype.itemsize < 8):
+        return data  # there are arrays in it, or a run would have to tell whether the dtype holds the numbers
+    given = [x.numbers for x in parts if type(x) is StateNumber and type(x.numbers) is not StateNumbers]
+    if given and not of_runs:
+        texts = [x.text if type(x) is StateNumber else _literal(x) for x in parts]
+        kinds = tuple([type(x.value) if type(x) is StateNumber else type(x) for x in parts])
+        given[0].conditions[f"tuple(map(type, ({', '.join(texts)},)))"] = kinds
+        found = given[0].placed(StateNumber(given[0], f"[{', '.join(texts)}]", like.ravel().tolist()), dtype)
+    else:
+        found = F.stack([x.cast(dtype) if issubclass(type(x), TracedNumber) else np.array(x, dtype) for x in parts])
+    return F.reshape(found, like.shape)
+
+
+def _values(data: Any, parts: list[Any]) -> Any:
+    """Nested lists with values in the place of numbers of the trace. parts: gets what is in them."""
+    if type(data) in (list, tuple):
+        return [_values(x, parts) for x in data]
+    parts.append(data)
+    return data.value if type(data) is StateNumber else data.sample() if type(data) is RunNumber else data
 
 
 def exactly(value: int, rounded: float) -> int:

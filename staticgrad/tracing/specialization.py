@@ -174,7 +174,8 @@ class Specialization:
             templates=templates, budget=budget, kept=True,
         )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
-        self.captured_ids = frozenset(map(id, self.captured))
+        self.told = observer.log.told
+        self.captured_ids = frozenset(map(id, [*self.captured, *self.told]))
         self.facts = [_fact(tensor) for tensor in self.captured]
         self.hooks = [(h, tuple(h)) for t in self.captured for h in (t._hooks, t._accumulated) if h is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
@@ -340,6 +341,8 @@ class Specialization:
     def _specs(self, call: Call) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
         parts = call.parts
+        if call.distinct or any(type(x) is ndarray for x in self.told):
+            return None
         if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views or call.containers:
             return None
         if self.tape is not None and any(effect.build is not None for effect in self.effects):
@@ -359,7 +362,7 @@ class Specialization:
             else:
                 specs.append(Spec(None, (), arg))
         if self.number_feeds is not None:
-            specs += [Spec(dtype, ()) for dtype in self.number_feeds.dtypes]
+            specs += [Spec(kind.dtype, kind.shape) for kind in self.number_feeds.types]
         return specs + [Spec(x.dtype, tuple(x.shape)) for x in self.moved]
 
     def numbers_suit(self, call: Call) -> bool:

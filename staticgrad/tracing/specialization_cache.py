@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from types import NoneType
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, StaticgradError, TraceError
+from ..operators import Symbol
 from .arguments import Call, Keywords, parameter_names, spread, unhashable
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
@@ -29,9 +30,9 @@ from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
-from .state_inputs import Place as StatePlace
-from .state_inputs import StateInputs, StateReached, moved, replaced
+from .state_inputs import StateInputs, StateReached, replaced
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
+from .traced_array import TracedArray
 from .tracer import ArgumentReached, Tracer
 
 OFTEN = 64
@@ -82,16 +83,19 @@ class SpecializationCache:
         self.latest: Specialization | None = None
         self.recent: tuple[Specialization, ...] = ()
         self.bound: dict[int, Any] = {}
-        """Tensors and containers that were passed as arguments and that the function also captures, by id."""
-        self.state = StateInputs()
+        """Tensors, arrays and containers that were passed as arguments and that the function also captures, or from which it
+        tells arguments apart, by id."""
+        self.distinct = False
+        """Whether the function compares arguments by identity."""
+        self.objects = GivenObjects()
+        """The forms of objects that are taken apart, among the arguments and in the state."""
+        self.state = StateInputs(self.objects, self.bound)
         """State that is read as further arguments, because calls replace it."""
         self._state_places = self.state.places
         self.marks: dict[tuple[str, ...], Keywords] = {}
         """What stands for the names of keyword arguments."""
         self.varying = VaryingArguments()
         """Arguments that are run-time numbers."""
-        self.objects = GivenObjects()
-        """The forms of arguments that are taken apart."""
         self.raising: dict[tuple[tuple[Any, ...], tuple[bool, ...]], int] = {}
         """How many calls began with a road on which the trace of an earlier one raised RoadRaises, by key and road; -1: one of
         them did not raise."""
@@ -109,11 +113,16 @@ class SpecializationCache:
         """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
         known. whole: no object is taken apart."""
         varying = self.varying.positions if varying is None else varying
-        more = self.state.begin() if self.state.places else ()
+        more = self.state.begin(whole) if self.state.places else ()
         names = functools.partial(self._names, args, len(more))
-        call = Call(names, (*args, *more), kwargs, self.bound, len(args), varying, None if whole else self.objects)
-        if more and call.containers:
-            self.state.check_apart(call.containers)
+        call = Call(
+            names, (*args, *more), kwargs, self.bound, len(args), varying, None if whole else self.objects, self.distinct
+        )
+        for x in self.state.shared({*call.containers, *call.apart}) if more else ():
+            if id(x) in call.containers:
+                raise TraceError("a container that a compiled function replaces is one of its arguments", "pass a copy of it")
+            self._refuse([call.apart[id(x)].form])
+            return self._with_state(args, kwargs, frozenset(), whole)
         return call
 
     def _names(self, args: Sequence[Any], more: int = 0) -> list[str]:
@@ -169,11 +178,14 @@ class SpecializationCache:
         if specialization is None:
             self._check_roads(call, road)
             nearest = self._nearest(call, road)
-            places = [] if nearest is None else self.state.new(self._moved(nearest))
+            forms = len(self.objects.fields)
+            places = [] if nearest is None else self.state.new(self.state.moved(nearest.guards.reads))
             if nearest is not None and places:
                 self.replaced = "same arguments, but " + specialization_difference(nearest, call)
                 self.state.add(places)
-                return self._find(self._again(call), road)
+                if len(self.objects.fields) > forms:
+                    self.varying = VaryingArguments()  # there are other parts
+                return self._find(self._again(call, self.varying.positions), road)
             if self.objects.varied(call.others, self._reads):
                 self.replaced = "other objects of the same kind: what it reads of them are arguments now"
                 self.varying = VaryingArguments()  # there are other parts
@@ -199,8 +211,7 @@ class SpecializationCache:
                 return self._find(self._again(call), road)
             except ObjectsRefused as refused:
                 found = self._find(self._with_state(call.args[: call.own], call.kwargs, frozenset(), True), road)
-                self.objects.refuse(refused.forms)
-                self.varying = VaryingArguments()
+                self._refuse(refused.forms)
                 return found
             except NumbersRefused:
                 found = self._find(self._again(call, frozenset()), road)
@@ -253,9 +264,11 @@ class SpecializationCache:
             for specialization in known:
                 yield from specialization.guards.reads
 
-    def _moved(self, latest: Specialization) -> list[StatePlace]:
-        """Places whose tensors or numbers others replace."""
-        return [*moved(latest.guards.reads), *self.state.varied(latest.guards.reads)]
+    def _refuse(self, forms: Iterable[Hashable]) -> None:
+        """Take objects of these forms by identity from now on."""
+        self.objects.refuse(forms)
+        self.state.structures.clear()
+        self.varying = VaryingArguments()
 
     def _check_roads(self, call: Call, road: tuple[bool, ...]) -> None:
         """Raises TraceError where there are too many roads to make a plan for each."""
@@ -358,7 +371,8 @@ class SpecializationCache:
             tracer.decisions = Decisions(tracer, call.arrays, road)
         undo = tracer.undo
         try:
-            work = functools.partial(self._specialize, call, tracer, observer, symbols)
+            stand_ins = StandIns(self.objects)
+            work = functools.partial(self._specialize, call, tracer, observer, symbols, stand_ins)
             try:
                 specialization: Specialization = printed_once(tracer.active, work)
             except RoadRaises:
@@ -366,12 +380,13 @@ class SpecializationCache:
             except Exception as error:
                 if call.numbers:
                     raise NumbersRefused from None
-                if call.apart:
-                    raise ObjectsRefused({apart.form for apart in call.apart.values()}) from None
-                if not isinstance(error, (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError)):
-                    raise
-                if self.state.without_numbers():
+                known = isinstance(error, (AttributeError, TypeError, ValueError, ArithmeticError, StaticgradError))
+                if known and self.state.without_numbers():
                     raise StateReached([]) from None  # code that takes no such numbers
+                if stand_ins.made:
+                    raise ObjectsRefused({form for _, form, _ in stand_ins.made}) from None
+                if not known:
+                    raise
                 if tracer.numbers and not isinstance(error, StaticgradError):
                     raise TraceError(
                         f"code needs a number that the compiled function has not computed yet ({error})"
@@ -387,13 +402,15 @@ class SpecializationCache:
             raise
         return specialization
 
-    def _specialize(self, call: Call, tracer: Tracer, observer: StateWatcher, symbols: Symbols | None) -> Specialization:
+    def _specialize(
+        self, call: Call, tracer: Tracer, observer: StateWatcher, symbols: Symbols | None, stand_ins: StandIns
+    ) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
-        stand_ins = StandIns(self.objects)
         args, kwargs = call.symbols(tracer, self.state.numbers, observer.log, stand_ins)
+        whole = call.objects is None
+        unplant = self.state.plant(args[call.own :], observer.log, stand_ins, whole) if self.state.places else None
         stand_ins.enter(observer.log)
-        unplant = self.state.plant(args[call.own :], observer.log) if self.state.places else None
 
         def traced() -> Any:
             observer.call(self.fn)
@@ -406,6 +423,7 @@ class SpecializationCache:
                 result = observer.observe(traced)
             finally:
                 conditions.exposed = False
+            self._check_identities(observer, tracer)
             if stand_ins.made:
                 stand_ins.check(observer.log, result)
             places = replaced(observer.log, observer.effects, self.state.constant, [*call.containers.values()])
@@ -437,6 +455,29 @@ class SpecializationCache:
         assert isinstance(found, Specialization)
         self.trace_templates.add(template)
         return found
+
+    def _check_identities(self, observer: StateWatcher, tracer: Tracer) -> None:
+        """After a trace: where it compared an argument with another object, the key has to tell whether it is that one."""
+        log = observer.log
+        leaves = {id(leaf) for _, leaf in tracer.arguments}
+        for pair in log.compared:
+            given = [id(x.tensor if type(x) is TracedArray else x) in leaves or id(x) in log.stand_ins for x in pair]
+            if all(given):
+                if id(pair[0]) in log.stand_ins or id(pair[1]) in log.stand_ins or self.distinct:
+                    continue  # the key tells that
+                self.distinct = True
+                raise StateReached([])
+            if not any(given):
+                continue
+            mine, other = pair if given[0] else pair[::-1]
+            if isinstance(other, Symbol) or not observer.existed(other):
+                continue  # the trace made it
+            if id(mine) in log.stand_ins and id(mine) not in log.formers:
+                log.identities.add(id(mine))
+            elif id(other) in self.bound:
+                log.told.append(other)
+            else:
+                raise ArgumentReached(other)
 
     def _print_later(self, specialization: Specialization) -> None:
         """Drop what a trace with decisions has printed: its first run prints it, or another road that the call takes."""

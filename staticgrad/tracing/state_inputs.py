@@ -1,8 +1,9 @@
-"""State that a function replaces: places in Python's state whose values are read as further arguments.
+"""State that calls replace: places in Python's state whose values are read as further arguments.
 
-A step that assigns `self.h = h` finds another tensor there in each call. Such a place (an attribute, an item, a variable) is
-not guarded. Its value is flattened in each call: tensors are arguments of the plan, all the rest is part of the key. While the
-function is traced, the place holds the symbols of these arguments.
+A step that assigns `self.h = h` finds another tensor there in each call; a loop around it may put another batch there. Such a
+place (an attribute, an item, a variable) is not guarded. Its value is taken apart in each call, as arguments are: tensors,
+arrays and numbers that differ are run-time values, all the rest is part of the key. While the function is traced, the place
+holds what stands for its value.
 """
 
 from __future__ import annotations
@@ -11,29 +12,37 @@ import collections
 import itertools
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
+from ..types import SUPPORTED
+from .arguments import CONTAINERS, names_of, stand_in, taken_apart
 from .effects import Effect, Former, restore
+from .given_objects import Apart, GivenObjects, StandIns, apart, form_of
 from .guards import KINDS, MISSING, Read
 from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
+from .plain import ByIdentity, same
 from .plain import key as plain_key
-from .plain import same
 from .tracer import ArgumentReached
 
 WRITES = ("attribute", "item", "cell")
 """Kinds of effects that replace the value of a place."""
-CONTAINERS = (tuple, list, dict)
 ORDERED = (list, dict, collections.deque)
 """Containers whose items are places."""
 VALUES = 3
 """Values of a number that calls find in a place, from which it is an argument."""
+FEW = 64
+"""The most numbers in a place that may be arguments."""
+MOST = 256
+"""Structures that a function keeps."""
 
 
-Leaves: TypeAlias = dict[int, tuple[int, Tensor]]
-"""(number, tensor) by the tensor's id."""
+NOTHING: Mapping[Hashable, Collection[str]] = MappingProxyType({})
 
 
 class StateReached(BaseException):
@@ -46,12 +55,12 @@ class StateReached(BaseException):
 class Place:
     """Where a value lies: `holder.key`, `holder[key]`, or a cell."""
 
-    __slots__ = ("holder", "key", "kind", "label", "number", "saved")
+    __slots__ = ("holder", "key", "kind", "label", "saved", "varying")
 
     def __init__(self, kind: str, holder: Any, key: Any, label: str):
         self.kind, self.holder, self.key, self.label = kind, holder, key, label
-        self.number = False
-        """Whether a number there is an argument too."""
+        self.varying: set[int] = set()
+        """Which of the numbers in its value are arguments."""
         self.saved: Any = MISSING
         """The value while a symbol takes its place."""
 
@@ -79,118 +88,212 @@ class Place:
 
 
 class Structure:
-    """The values of all places but for their tensors. One object for equal ones, so that it is compared by identity.
+    """The values of all places but for those that are arguments. One object for equal ones, so that it is compared by identity.
 
-    builds: functions of the tensors' stand-ins, one for each place in order; count: of the tensors; numbers: whether some
-    places hold numbers that are arguments.
+    count: of the tensors and arrays; numbers: whether there are numbers that are arguments.
     """
 
-    __slots__ = ("builds", "count", "numbers")
+    __slots__ = ("count", "numbers")
 
-    def __init__(self, builds: Sequence[Callable[[Sequence[Any]], Any]], count: int, numbers: bool):
-        self.builds, self.count, self.numbers = builds, count, numbers
+    def __init__(self, count: int, numbers: bool):
+        self.count, self.numbers = count, numbers
 
     def __repr__(self) -> str:
         return f"a structure of {self.count} tensors"
 
 
-class StateInputs:
-    """The places of one function."""
+class Itself(ByIdentity):
+    """An object of any class by its identity."""
 
-    def __init__(self) -> None:
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class Values:
+    """The values of places, taken apart.
+
+    fields: by form of the objects that are taken apart, the attributes that are read. leaves: (number, tensor or array) by its
+    id; known: (number, container or object that can change) likewise; numbers: of the present place; given: those of them that
+    are arguments, by `varying`, of all places; for None, the class of each number is its key.
+    """
+
+    __slots__ = ("bound", "fields", "given", "known", "leaves", "numbers", "varying")
+
+    def __init__(self, fields: Mapping[Hashable, Collection[str]] = NOTHING, bound: Collection[int] = ()):
+        self.fields, self.bound = fields, bound
+        self.varying: Collection[int] | None = None
+        self.leaves: dict[int, tuple[int, Any]] = {}
+        self.known: dict[int, tuple[int, Any]] = {}
+        self.numbers: list[Any] = []
+        self.given: list[Any] = []
+
+    def of(self, place: Place) -> Hashable:
+        """The structure of the value in a place."""
+        self.varying, self.numbers = place.varying, []
+        return self.key(place.now())
+
+    def key(self, value: Any) -> Hashable:
+        """The structure of a value: what is the same for values that can take each other's place in a trace."""
+        if is_leaf(value):
+            return Tensor, type(value), self.leaves.setdefault(id(value), (len(self.leaves), value))[0]
+        kind = type(value)
+        if kind in NUMBERS:
+            return self._number(value, kind)
+        if id(value) in self.known:
+            return "again", self.known[id(value)][0]
+        found = self.apart(value)
+        if found is None:
+            whole = plain_key(value)
+            return kind, Itself(value) if isinstance(whole, ByIdentity) else whole
+        if not issubclass(kind, tuple):
+            self.known[id(value)] = len(self.known), value
+        return found.key, *map(self.key, found.members)
+
+    def _number(self, value: Any, kind: type) -> Hashable:
+        number = len(self.numbers)
+        self.numbers.append(value)
+        if self.varying is None:
+            return kind
+        if number not in self.varying:
+            return plain_key(value)
+        self.given.append(value)
+        return kind
+
+    def apart(self, value: Any) -> Apart | None:
+        """A container, or an object of a form that is taken apart; None for any other value."""
+        kind = type(value)
+        if issubclass(kind, CONTAINERS):
+            if issubclass(kind, tuple) and kind is not tuple and not hasattr(kind, "_fields"):
+                return None
+            if id(value) in self.bound or kind.__module__.startswith("staticgrad."):
+                return None
+            key, members = taken_apart(value)
+            return Apart(None, key, [], members)
+        form = form_of(value) if self.fields else None
+        return apart(value, form, self.fields[form]) if form in self.fields else None
+
+
+class StateInputs:
+    """The places of one function. objects: the forms of objects that are taken apart; bound: containers that are compared by
+    identity, by id."""
+
+    def __init__(self, objects: GivenObjects, bound: Mapping[int, Any]) -> None:
+        self.objects, self.bound = objects, bound
         self.places: list[Place] = []
         self.structures: dict[Hashable, Structure] = {}
         self.numbers = StateNumbers()
         self.seen: dict[tuple[Any, ...], set[str]] = {}
-        """Values of numbers that guards found, by place."""
+        """Values of numbers that calls found, by place, the number's position there and its class."""
         self.varying: set[tuple[Any, ...]] = set()
-        """Places whose numbers are arguments because others replace them, time and again."""
+        """Places with numbers that are arguments because others replace them, time and again."""
         self.constant: set[tuple[Any, ...]] = set()
-        """Places whose numbers the code can only use by their values."""
+        """Numbers that the code can only use by their values, by place and position."""
+        self.labels: list[str] = []
+        """Of the numbers of the latest trace."""
 
     def __bool__(self) -> bool:
         return bool(self.places)
 
-    def read(self, begins: bool = False) -> tuple[Any, ...]:
-        """The tensors in the places, and the structure of their values; None for one that no call began with."""
-        leaves: Leaves = {}
-        values = [place.now() for place in self.places]
-        numbers = [place.number and type(v) in NUMBERS for place, v in zip(self.places, values, strict=True)]
-        key = tuple([type(v) if number else _key(v, leaves) for number, v in zip(numbers, values, strict=True)])
-        containers = [id(v) for v in values if type(v) in (list, dict)]
-        if len(containers) > 1:
-            key += tuple(map(containers.index, containers))
-        try:
-            structure = self.structures.get(key)
-        except TypeError:  # unhashable: compared by identity
-            key = tuple([type(v) if place.number else id(v) for place, v in zip(self.places, values, strict=True)])
-            structure = self.structures.get(key)
+    def read(self, begins: bool = False, whole: bool = False) -> tuple[Any, ...]:
+        """The tensors and arrays in the places, and the structure of their values; None for one that no call began with.
+        whole: no object is taken apart."""
+        values = Values({} if whole else self.objects.fields, self.bound)
+        key = tuple([values.of(place) for place in self.places])
+        structure = self.structures.get(key)
         if begins:
-            self.numbers.values = [v for number, v in zip(numbers, values, strict=True) if number]
+            if structure is None and self._vary():
+                return self.read(True, whole)
+            self.numbers.values = values.given
             if structure is None:
-                structure = self.structures[key] = self._structure(values, numbers, len(leaves))
-        return *[leaf for _, leaf in leaves.values()], structure
+                if len(self.structures) >= MOST:
+                    del self.structures[next(iter(self.structures))]
+                structure = self.structures[key] = Structure(len(values.leaves), bool(values.given))
+        return *[leaf for _, leaf in values.leaves.values()], structure
 
-    def begin(self) -> tuple[Any, ...]:
+    def begin(self, whole: bool = False) -> tuple[Any, ...]:
         """As `read`, for a call that takes the numbers and may be traced. Calls that hold the function's lock begin: in others
         the places may hold the symbols of another thread's trace."""
-        return self.read(True)
+        return self.read(True, whole)
 
-    def _structure(self, values: Sequence[Any], numbers: Sequence[bool], leaves: int) -> Structure:
-        places, count = iter(range(leaves)), itertools.count()
-        seen: dict[int, int] = {}
-        builds = [
-            self._number(next(count)) if number else _build(v, places, seen) for number, v in zip(numbers, values, strict=True)
-        ]
-        return Structure(builds, leaves, any(numbers))
+    def _vary(self) -> bool:
+        """Note the numbers in the places; whether more of them are arguments now."""
+        found = False
+        for place in self.places:
+            values = Values(self.objects.fields, self.bound)
+            values.key(place.now())
+            found = self._note(place, values.numbers) or found
+        if found:
+            self.structures.clear()
+        return found
 
-    def _number(self, i: int) -> Callable[[Sequence[Any]], Any]:
-        return lambda parts: StateNumber(self.numbers, f"s[{i}]", self.numbers.values[i])
+    def _note(self, place: Place, numbers: Sequence[Any]) -> bool:
+        """Note the numbers that a call found in a place; whether more of them are arguments now."""
+        if len(numbers) > FEW:
+            return False
+        before = len(place.varying)
+        for i, number in enumerate(numbers):
+            key = place.identity, i, type(number)
+            if i not in place.varying and key[:2] not in self.constant:
+                seen = self.seen.setdefault(key, set())
+                seen.add(repr(number))
+                if len(seen) >= VALUES:
+                    place.varying.add(i)
+                    del self.seen[key]
+        if len(place.varying) > before:
+            self.varying.add(place.identity)
+        return len(place.varying) > before
 
-    def check_apart(self, containers: Mapping[int, Any]) -> None:
-        """Raises TraceError where a container that the function replaces is an argument, too. containers: by id."""
-        if any(id(place.now()) in containers for place in self.places):
-            raise TraceError("a container that a compiled function replaces is one of its arguments", "pass a copy of it")
+    def shared(self, given: Collection[int]) -> Iterator[Any]:
+        """The containers and objects in the places that are among the arguments, too. given: ids of these."""
+        values = Values(self.objects.fields, self.bound)
+        for place in self.places if given else ():
+            values.of(place)
+        return (x for _, x in values.known.values() if id(x) in given)
 
     def without_numbers(self) -> bool:
         """Take all numbers by their values from now on; whether there were any. Those that the function replaces itself stay,
         where there are others."""
         places = [place for place in self.places if place.identity in self.varying]
-        places = places or [place for place in self.places if place.number]
-        self.constant.update(place.identity for place in places)
+        places = places or [place for place in self.places if place.varying]
+        for place in places:
+            self.constant.update((place.identity, i) for i in place.varying)
+            place.varying.clear()
         self.varying.clear()
-        self.places[:] = [place for place in self.places if place not in places]
+        self.places[:] = [place for place in self.places if place not in places or _holds(place.now(), self.objects.fields)]
         self.structures.clear()
         self.numbers.conditions.clear()  # of the trace that failed
         return bool(places)
 
     def guards(self) -> list[Read]:
         """The conditions on numbers that the trace relies on."""
-        labels = [place.label for place in self.places if place.number]
 
         def worded(text: str) -> str:
-            return re.sub(r"s\[(\d+)\]", lambda found: labels[int(found[1])], text)
+            return re.sub(r"s\[(\d+)\]", lambda found: self.labels[int(found[1])], text)
 
         return [
             Read("call", self.numbers.condition(text), (), value, worded(text))
             for text, value in self.numbers.conditions.items()
         ]
 
-    def varied(self, reads: Sequence[Read]) -> list[Place]:
-        """Places whose guards fail because of numbers that are other ones time and again, as rates that are annealed."""
+    def moved(self, reads: Sequence[Read]) -> list[Place]:
+        """Places whose guards fail because other values of the same structure lie there than in the trace: other tensors,
+        arrays or objects, or numbers that are other ones time and again, as rates that are annealed."""
         found = []
         for read in _by_place(reads):
-            if type(read.value) not in NUMBERS:
-                continue
             now = read.now()
-            if type(now) is not type(read.value) or same(now, read.value):
+            if now is read.value or (type(now) in NUMBERS and same(now, read.value)):
+                continue
+            forms = self.objects.forms_in(read.value, reads)
+            fields = {**self.objects.fields, **forms}
+            old, new = Values(fields, self.bound), Values(fields, self.bound)
+            if old.key(read.value) != new.key(now):
                 continue
             place = Place(read.kind, read.holder, read.key, read.label)
-            seen = self.seen.setdefault(place.identity, {repr(read.value)})
-            seen.add(repr(now))
-            if len(seen) >= VALUES and place.identity not in self.constant:
-                place.number = True
-                self.varying.add(place.identity)
+            self._note(place, old.numbers)
+            if self._note(place, new.numbers) or new.leaves or new.known:
+                self.objects.fields.update(forms)
                 found.append(place)
         return found
 
@@ -203,75 +306,65 @@ class StateInputs:
         self.places[:] = {place.identity: place for place in (*places, *self.places)}.values()
         self.structures.clear()
 
-    def plant(self, parts: Sequence[Any], log: AccessLog) -> Callable[[], None]:
-        """Put symbols in the places of the tensors. parts: those of `read`, with symbols. Returns a function that undoes it."""
-        structure = parts[-1]
+    def plant(self, parts: Sequence[Any], log: AccessLog, stand_ins: StandIns, whole: bool = False) -> Callable[[], None]:
+        """Put symbols in the places of the tensors. parts: those of `read`, with symbols; stand_ins: gets those of objects.
+        Returns a function that undoes it."""
         self.numbers.conditions.clear()
         containers = [id(value) for place in self.places if type(value := place.now()) in (list, dict)]
         if len(set(containers)) < len(containers):
             raise TraceError("a container that a compiled function replaces lies in two places", "keep a copy in one of them")
-        for place, build in zip(self.places, structure.builds, strict=True):
-            place.saved = place.now()
-            value = build(parts)
-            log.inputs.add(place.identity)
-            _note_containers(value, place.saved, log)
-            if type(value) in (list, dict):
-                log.formers[id(value)] = Former(place)
-            if value is not place.saved:
-                place.put(value)
+        values = Values({} if whole else self.objects.fields, self.bound)
+        for place in self.places:
+            values.of(place)
+        known: dict[int, tuple[Any, str]] = {}
+        self.labels = []
+
+        def symbol(value: Any, label: str) -> Any:
+            if is_leaf(value):
+                return parts[values.leaves[id(value)][0]]
+            if type(value) in NUMBERS:
+                if next(numbers) not in place.varying:
+                    return value
+                self.labels.append(label)
+                return StateNumber(self.numbers, f"s[{len(self.labels) - 1}]", value)
+            found = values.apart(value)
+            if found is None:
+                return value
+            container = issubclass(type(value), CONTAINERS)
+            text, names = ("{}[{!r}]", names_of(value)) if container else ("{}.{}", found.names)
+            first = id(value) not in known
+            made = stand_in(value, names, found.members, known, label, lambda x, n: symbol(x, text.format(label, n)))
+            if container:
+                log.stand_ins[id(made)] = made  # changes would be made to it
+            elif first:
+                stand_ins.made.append((made, found.form, label))
+            return made
+
+        planted: list[Place] = []
 
         def undo() -> None:
-            for place in reversed(self.places):  # items[0] and items[-1] may be one place
+            for place in reversed(planted):  # items[0] and items[-1] may be one place
                 if place.saved is not place.now():
                     place.put(place.saved)
                 place.saved = MISSING
 
+        for place in self.places:
+            place.saved, numbers = place.now(), itertools.count()
+            planted.append(place)
+            value = symbol(place.saved, place.label)
+            log.inputs.add(place.identity)
+            if issubclass(type(value), CONTAINERS) and not issubclass(type(value), tuple):
+                log.formers[id(value)] = Former(place)
+            if value is not place.saved:
+                place.put(value)
         return undo
 
 
-def _input(x: Any) -> bool:
-    """Whether a value can be an argument of the plan: a tensor without a tape."""
-    return type(x) is PublicTensor and not (x._tracked or x._parameter or x._hooks)
-
-
-def _key(value: Any, leaves: Leaves) -> Hashable:
-    """The structure of a value, whose tensors are added to `leaves`, each once."""
-    if _input(value):
-        return Tensor, leaves.setdefault(id(value), (len(leaves), value))[0]
-    kind = type(value)
-    if kind is dict:
-        return dict, *[(plain_key(k), _key(v, leaves)) for k, v in value.items()]
-    if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
-        return kind, *[_key(v, leaves) for v in value]
-    return kind, plain_key(value)
-
-
-def _build(value: Any, numbers: Iterator[int], seen: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
-    """A function that makes the value again, of stand-ins of its tensors."""
-    if _input(value):
-        at = seen.get(id(value))
-        if at is None:
-            at = seen[id(value)] = next(numbers)
-        return lambda parts, at=at: parts[at]  # type: ignore[misc]
-    kind = type(value)
-    if kind is dict:
-        fields = {k: _build(v, numbers, seen) for k, v in value.items()}
-        return lambda parts: {k: build(parts) for k, build in fields.items()}
-    if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
-        builds = [_build(v, numbers, seen) for v in value]
-        if hasattr(kind, "_fields"):
-            return lambda parts: kind(*[build(parts) for build in builds])
-        return lambda parts: kind([build(parts) for build in builds])
-    return lambda parts: value
-
-
-def _note_containers(value: Any, original: Any, log: AccessLog) -> None:
-    """Changes of lists and dicts that a place holds would be made to their stand-ins."""
-    if type(value) in (list, dict):
-        log.stand_ins[id(value)] = value
-    if type(value) in CONTAINERS:
-        for part in value.values() if isinstance(value, dict) else value:
-            _note_containers(part, original, log)
+def is_leaf(x: Any) -> bool:
+    """Whether a value is an argument of the plan: a tensor without a tape, or an array."""
+    if type(x) is PublicTensor:
+        return not (x._tracked or x._parameter or x._hooks)
+    return type(x) is np.ndarray and x.dtype in SUPPORTED
 
 
 def replaced(
@@ -312,12 +405,11 @@ def replaced(
         read = _read_of(log, place)
         if read is None or effect.args[0] is read[0]:
             continue
-        leaves: Leaves = {}
-        _key(read[0], leaves)
         new = effect.args[0] if effect.kind != "count" else read[0]
-        place.number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
+        number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
         container = type(read[0]) in (list, dict) and type(new) in (list, dict)
-        if leaves or container or (place.number and place.identity not in constant):
+        if _holds(read[0]) or container or (number and (place.identity, 0) not in constant):
+            place.varying.update([0] if number else [])
             place.label = read[1]
             found.append(place)
     return found
@@ -331,20 +423,6 @@ def _check_argument(former: Former, original: Any) -> None:
 def _reached(log: AccessLog, container: Any) -> bool:
     """Whether the trace came to the container of a place in another way, where it does not see changes of the stand-in."""
     return any(read.value is container or read.holder is container for read in log.reads.values())
-
-
-def moved(reads: Sequence[Read]) -> list[Place]:
-    """Places whose guards fail because other tensors lie there than in the trace."""
-    found = []
-    for read in _by_place(reads):
-        now = read.now()
-        if now is read.value:
-            continue
-        old: Leaves = {}
-        new: Leaves = {}
-        if _key(read.value, old) == _key(now, new) and old:
-            found.append(Place(read.kind, read.holder, read.key, read.label))
-    return found
 
 
 def _by_place(reads: Iterable[Read]) -> Iterator[Read]:
@@ -374,16 +452,18 @@ def _members(log: AccessLog, holder: Any, constant: Collection[tuple[Any, ...]])
     found = []
     for i, value in enumerate(read.value):
         place = Place("item", holder, i, f"{read.label}[{i}]")
-        place.number = type(value) in NUMBERS
-        if place.identity not in log.inputs and (place.identity not in constant if place.number else _holds_input(value)):
+        number = type(value) in NUMBERS
+        place.varying.update([0] if number else [])
+        if place.identity not in log.inputs and ((place.identity, 0) not in constant if number else _holds(value)):
             found.append(place)
     return found
 
 
-def _holds_input(value: Any) -> bool:
-    leaves: Leaves = {}
-    _key(value, leaves)
-    return bool(leaves)
+def _holds(value: Any, fields: Mapping[Hashable, Collection[str]] = NOTHING) -> bool:
+    """Whether there are tensors, arrays or objects that are taken apart in a value."""
+    values = Values(fields)
+    values.key(value)
+    return bool(values.leaves) or any(not isinstance(x, CONTAINERS) for _, x in values.known.values())
 
 
 def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:

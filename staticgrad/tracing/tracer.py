@@ -23,7 +23,7 @@ from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type
 from . import traced_backward
 from .guards import contents
 from .handlers import caught, may_fail
-from .numbers import RunNumber, TracedNumber, closed, has_number, magnitude
+from .numbers import RunNumber, TracedNumber, closed, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
 from .sharing import ADVICE, MemoryUse, Place, SharedView
@@ -79,6 +79,10 @@ class Tracer:
         self.taped: set[Node] = set()
         """Of these, arguments that are results on a tape outside: gradients end there, but they are no leaves."""
         self.arguments: list[tuple[Any, Leaf | SharedView]] = []
+        self.distinct = False
+        """Whether arguments that are one tensor or array are one in the trace, too."""
+        self.arrays_of: dict[int, TracedArray] = {}
+        """The arrays that stand for arguments, by id of the tensors of their elements."""
         """(argument, its placeholder)"""
         self.bases: dict[int, Leaf] = {}
         """Arguments into whose memory earlier arguments are views, by number."""
@@ -165,7 +169,16 @@ class Tracer:
 
     def close(self) -> None:
         """Drop the values, which refer to the tracer, and the arrays of the arguments."""
-        for values in (self.arguments, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks, self.retained):
+        for values in (
+            self.arguments,
+            self.arrays_of,
+            self.captured,
+            self.wrappers,
+            self.grads,
+            self.initial_grads,
+            self.hooks,
+            self.retained,
+        ):
             values.clear()
         self.shared_views.clear()
         self.moves.clear()
@@ -222,7 +235,9 @@ class Tracer:
     def argument(self, given: Any, array: np.ndarray, name: str) -> Any:
         """What stands for an argument: its placeholder, or the view of another tensor's memory; or an array of its elements."""
         found = self._argument(given, array, name)
-        return TracedArray(found) if type(given) is np.ndarray else found
+        if type(given) is not np.ndarray:
+            return found
+        return self.arrays_of.setdefault(id(found), TracedArray(found))
 
     def _argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
         number = len(self.arguments)
@@ -239,11 +254,12 @@ class Tracer:
             self.shared_views.append(view)
             self.arguments.append((given, view))
             return view
-        if isinstance(given, Tensor) and given._tracked:
-            for other, first in self.arguments:
-                if other is given:  # passed twice: one leaf; the second placeholder is not read
-                    self.arguments.append((None, leaf))
-                    return first
+        tracked = isinstance(given, Tensor) and given._tracked
+        for other, first in self.arguments if tracked or self.distinct else ():
+            if other is given:  # passed twice: one leaf; the second placeholder is not read
+                self.arguments.append((None, leaf))
+                return first
+        if tracked:
             self._track(leaf.node, leaf)
             if given._record is not None:
                 self.taped.add(leaf.node)
@@ -336,6 +352,8 @@ class Tracer:
                     "an array that a compiled function makes is changed after a tensor shares its memory",
                     "use sg.tensor(array), which is a copy",
                 )
+
+    listed = staticmethod(listed)
 
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
         """`sg.tensor(x)` of a tensor or an array: a copy without the tape."""
@@ -535,6 +553,8 @@ class Tracer:
             return self.value(x)
         if isinstance(x, TracedNumber):
             return x
+        if type(x) in (list, tuple):
+            return listed(x)
         if type(x) is TracedArray:
             return x._met()
         if isinstance(x, Alias):

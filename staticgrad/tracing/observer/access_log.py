@@ -51,6 +51,10 @@ class AccessLog:
         """Containers that lie in such places while the function is traced, and what stands for arguments, by id."""
         self.identities: set[int] = set()
         """Ids of stand-ins that the trace told apart from other objects."""
+        self.told: list[Any] = []
+        """Objects from which it told tensors and containers of the call apart: they are other ones, or the key says so."""
+        self.compared: list[tuple[Any, Any]] = []
+        """Pairs of objects whose identity was compared, at least one of which stands for another object."""
         self.postponed: dict[int, tuple[Any, frozenset[str]]] = {}
         """Objects that a call at the end of the run is going to change, and the keys and attributes that it leaves alone, by
         id."""
@@ -114,6 +118,13 @@ class AccessLog:
             value = written[1]
         self.reads[place] = Read(kind, holder, key, value, label)
         self.see(value, label, holder)
+
+    def compare(self, a: Any, b: Any) -> None:
+        """Note a comparison by identity."""
+        if a is None or b is None:
+            return
+        if any(is_a(x, Symbol) or id(x) in self.stand_ins for x in (a, b)):
+            self.compared.append((a, b))
 
     def read_bytes(self, holder: Any, label: str) -> None:
         """Record a read of all bytes of a `bytearray` or the like."""

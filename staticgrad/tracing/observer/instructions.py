@@ -134,6 +134,10 @@ def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
         check_known(log, holder, "__contains__", "__iter__", "__getitem__")
 
 
+def on_identity(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    log.compare(*scope.operands.top(step.depth, 2))
+
+
 def on_iterate(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     (x,) = scope.operands.top(step.depth, 1)
     return iterate(log, x)
@@ -364,7 +368,8 @@ HANDLERS: dict[str, Callable[[AccessLog, FrameScope, Step], Any]] = {
     "LOAD_DEREF": on_deref, "LOAD_CLASSDEREF": on_deref, "LOAD_FROM_DICT_OR_DEREF": on_deref,
     "LOAD_ATTR": on_attribute, "LOAD_METHOD": on_attribute, "IMPORT_FROM": on_attribute, "LOAD_SUPER_ATTR": on_super,
     "BINARY_SUBSCR": on_item, "BINARY_SLICE": on_slice, "BINARY_OP": on_binary, "COMPARE_OP": on_binary,
-    "CONTAINS_OP": on_contains, "GET_ITER": on_iterate, "FOR_ITER": on_next, "UNPACK_SEQUENCE": on_content,
+    "IS_OP": on_identity, "CONTAINS_OP": on_contains,
+    "GET_ITER": on_iterate, "FOR_ITER": on_next, "UNPACK_SEQUENCE": on_content,
     "UNPACK_EX": on_content, "LIST_EXTEND": on_content, "SET_UPDATE": on_content, "DICT_UPDATE": on_content,
     "DICT_MERGE": on_content, "FORMAT_VALUE": on_content, "FORMAT_SIMPLE": on_content, "CONVERT_VALUE": on_content,
     "GET_LEN": on_length, "MATCH_KEYS": on_match, "MATCH_CLASS": on_match,

@@ -94,7 +94,10 @@ class StateWatcher(ABC):
         tensors whose values it reads."""
         log = self.log
         old = [read for place, read in log.reads.items() if place not in log.inputs and self.existed(read.holder)]
-        reads = [part for read in old for part in without_inputs(read, log.inputs) if id(part.holder) not in log.stand_ins]
+        reads = [
+            part for read in old for part in without_inputs(read, log.inputs)
+            if id(part.holder) not in log.stand_ins and id(part.value) not in log.stand_ins
+        ]  # fmt: skip
         structured = [(label, x) for label, x in log.structured if self.existed(x)]
         reads += self.conditions
         counted = [read for read in reads if _is_counted(read)]
