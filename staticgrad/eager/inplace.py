@@ -34,6 +34,12 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
 
     Raises before anything is changed.
     """
+    if value.__class__ is x.__class__ is PublicTensor and not (value._tracked and modes.now.grad):
+        array, data = value._data, x._data
+        if array.shape == data.shape and array.dtype is data.dtype and unrecorded(x, name):
+            data[...] = array
+            touch(x, 3)
+            return x
     if isinstance(value, Lifted) and not isinstance(x, Lifted):
         raise misuse.transformed(name, value.level.name)
     if isinstance(value, Symbol) and not isinstance(x, Lifted) and tracer() is None:
@@ -91,9 +97,11 @@ def of_a_graph(name: str, value: Symbol) -> GraphError:
 
 def check_change(x: Any) -> None:
     """Raise GradientError for a leaf that requires grad, or a view of one, where its change would be recorded."""
-    if isinstance(x, Lifted):
+    if x.__class__ is PublicTensor and not frontends.tracing:
+        check_inplace(x)
+    elif isinstance(x, Lifted):
         return
-    if tracer() is None:
+    elif tracer() is None:
         check_inplace(x)
     else:
         tracer().check_inplace(x)
