@@ -38,7 +38,7 @@ WARM = """
 """
 FORKED = """
     with sg.eager_kernels():
-        for _ in range(20):  # kernels are asked for, and waited for in a later call
+        for _ in range(12):  # kernels are asked for, and waited for in a later call
             eager = sg.functional.silu(sg.ones(3))
         child = os.fork()
         if not child:

@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -124,8 +124,6 @@ class Plan:
         self.drawn = 0
         """The position of the generator after numbers were last taken."""
         self.parallel = any(instruction.chunks > 1 for instruction in self.instructions)
-        if self.parallel:
-            thread_pool.ensure(b.stream.threads)
         brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.instructions) < TRIED_WORK
         self.status[t.SHARES // 8] = self.parallel and brief
         self.blas = any(instruction.large_gemm for instruction in self.instructions)
@@ -137,6 +135,8 @@ class Plan:
         )  # fmt: skip
         self.waits = any(i.code is not None and not i.code.address for i in self.instructions)
         """Some kernels are still being compiled; see `wait`."""
+        if not self.waits:
+            self._employ()
         self.ran = False
         """A run has completed, so there is memory for the plan."""
         self.reads_numbers = bool(self.arguments or self.draws)
@@ -145,10 +145,18 @@ class Plan:
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         bound_arrays.made(self)
-        specs = [Spec(None, ())] * len(self.feed_types)
-        self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
+
+    def _employ(self) -> None:
+        """Have threads that take chunks. They run code of the runtime, which may be compiled beside the kernels."""
+        if self.parallel:
+            thread_pool.ensure(self.builder.stream.threads)
+
+    @cached_property
+    def start(self) -> Any:
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
         None where `_started` does it."""
+        specs = [Spec(None, ())] * len(self.feed_types)
+        return fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
 
     def _control(self) -> Block:
         patches, _, objects, table, _, rows, status, hold = self.call
@@ -197,6 +205,7 @@ class Plan:
                 for row, instruction in zip(self.table, self.instructions, strict=True):
                     if instruction.code is not None:
                         row[0] = instruction.address
+                self._employ()
                 self.waits = False
 
     # running --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from staticgrad.compiler.execute import profile as profiling
 from staticgrad.compiler.execute.fast_path import fast_path
 from staticgrad.compiler.execute.fastcall import Spec
 from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.program import Program
 from staticgrad.compiler.runtime import loader, threads
 from staticgrad.errors import ArgumentError, IndexRangeError, UninitializedError
 from staticgrad.ir import REGISTRY, OpDef
@@ -466,3 +467,19 @@ def test_a_plan_prints_as_a_few_lines():
     for thing in (plan, step, program, program.prepared, plan.instructions[0], plan.fetches[0], plan.profile(1), plan.ir):
         assert len(repr(thing)) < 200
     assert len(str(plan.ir)) < 40_000
+
+
+def test_a_plan_whose_kernels_are_compiled_later_needs_no_runtime_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The runtime is compiled beside them."""
+    monkeypatch.setenv("STATICGRAD_TIERS", "1")
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
+    b = Bench()
+    x = b.feed(4, 5)
+    out = F.tanh(F.exp(F.tanh(F.sin(F.exp(F.sin(x))))))  # no other test of this process has such a kernel
+    plan = Program(b.graph, [out.node], [x.node]).plan(*b.arrays, later=True)
+    assert plan.waits
+    assert "start" not in vars(plan)
+    plan.wait()
+    (found,) = plan.run(b.arrays, {})
+    assert not plan.waits
+    assert_close(found, np.tanh(np.exp(np.tanh(np.sin(np.exp(np.sin(b.arrays[0])))))), rtol=1e-5)
