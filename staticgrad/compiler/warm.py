@@ -67,7 +67,7 @@ def warm() -> str:
     pool().wait()
     for one in codes:
         one.arrive()
-    lost = sum(not disk_cache.holds(kernel_cache.file(one.text)) for one in wanted)
+    lost = sum(disk_cache.read(*kernel_cache.file(one.text)) is None for one in wanted)
     _check_cache(f"it has no place for {lost} of {len(wanted)} kernels" if lost else "")
     seconds = time.monotonic() - begin
     return f"{len(lacking)} of {len(wanted)} kernels compiled in {seconds:.1f} s; they are in {disk_cache.path()}"

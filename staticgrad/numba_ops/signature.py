@@ -75,12 +75,7 @@ def parsed(given: str) -> Signature:
     found = FORM.fullmatch(given) if isinstance(given, str) else None
     if found is None:
         raise ArgumentError(f"no signature: {given!r}", 'write one as "(n,m),(m)->(n)"; () is a number')
-    operands, results = (
-        tuple(
-            tuple(int(axis) if axis.isdigit() else axis for axis in re.findall(r"\w+", core)) for core in re.findall(CORE, side)
-        )
-        for side in found.groups()
-    )
+    operands, results = (tuple(map(_axes, re.findall(CORE, side))) for side in found.groups())
     unknown = {axis for core in results for axis in core if isinstance(axis, str)}.difference(*operands)
     if unknown:
         raise ArgumentError(

@@ -119,16 +119,6 @@ def unwritable() -> str:
     return ""
 
 
-def holds(file: File) -> bool:
-    """Whether the folder has the file, undamaged."""
-    try:
-        with _folder(make=False) as folder:
-            found = _content(file.name, folder)
-    except (Unusable, OSError):
-        return False
-    return found[:DIGEST] == _digest(*file, found[DIGEST:])
-
-
 def deliver(file: File, content: bytes) -> None:
     """Have the next `read` of a file return a content that another process made, wherever that could write it."""
     _delivered[file] = content

@@ -17,8 +17,9 @@ from typing import Any
 
 from .cpu import BYTES
 from .gemm_form import BLOCK, BROAD, FAR, NEAR, ROOMY, SHALLOW
-from .gemm_tiles import Elements, Product, panel, prefetch, tile
-from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
+from .gemm_tiles import Product, panel, prefetch, tile
+from .llvm import I64, Int, call, call_one_of, steps, where
+from .vectors import EIGHT, Elements
 
 PANELS = "B" if ROOMY else "AB"
 """The operands that tiles read from panels."""
@@ -114,4 +115,4 @@ def _rows(of: Elements, builder: Any, turned: Int, rows: Int, count: Int, a: Int
         with steps(first, (first + EIGHT).at_most(count), 1) as s:
             place = a + s * a_step + i * size
             prefetch(place + a_step * EIGHT, 0)
-            of.store(of.load(place, mask), to + i * step + s * EIGHT * size)
+            of.store(of.load(place, EIGHT, mask), to + i * step + s * EIGHT * size)

@@ -16,8 +16,9 @@ from llvmlite import ir
 from .blas_calls import gemm
 from .cpu import BYTES
 from .gemm_form import DEPTH, NEAR, WIDE
-from .gemm_tiles import Elements, Product, panel, tile, turned
-from .llvm import EIGHT, I64, Int, call, call_one_of, steps, where
+from .gemm_tiles import Product, panel, tile, turned
+from .llvm import I64, Int, call, call_one_of, steps, where
+from .vectors import EIGHT, Elements
 
 TILE, PANEL, RESULT, STEP = 6, 4, 4, 4
 """Units of time of a multiply-add of vectors, of an element that is transposed in a panel or into C, and the time that a
@@ -92,7 +93,7 @@ def in_place(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any)
     with where(blas):
         with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, n, of.lanes) as j:
             mask = of.within(n - j, of.lanes)
-            of.store(of.load(p.e + j * of.size, mask), p.c + j * of.size, mask)
+            of.store(of.load(p.e + j * of.size, of.lanes, mask), p.c + j * of.size, mask)
         lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
         gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
     zero = Int(builder, I64(0))

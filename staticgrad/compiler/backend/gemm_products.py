@@ -19,9 +19,10 @@ from llvmlite import ir
 from .gemm_blocks import blocked
 from .gemm_form import BROAD, FIRST, FORM, WIDE
 from .gemm_in_place import in_place
-from .gemm_tiles import Elements, Product
-from .kernel_types import BUFFERS, SIZES, Builtin, int64
-from .llvm import EIGHT, I64, Int, call, steps, where
+from .gemm_tiles import Product
+from .kernel_types import BUFFERS, SIZES, Builtin, Float, float32, float64, int64
+from .llvm import I64, Int, call, steps, where
+from .vectors import EIGHT, Elements
 
 
 def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: Any, start: Int, stop: Int) -> None:
@@ -69,7 +70,7 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         builder.store((at + FORM + batches * 4).value, place)
 
 
-def _routine(element: str, packing: bool) -> Builtin:
+def _routine(element: Float, packing: bool) -> Builtin:
     name = f"multiply_{element}{'_packed' * packing}"
     write = partial(_multiply, Elements(element), packing)
     return Builtin(
@@ -77,6 +78,6 @@ def _routine(element: str, packing: bool) -> Builtin:
     )
 
 
-multiply_f32, multiply_f64 = _routine("f32", False), _routine("f64", False)
-multiply_f32_packed, multiply_f64_packed = _routine("f32", True), _routine("f64", True)
+multiply_f32, multiply_f64 = _routine(float32, False), _routine(float64, False)
+multiply_f32_packed, multiply_f64_packed = _routine(float32, True), _routine(float64, True)
 """Those that alone compute packed products."""

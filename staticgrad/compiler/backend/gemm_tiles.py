@@ -9,49 +9,11 @@ from llvmlite import ir
 
 from .cpu import BYTES
 from .gemm_form import BROAD
-from .llvm import EIGHT, I32, I64, Int, _place, _shuffle, _transposed_block, function, rows_at_once, spread, steps, where
+from .llvm import I32, I64, Int, function, steps, where
+from .vectors import EIGHT, Elements, fused, joined, rows_at_once, shuffled, spread, transposed
 
 HALF, LINE = EIGHT // 2, 64
 """Rows of half a tile, and bytes of a line of the cache."""
-
-
-class Elements:
-    """The elements of vectors."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.llvm, self.size = (ir.FloatType(), 4) if name == "f32" else (ir.DoubleType(), 8)
-        self.lanes = BYTES // self.size
-        self.beside = max(self.lanes // EIGHT, 1)
-        self.vector = ir.VectorType(self.llvm, self.lanes)
-
-    def within(self, count: Int, lanes: int) -> Any:
-        """A mask of the lanes below `count`, which may be anything."""
-        b, numbers = count.builder, ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
-        some = b.trunc(count.at_least(0).at_most(lanes).value, I32)
-        return b.icmp_signed("<", numbers, spread(b, some, lanes))
-
-    def load(self, address: Int, mask: Any = None) -> Any:
-        """A vector, or the lanes under the mask and 0 elsewhere."""
-        b, vector = address.builder, self.vector if mask is None else ir.VectorType(self.llvm, mask.type.count)
-        place = _place(b, address.value, vector)
-        if mask is None:
-            value = b.load(place)
-            value.align = self.size
-            return value
-        operands = [place, I32(self.size), mask, ir.Constant(vector, [0.0] * vector.count)]
-        kind = ir.FunctionType(vector, [x.type for x in operands])
-        return b.call(function(b, f"llvm.masked.load.v{vector.count}f{8 * self.size}.p0", kind), operands)
-
-    def store(self, value: Any, address: Int, mask: Any = None) -> None:
-        """Store a vector, or the lanes under the mask."""
-        b, place = address.builder, _place(address.builder, address.value, value.type)
-        if mask is None:
-            b.store(value, place).align = self.size
-            return
-        operands = [value, place, I32(self.size), mask]
-        kind = ir.FunctionType(ir.VoidType(), [x.type for x in operands])
-        b.call(function(b, f"llvm.masked.store.v{value.type.count}f{8 * self.size}.p0", kind), operands)
 
 
 class Product(NamedTuple):
@@ -130,31 +92,26 @@ def _sums(
     of: Elements, numbers: list[Int], masks: list[Any], packed: str, count: Int, p: Product, adds: bool | None = None
 ) -> None:
     """These rows of a tile, of a vector for each mask. A number may come again: all of E is read before C is written."""
-    builder, wide, contract = count.builder, len(masks), ("contract",)
-    starts = [_place(builder, (p.a + p.a_row * r).value, ir.IntType(8)) for r in numbers]
+    builder, wide, lanes = count.builder, len(masks), of.lanes
+    starts = [(p.a + p.a_row * r).place(ir.IntType(8)) for r in numbers]
     places = [(r, v) for r in numbers for v in range(wide)]
     if packed:
         for r, v in places:
             prefetch(p.c + p.c_row * r + BYTES * v, 1)
-    zero = ir.Constant(of.vector, [0.0] * of.lanes)
-    with builder.goto_entry_block():  # where LLVM finds what registers can hold
-        sums = [builder.alloca(of.vector) for _ in places]
-    for place in sums:
-        builder.store(zero, place)
+    zero, sums = of.zero(lanes), of.variables(builder, len(places))
     with steps(0, count, 1) as step:
         row, offset = p.b + step * p.b_row, (step * p.a_step).value
-        vectors = [of.load(row + BYTES * v, None if packed else mask) for v, mask in enumerate(masks)]
+        vectors = [of.load(row + BYTES * v, lanes, None if packed else mask) for v, mask in enumerate(masks)]
         for at, start in enumerate(starts):
             scalar = builder.load(builder.bitcast(builder.gep(start, [offset]), of.llvm.as_pointer()))
             for place, vector in zip(sums[at * wide : (at + 1) * wide], vectors, strict=True):
-                product = builder.fmul(spread(builder, scalar, of.lanes), vector, flags=contract)
-                builder.store(builder.fadd(product, builder.load(place), flags=contract), place)
-    factor, adding = spread(builder, p.alpha, of.lanes), p.adds.differs(0).value
+                builder.store(fused(builder, spread(builder, scalar, lanes), vector, builder.load(place)), place)
+    factor, adding = spread(builder, p.alpha, lanes), p.adds.differs(0).value
     results = []
     for (r, v), total in zip(places, sums, strict=True):
-        other = zero if adds is False else of.load(p.e + p.e_row * r + BYTES * v, masks[v])
+        other = zero if adds is False else of.load(p.e + p.e_row * r + BYTES * v, lanes, masks[v])
         other = builder.select(adding, other, zero) if adds is None else other
-        results.append(builder.fadd(builder.fmul(factor, builder.load(total), flags=contract), other, flags=contract))
+        results.append(fused(builder, factor, builder.load(total), other))
     for (r, v), value in zip(places, results, strict=True):
         of.store(value, p.c + p.c_row * r + BYTES * v, masks[v])
 
@@ -187,11 +144,12 @@ def panel(
                 place = b + r * b_row
                 for offset in range(0, vectors * BYTES, BYTES):
                     prefetch(place + b_row * EIGHT + offset, 0)
-                    of.store(of.load(place + offset), to + r * width + offset)
+                    of.store(of.load(place + offset, of.lanes), to + r * width + offset)
         with steps(0, partly, 1) as r, steps(0, columns, of.lanes) as j:
             place = b + r * b_row + j * of.size
             prefetch(place + b_row * EIGHT, 0)
-            of.store(of.load(place, of.within(columns - j, of.lanes)), to + r * width + j * of.size)
+            some = of.load(place, of.lanes, of.within(columns - j, of.lanes))
+            of.store(some, to + r * width + j * of.size)
     broad = EIGHT * beside
     with where(turned.differs(0)), steps(0, columns, broad) as j, steps(0, count, EIGHT) as r:
         source, last = b + j * b_row + r * of.size, columns - 1 - j
@@ -203,25 +161,21 @@ def panel(
                 with where((r // (LINE // of.size) * (LINE // of.size)).equals(r)):
                     for place in places:
                         prefetch(place + b_row * broad, 0)
-                mask = _all(builder) if full else of.within(count - r, EIGHT)
-                _store_transposed(
-                    of, [of.load(place, mask) for place in places], to + r * width + j * of.size, width, columns - j
-                )
+                mask = None if full else of.within(count - r, EIGHT)
+                found = [of.load(place, EIGHT, mask) for place in places]
+                _store_transposed(of, found, to + r * width + j * of.size, width, columns - j)
 
 
 def _store_transposed(of: Elements, columns: list[Any], to: Int, width: Int, needed: Int) -> None:
     """EIGHT rows, `width` bytes apart, of blocks of EIGHT columns side by side, of which so many are `needed`."""
     builder = to.builder
     blocks = [columns[i : i + EIGHT] for i in range(0, len(columns), EIGHT)]
-    joined = list(range(EIGHT * len(blocks)))
-    pairs = zip(blocks[0], blocks[-1], strict=True)
-    rows = blocks[0] if len(blocks) == 1 else [_shuffle(builder, left, right, joined) for left, right in pairs]
-    transposed = _transposed_block(builder, rows)
+    rows = transposed(builder, [joined(builder, row) for row in zip(*blocks, strict=True)])
     for part in range(0, len(columns), of.lanes):
-        lanes = list(range(part, min(part + of.lanes, len(columns))))
+        lanes = range(part, min(part + of.lanes, len(columns)))
         with where(needed > part):
-            for i, row in enumerate(transposed):
-                some = row if len(lanes) == len(columns) else _shuffle(builder, row, row, lanes)
+            for i, row in enumerate(rows):
+                some = row if len(lanes) == len(columns) else shuffled(builder, row, row, lanes)
                 of.store(some, to + width * i + part * of.size)
 
 
@@ -230,24 +184,20 @@ def turned(
 ) -> None:
     """C = the transpose of `columns` rows at this address, `width` bytes apart, + E. All of E is read before C is written in
     a block."""
-    zero = ir.Constant(ir.VectorType(of.llvm, EIGHT), [0.0] * EIGHT)
+    zero, adding = of.zero(EIGHT), adds.differs(0).value
     with steps(0, rows, EIGHT) as i, steps(0, columns, EIGHT) as j:
         mask, place = of.within(columns - j, EIGHT), j * of.size
-        block = [of.load(at + (j + r).at_most(columns - 1) * width + i * of.size, _all(builder)) for r in range(EIGHT)]
+        block = [of.load(at + (j + r).at_most(columns - 1) * width + i * of.size, EIGHT) for r in range(EIGHT)]
         numbers = [(i + r).at_most(rows - 1) for r in range(EIGHT)]
-        others = [builder.select(adds.differs(0).value, of.load(e + number * e_row + place, mask), zero) for number in numbers]
-        results = [builder.fadd(row, other) for row, other in zip(_transposed_block(builder, block), others, strict=True)]
+        others = [builder.select(adding, of.load(e + number * e_row + place, EIGHT, mask), zero) for number in numbers]
+        results = [builder.fadd(row, other) for row, other in zip(transposed(builder, block), others, strict=True)]
         for r, (number, value) in enumerate(zip(numbers, results, strict=True)):
             with where(i + r < rows):
                 of.store(value, c + number * c_row + place, mask)
 
 
-def _all(builder: Any) -> Any:
-    return ir.Constant(ir.VectorType(ir.IntType(1), EIGHT), [1] * EIGHT)
-
-
 def prefetch(address: Int, write: int) -> None:
     """Begin to load a cache line that will be written."""
     b, kind = address.builder, ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), I32, I32, I32])
-    operands = [_place(b, address.value, ir.IntType(8)), I32(write), I32(3), I32(1)]
+    operands = [address.place(ir.IntType(8)), I32(write), I32(3), I32(1)]
     b.call(function(b, "llvm.prefetch.p0", kind), operands)

@@ -1,4 +1,5 @@
-"""Integers, loops, functions and vectors for LLVM code that is written by hand, so that it reads much like Python.
+"""Integers, loops and functions for LLVM code that is written by hand, so that it reads much like Python; `vectors.py` adds
+vectors.
 
 It is for code that Python generates: one text for several types and widths, code that a loop in Python repeats, vectors. Code
 with `while`, `break`, early returns or short-circuit `and`, which are hard to read as calls of a builder, is written in the
@@ -13,18 +14,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from .cpu import REGISTERS
-
 I32, I64 = ir.IntType(32), ir.IntType(64)
-EIGHT = 8
 
 Write = Callable[..., None]
-
-
-def rows_at_once(wide: int) -> int:
-    """How many of the EIGHT rows of a tile of `wide` vectors have their sums in registers, beside the vectors and the number by
-    which a step multiplies them."""
-    return next(rows for rows in (EIGHT, EIGHT // 2) if rows * wide + wide < REGISTERS)
 
 
 class Int:
@@ -92,6 +84,14 @@ class Int:
     def at_least(self, other: Int | int) -> Int:
         return (self > other).choose(self, other)
 
+    def place(self, llvm: Any) -> Any:
+        """The pointer to a value of this type at the address."""
+        return self.builder.inttoptr(self.value, llvm.as_pointer())
+
+    def word(self) -> Int:
+        """The int64 at the address."""
+        return self._with(self.builder.load, Int(self.builder, self.place(I64)))
+
 
 @contextmanager
 def steps(start: Int | int, stop: Int, step: Int | int) -> Iterator[Int]:
@@ -111,26 +111,19 @@ def steps(start: Int | int, stop: Int, step: Int | int) -> Iterator[Int]:
     builder.position_at_end(after)
 
 
-def folded(builder: ir.IRBuilder, count: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+def folded(count: Int, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
     """`body(step, values) -> values` for each step below `count`: the last values, `start` where there is no step."""
-    entry = builder.block
-    test, inner, done = (builder.append_basic_block(name) for name in ("test", "body", "done"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    step = builder.phi(I64)
-    step.add_incoming(I64(0), entry)
-    phis = []
-    for value in start:
-        phi = builder.phi(value.type)
-        phi.add_incoming(value, entry)
-        phis.append(phi)
-    builder.cbranch(builder.icmp_signed("<", step, count), inner, done)
-    builder.position_at_end(inner)
-    for phi, value in zip(phis, body(step, phis), strict=True):
-        phi.add_incoming(value, builder.block)
-    step.add_incoming(builder.add(step, I64(1)), builder.block)
-    builder.branch(test)
-    builder.position_at_end(done)
+    builder = count.builder
+    before, phis = builder.block, []
+    with steps(0, count, 1) as step:
+        inner = builder.block
+        builder.position_at_start(step.value.parent)
+        for value in start:
+            phis.append(builder.phi(value.type))
+            phis[-1].add_incoming(value, before)
+        builder.position_at_end(inner)
+        for phi, value in zip(phis, body(step, phis), strict=True):
+            phi.add_incoming(value, builder.block)
     return phis
 
 
@@ -173,37 +166,3 @@ def _written(builder: ir.IRBuilder, name: str, write: Write, values: Sequence[An
         write(inner, *(Int(inner, arg) if arg.type == I64 else arg for arg in made.args))
         inner.ret_void()
     return made
-
-
-def _mask(lanes: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
-
-
-def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
-    return builder.shuffle_vector(a, b, _mask(lanes))
-
-
-def spread(builder: Any, scalar: Any, lanes: int) -> Any:
-    """A vector of one value."""
-    empty = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
-    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * lanes))
-
-
-def _place(builder: Any, address: Any, llvm: Any) -> Any:
-    return builder.inttoptr(address, llvm.as_pointer())
-
-
-def _transposed_block(builder: Any, rows: list[Any]) -> list[Any]:
-    """n rows of n elements, for a power of two, as columns: blocks of 1, 2, 4, ... elements change places. Rows that are a
-    multiple longer hold several such blocks beside each other, each of which is transposed by itself."""
-    n, width, lanes = len(rows), 1, rows[0].type.count
-    while width < n:
-        low = [k + (lanes - width if k & width else 0) for k in range(lanes)]
-        high = [k + width for k in low]
-        swapped = list(rows)
-        for i in range(n):
-            if not i & width:
-                swapped[i] = _shuffle(builder, rows[i], rows[i + width], low)
-                swapped[i + width] = _shuffle(builder, rows[i], rows[i + width], high)
-        rows, width = swapped, 2 * width
-    return rows

@@ -14,8 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
-from numba.core.codegen import JITCodeLibrary
+from numba import from_dtype, njit, types
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
@@ -26,6 +25,7 @@ from . import arithmetic
 from . import kernel_types as kinds
 from .kernel_compiler import Kernel
 from .kernel_types import Builtin, Operand, Scopes, Type, Value
+from .numba_library import Library, codegen
 
 ENTRY = """
 define {type} @{name}({parameters}) {{
@@ -38,11 +38,7 @@ define {type} @{name}({parameters}) {{
 """
 """A C function around a function with Numba's calling convention. Kernels raise nothing, so the error is ignored."""
 
-NUMBERS = {
-    kinds.boolean: types.boolean, kinds.int8: types.int8, kinds.int16: types.int16, kinds.int32: types.int32,
-    kinds.int64: types.int64, kinds.uint8: types.uint8, kinds.uint16: types.uint16, kinds.uint32: types.uint32,
-    kinds.uint64: types.uint64, kinds.float32: types.float32, kinds.float64: types.float64, kinds.address: types.voidptr,
-}  # fmt: skip
+NUMBERS = {kinds.address: types.voidptr} | {ours: from_dtype(numpy) for numpy, ours in kinds.OF_NUMPY.items()}
 OF_NUMBA = {numba: ours for ours, numba in NUMBERS.items()}
 
 
@@ -84,17 +80,11 @@ def _ours(numba: Any) -> Type:
 BUFFERS, SIZES = _numba(kinds.BUFFERS), _numba(kinds.SIZES)
 
 
-class _Library(JITCodeLibrary):
-    """LLVM code as Numba's front end writes it, neither optimized nor loaded."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
+class _Library(Library):
+    """LLVM code as Numba's front end writes it, not optimized."""
 
     def _optimize_final_module(self) -> None:
         pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
 
 
 def _load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -131,7 +121,7 @@ def translated(kernels: Sequence[Kernel]) -> str:
     contexts = cpu_target.typing_context, cpu_target.target_context
     texts = []
     with global_compiler_lock:
-        library = _Library(cpu_target.target_context.codegen(), "kernels")
+        library = _Library(codegen(), "kernels")
         made = [
             compile_extra(*contexts, _callable(k.function), [*map(_numba, k.operands)], _result_of(k), flags, {}, library)
             for k in kernels

@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from .code_generation import OPTIMIZED, inline_variants, parsed, processor
 
 
-class _Library(JITCodeLibrary):
+class Library(JITCodeLibrary):
     """Numba's library, which ends in an object file."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -42,7 +42,7 @@ class _Library(JITCodeLibrary):
 class _Codegen(JITCPUCodegen):
     """Numba's code generator for this CPU."""
 
-    _library_class = _Library
+    _library_class = Library
 
     def _get_host_cpu_name(self) -> str:
         return processor()[0]

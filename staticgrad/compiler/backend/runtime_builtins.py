@@ -4,114 +4,110 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from .kernel_compiler import entry  # noqa: F401 - a name of the runtime
 from .kernel_types import Builtin, Operand, Value, int64
-from .llvm import I32, I64, function
+from .llvm import I32, I64, Int, function
 
-BYTE_POINTER = ir.IntType(8).as_pointer()
+BYTE = ir.IntType(8)
+POINTER = BYTE.as_pointer()
 
 
 def instruction(emit: Callable[..., Any]) -> Builtin:
     """Make a builtin of a function that appends LLVM instructions and returns the word that they compute, or None."""
+    return _builtin(emit.__name__, emit.__code__.co_argcount - 1, emit)
 
+
+def _builtin(name: str, count: int, emit: Callable[..., Any]) -> Builtin:
     def write(builder: ir.IRBuilder, *operands: Any) -> Operand:
-        result = emit(builder, *operands)
+        result = emit(builder, *(Int(builder, x) for x in operands))
         return None if result is None else Value(int64, result)
 
-    return Builtin(emit.__name__, (int64,) * (emit.__code__.co_argcount - 1), write, emit.__doc__)
+    return Builtin(name, (int64,) * count, write, emit.__doc__)
 
 
-def _word(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, I64.as_pointer())
-
-
-def _pointer(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, BYTE_POINTER)
-
-
-def _callee(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any:
-    return builder.inttoptr(address, ir.FunctionType(result, operands).as_pointer())
+def _called(builder: Any, callee: str | Int, result: Any, kinds: Sequence[Any], *operands: Any) -> Any:
+    """Call a C function, by its name or its address, with operands of these types."""
+    kind = ir.FunctionType(result, kinds)
+    found = callee.place(kind) if isinstance(callee, Int) else function(builder, callee, kind)
+    return builder.call(found, operands)
 
 
 # memory
 
 
 @instruction
-def peek(builder: Any, address: Any) -> Any:
+def peek(builder: Any, address: Int) -> Any:
     """The int64 at an address."""
-    return builder.load(_word(builder, address))
+    return address.word().value
 
 
 @instruction
-def poke(builder: Any, address: Any, value: Any) -> Any:
+def poke(builder: Any, address: Int, value: Int) -> None:
     """Write an int64 to an address."""
-    builder.store(value, _word(builder, address))
+    builder.store(value.value, address.place(I64))
 
 
 @instruction
-def peek_byte(builder: Any, address: Any) -> Any:
+def peek_byte(builder: Any, address: Int) -> Any:
     """The byte at an address."""
-    return builder.zext(builder.load(_pointer(builder, address)), I64)
+    return builder.zext(builder.load(address.place(BYTE)), I64)
 
 
 @instruction
-def copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> Any:
+def copy_bytes(builder: Any, to: Int, source: Int, count: Int) -> None:
     """Copy memory that does not overlap."""
-    kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, BYTE_POINTER, I64])
-    builder.call(function(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
+    _called(builder, "memcpy", POINTER, [POINTER, POINTER, I64], to.place(BYTE), source.place(BYTE), count.value)
 
 
 @instruction
-def resize(builder: Any, address: Any, size: Any) -> Any:
+def resize(builder: Any, address: Int, size: Int) -> Any:
     """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none); 0 without memory."""
-    kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, I64])
-    return builder.ptrtoint(builder.call(function(builder, "realloc", kind), [_pointer(builder, address), size]), I64)
+    return builder.ptrtoint(_called(builder, "realloc", POINTER, [POINTER, I64], address.place(BYTE), size.value), I64)
 
 
 # memory that threads share
 
 
 @instruction
-def peek_shared(builder: Any, address: Any) -> Any:
+def peek_shared(builder: Any, address: Int) -> Any:
     """The int64 at an address that other threads write (acquire)."""
-    return builder.load_atomic(_word(builder, address), "acquire", 8)
+    return builder.load_atomic(address.place(I64), "acquire", 8)
 
 
 @instruction
-def poke_shared(builder: Any, address: Any, value: Any) -> Any:
+def poke_shared(builder: Any, address: Int, value: Int) -> None:
     """Write an int64 to an address that other threads read (release)."""
-    builder.store_atomic(value, _word(builder, address), "release", 8)
+    builder.store_atomic(value.value, address.place(I64), "release", 8)
 
 
 @instruction
-def atomic_add(builder: Any, address: Any, value: Any) -> Any:
+def atomic_add(builder: Any, address: Int, value: Int) -> Any:
     """Add to the int64 at an address, atomically. Returns the old value."""
-    return builder.atomic_rmw("add", _word(builder, address), value, "seq_cst")
+    return builder.atomic_rmw("add", address.place(I64), value.value, "seq_cst")
 
 
 @instruction
-def exchange(builder: Any, address: Any, value: Any) -> Any:
+def exchange(builder: Any, address: Int, value: Int) -> Any:
     """Replace the int64 at an address, atomically. Returns the old value."""
-    return builder.atomic_rmw("xchg", _word(builder, address), value, "seq_cst")
+    return builder.atomic_rmw("xchg", address.place(I64), value.value, "seq_cst")
 
 
 X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
 
 
 @instruction
-def pause(builder: Any) -> Any:
+def pause(builder: Any) -> None:
     """Tell the CPU that this thread waits in a loop."""
     machine = platform.machine()
     if machine in X86:
-        builder.call(function(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
+        _called(builder, "llvm.x86.sse2.pause", ir.VoidType(), [])
     elif machine in ARM:
-        hint = function(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [I32]))
-        builder.call(hint, [I32(1)])  # yield
+        _called(builder, "llvm.aarch64.hint", ir.VoidType(), [I32], I32(1))  # yield
 
 
 @instruction
@@ -119,8 +115,7 @@ def nanoseconds(builder: Any) -> Any:
     """The monotonic clock."""
     with builder.goto_entry_block():
         place = builder.alloca(I64, 2)
-    kind = ir.FunctionType(I32, [I32, I64.as_pointer()])
-    builder.call(function(builder, "clock_gettime", kind), [I32(time.CLOCK_MONOTONIC), place])
+    _called(builder, "clock_gettime", I32, [I32, I64.as_pointer()], I32(time.CLOCK_MONOTONIC), place)
     seconds, rest = builder.load(place), builder.load(builder.gep(place, [I64(1)]))
     return builder.add(builder.mul(seconds, I64(10**9)), rest)
 
@@ -129,57 +124,33 @@ def nanoseconds(builder: Any) -> Any:
 
 
 @instruction
-def call_kernel(builder: Any, address: Any, buffers: Any, sizes: Any, start: Any, stop: Any) -> Any:
+def call_kernel(builder: Any, address: Int, buffers: Int, sizes: Int, start: Int, stop: Int) -> None:
     """Call `void kernel(void** buffers, int64* sizes, int64 start, int64 stop)`."""
-    kind = [BYTE_POINTER.as_pointer(), I64.as_pointer(), I64, I64]
-    pointers = builder.inttoptr(buffers, kind[0]), builder.inttoptr(sizes, kind[1])
-    builder.call(_callee(builder, address, ir.VoidType(), kind), [*pointers, start, stop])
+    kinds = [POINTER.as_pointer(), I64.as_pointer(), I64, I64]
+    _called(builder, address, ir.VoidType(), kinds, buffers.place(POINTER), sizes.place(I64), start.value, stop.value)
 
 
 @instruction
-def call_get(builder: Any, address: Any) -> Any:
+def call_get(builder: Any, address: Int) -> Any:
     """Call `int f(void)`."""
-    return builder.sext(builder.call(_callee(builder, address, I32, []), []), I64)
+    return builder.sext(_called(builder, address, I32, []), I64)
 
 
 @instruction
-def call_set(builder: Any, address: Any, value: Any) -> Any:
+def call_set(builder: Any, address: Int, value: Int) -> None:
     """Call `void f(int)`."""
-    builder.call(_callee(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
+    _called(builder, address, ir.VoidType(), [I32], builder.trunc(value.value, I32))
 
 
 @instruction
-def call_with(builder: Any, address: Any, first: Any, second: Any) -> Any:
+def call_with(builder: Any, address: Int, first: Int, second: Int) -> Any:
     """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
-    callee = _callee(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
-    return builder.sext(builder.call(callee, [_pointer(builder, first), _pointer(builder, second)]), I64)
+    return builder.sext(_called(builder, address, I32, [POINTER] * 2, first.place(BYTE), second.place(BYTE)), I64)
 
 
-def _call(builder: Any, address: Any, *operands: Any) -> Any:
+def _call(builder: Any, address: Int, *operands: Int) -> Any:
     """Call the C function at an address. Pointers and integers are passed, and come back, in 64 bits."""
-    return builder.call(_callee(builder, address, I64, [I64] * len(operands)), operands)
+    return _called(builder, address, I64, [I64] * len(operands), *(x.value for x in operands))
 
 
-@instruction
-def call_0(builder: Any, address: Any) -> Any:
-    return _call(builder, address)
-
-
-@instruction
-def call_1(builder: Any, address: Any, a: Any) -> Any:
-    return _call(builder, address, a)
-
-
-@instruction
-def call_2(builder: Any, address: Any, a: Any, b: Any) -> Any:
-    return _call(builder, address, a, b)
-
-
-@instruction
-def call_3(builder: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
-    return _call(builder, address, a, b, c)
-
-
-@instruction
-def call_8(builder: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
-    return _call(builder, address, a, b, c, d, e, f, g, h)
+call_0, call_1, call_2, call_3, call_8 = (_builtin(f"call_{count}", 1 + count, _call) for count in (0, 1, 2, 3, 8))
