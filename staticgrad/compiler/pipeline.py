@@ -65,9 +65,8 @@ def compile_plan(
     budget: int | float | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
-    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. later: kernels that have to be
-    compiled are compiled in the background, and until then NumPy runs the plan; see `execute/tiers.py`. budget: of memory, see
-    `memory_budget.py`."""
+    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. later: workers compile what has
+    to be compiled, and whoever runs the plan waits for them; see `Plan.wait`. budget: of memory, see `memory_budget.py`."""
     if budget is not None:
         return _within_budget(budget, prepared, known, inspect, strict, passes, later)
     decided = _decided(prepared, known, inspect, strict, passes)

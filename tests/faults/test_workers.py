@@ -152,7 +152,7 @@ def test_they_end_when_the_process_is_killed():
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        (KILLED, "kernels are compiled in this process, which waits for them: a worker that compiles ended\n"),
+        (KILLED, "kernels are compiled in this process, which waits for them: a worker that compiles ended by signal 9\n"),
         (NO_PROCESSES, "kernels are compiled in this process, which waits for them: no process can be started to compile: "),
     ],
     ids=["killed", "not started"],

@@ -1,7 +1,7 @@
 """Worker processes that compile while this one goes on: see `compile_worker.py` for what they do.
 
-There are none until there is something to compile, at most one for each CPU and `MOST` in all, forked from a leader. They end
-when they have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes
+There are none until there is something to compile, then one for each CPU, and at most `MOST`, forked from a leader. They end
+when all have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes
 the answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST = 4
 """The most workers."""
 IDLE = 10.0
-"""Seconds after which a worker without jobs ends."""
+"""Seconds without a job after which the workers end."""
 CRASHES = 3
 """Workers that may end by themselves before no more are started."""
 PATIENCE = 2.0
@@ -95,6 +95,8 @@ class Worker:
                 raise TimeoutError
         line, _, content = self.connection.recv_bytes().partition(b"\n")
         answer = json.loads(line)
+        if "status" in answer:
+            raise EOFError(f" with status {answer['status']}" if answer["status"] >= 0 else f" by signal {-answer['status']}")
         job.told, job.error = answer["told"], answer["error"]
         if not job.error:
             disk.deliver(disk.File(answer["name"], answer["key"]), content)
@@ -147,12 +149,12 @@ class Pool:
         self.changed = threading.Condition()
         self.waiting: list[Job] = []
         self.workers: set[Worker] = set()
-        self.spare: list[Worker] = []
-        """Those that no thread has."""
-        self.threads = self.idle = self.crashes = 0
+        self.starting = False
+        self.crashes = 0
         self.given = self.done = 0
         """Jobs since the pool was last idle."""
-        self.since = 0.0
+        self.since = self.busy = 0.0
+        """When it was last idle before these, and when it last had something to do."""
         self.shown = False
         self.broken = ""
         """Why no worker is started any more."""
@@ -170,24 +172,18 @@ class Pool:
                 self._finish(job)
                 return
             heapq.heappush(self.waiting, job)
-            self._hire(len(self.waiting))
+            self.hire()
             self.changed.notify()
 
     def hire(self) -> None:
-        """Start all workers, for jobs to come."""
+        """Start the workers, for jobs to come, unless there are some."""
         with self.changed:
-            self._hire(self.most)
-
-    def _hire(self, wanted: int) -> None:
-        while self.idle < wanted and self.threads < self.most and not self.broken:
-            self.threads += 1
-            self.idle += 1
-            try:
-                threading.Thread(target=self._serve, name="staticgrad compiles", daemon=True).start()
-            except RuntimeError as error:  # no more threads
-                self.threads -= 1
-                self.idle -= 1
-                self._break(str(error))
+            if not (self.workers or self.starting or self.broken):
+                self.starting = True
+                try:
+                    _begin(self._start)
+                except RuntimeError as error:  # no more threads
+                    self._break(str(error))
 
     def wait(self, jobs: Any = None) -> None:
         """Wait until these jobs are over, or all."""
@@ -199,87 +195,67 @@ class Pool:
         """End the workers."""
         self.closed = True
         self.broken = "the process ends"
-        for worker in [*self.workers, *self.spare]:
+        for worker in [*self.workers]:
             worker.end()
 
     def forget(self) -> None:
         """In a child of a fork: nothing of this is the child's."""
-        for worker in [*self.workers, *self.spare]:
+        for worker in self.workers:
             worker.connection.close()
             worker.leader.process.returncode = 0
         self.workers.clear()
-        self.spare.clear()
 
     # in the threads -------------------------------------------------------------------------------------------------
 
-    def _serve(self) -> None:
+    def _start(self) -> None:
         try:
-            worker = self._hired()
+            workers = [*Leader(self.most).workers]
         except (OSError, ValueError) as error:
-            with self.changed:
-                self._leave()
-                if not self.workers:
-                    self._break(f"no process can be started to compile: {error}")
+            self._break(f"no process can be started to compile: {error}")
             return
+        with self.changed:
+            self.workers, self.starting, self.busy = {*workers}, False, time.monotonic()
+        for worker in workers[1:]:
+            try:
+                _begin(self._serve, worker)
+            except RuntimeError:  # no more threads
+                self.workers.discard(worker)
+                worker.end()
+        self._serve(workers[0])
+
+    def _serve(self, worker: Worker) -> None:
         failed = False
-        while not failed and (job := self._next()) is not None:
+        while not failed and (job := self._next(worker)) is not None:
             try:
                 worker.do(job, self._show)
             except (OSError, ValueError, EOFError) as error:
-                failed = True
-                job.error = _failure(error)
+                failed, job.error = True, _failure(error)
             with self.changed:
-                self.idle += 1
                 self._finish(job)
                 if failed:
                     self.workers.discard(worker)
-                    self._leave()
                     self.crashes += 1
                     if self.crashes >= CRASHES:
                         self._break(job.error)
-                    self._hire(len(self.waiting))
-        self._dismiss(worker)
+                    elif self.waiting:
+                        self.hire()
+        worker.end()
 
-    def _hired(self) -> Worker:
-        """A worker of a leader. Raises as that does."""
+    def _next(self, worker: Worker) -> Job | None:
+        """The next job; None when there has been none for a while, and the worker has left the pool, as all do then."""
         with self.changed:
-            if not self.spare:
-                self.spare = [*Leader(max(self.most - len(self.workers), 1)).workers]
-            worker = self.spare.pop()
-            self.workers.add(worker)
-            return worker
-
-    def _dismiss(self, worker: Worker) -> None:
-        """End a worker, and with the last one those that no thread has."""
-        ended = [worker]
-        with self.changed:
-            self.workers.discard(worker)
-            if not self.threads:
-                ended += self.spare
-                self.spare = []
-        for one in ended:
-            one.end()
-
-    def _next(self) -> Job | None:
-        """The next job; None when there has been none for a while, and the thread has left the pool."""
-        with self.changed:
-            until = time.monotonic() + IDLE
             while not self.waiting:
-                if self.broken or not self.changed.wait(until - time.monotonic()):
-                    if self.waiting:
-                        break
-                    self._leave()
+                left = None if self.given else self.busy + IDLE - time.monotonic()
+                if self.broken or (left is not None and left <= 0):
+                    self.workers.discard(worker)
                     return None
-            self.idle -= 1
+                self.changed.wait(left)
             return heapq.heappop(self.waiting)
-
-    def _leave(self) -> None:
-        self.threads -= 1
-        self.idle -= 1
 
     def _finish(self, job: Job) -> None:
         job.over = True
         self.done += 1
+        self.busy = time.monotonic()
         if self.done == self.given:
             if self.shown:
                 self.shown = False
@@ -288,11 +264,12 @@ class Pool:
         self.changed.notify_all()
 
     def _break(self, why: str) -> None:
-        self.broken = why
-        while self.waiting:
-            self.waiting[-1].error = why
-            self._finish(self.waiting.pop())
-        self.changed.notify_all()
+        with self.changed:
+            self.broken, self.starting = why, False
+            while self.waiting:
+                self.waiting[-1].error = why
+                self._finish(self.waiting.pop())
+            self.changed.notify_all()
 
     def _show(self) -> None:
         """Show the progress on a terminal."""
@@ -301,11 +278,18 @@ class Pool:
                 self.shown = _show(f"staticgrad compiles: {self.done} of {self.given} kernels")
 
 
+def _begin(work: Callable[..., None], *operands: Any) -> None:
+    """Start a thread of the pool. Raises RuntimeError."""
+    threading.Thread(target=work, args=operands, name="staticgrad compiles", daemon=True).start()
+
+
 def _failure(error: Exception) -> str:
     """What happened to a worker, in words, after an error of `do`."""
     if isinstance(error, TimeoutError):
         return f"a worker that compiles gave no answer in {LIMIT:g} s"
-    return f"a worker that compiles {'is not understood' if isinstance(error, ValueError) else 'ended'}"
+    if isinstance(error, ValueError):
+        return "a worker that compiles is not understood"
+    return f"a worker that compiles ended{error if isinstance(error, EOFError) else ''}"
 
 
 def _show(text: str) -> bool:

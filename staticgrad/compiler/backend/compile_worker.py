@@ -5,7 +5,7 @@ Their leader imports what compiles, Numba among it, and forks them: all start in
 A job is JSON: a source, and the environment of the kernel cache. The answer is a line of JSON with the error, the warnings, and
 the file's name and key, then the content of the file, which is in the kernel cache by then if that can be written. A worker
 ends with its connection or its leader, and that with its parent, in the middle of a job too: files of the cache are renamed
-into place when they are whole.
+into place when they are whole. Of a worker that ends by itself, the leader sends the exit status as its last answer.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ def lead(parent: int, places: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     kernel_cache.prepare()
     leader, connections = os.getpid(), [Connection(place) for place in places]
+    workers: dict[int, Connection] = {}
     for connection in connections:
-        if not os.fork():
+        if (worker := os.fork()) == 0:
             for other in connections:
                 if other is not connection:
                     other.close()
             serve(leader, connection)
-    for connection in connections:
-        connection.close()
+        workers[worker] = connection
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    with suppress(ChildProcessError):
-        while True:
-            os.wait()
+    while workers:
+        worker, status = os.wait()
+        with workers.pop(worker) as connection, suppress(OSError):  # the parent may have closed it
+            connection.send_bytes(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode())
 
 
 def serve(leader: int, connection: Connection) -> NoReturn:

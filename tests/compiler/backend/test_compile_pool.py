@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,26 +31,25 @@ class Instant:
 
 
 def test_long_texts_come_first(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Pool, "_hired", lambda self: Instant())
+    worker = Instant()
+    monkeypatch.setattr(compile_pool, "Leader", lambda count: SimpleNamespace(workers=[worker] * count))
     monkeypatch.setattr(compile_pool, "IDLE", 0.0)
     monkeypatch.setattr(Instant, "done", [])
     pool = Pool(1)
-    monkeypatch.setattr(pool, "_hire", lambda wanted: None)
+    pool.starting = True  # nobody is hired
     jobs = [Job("x" * n) for n in (2, 5, 3)]
     for job in jobs:
         pool.submit(job)
-    monkeypatch.undo()
-    monkeypatch.setattr(Pool, "_hired", lambda self: Instant())
-    monkeypatch.setattr(compile_pool, "IDLE", 0.0)
+    pool.starting = False
     pool.hire()
     pool.wait(jobs)
     assert [job.error for job in jobs] == [""] * 3
     assert [len(text) for text in Instant.done] == [5, 3, 2]
     assert pool.given == pool.done == 0
     until = time.monotonic() + 10
-    while pool.threads and time.monotonic() < until:
+    while pool.workers and time.monotonic() < until:
         time.sleep(0.01)
-    assert (pool.threads, pool.idle, pool.workers) == (0, 0, set())
+    assert not pool.workers
 
 
 PROGRESS = "\r\x1b[Kstaticgrad compiles: 1 of 2 kernels\r\x1b[K"
@@ -59,7 +59,8 @@ PROGRESS = "\r\x1b[Kstaticgrad compiles: 1 of 2 kernels\r\x1b[K"
 def test_the_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], shown: str):
     written = stream()
     monkeypatch.setattr("sys.stderr", written)
-    pool = Pool(0)
+    pool = Pool(1)
+    pool.starting = True  # nobody is hired
     jobs = [Job(text) for text in "ab"]
     for job in jobs:
         pool.submit(job)
