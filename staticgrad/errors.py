@@ -69,20 +69,14 @@ caller = _Caller()
 
 
 internal: dict[str, bool] = {}
-"""Whether a file belongs to this package: a program has few, and each line asks for all on its stack."""
+"""Whether a file belongs to this package, or to networkx, whose functions users call with our graphs: a program has few files,
+and each line asks for all on its stack."""
 
 
 def user_line() -> Where | None:
-    """The innermost frame outside this package, which is the line that the user wrote."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if filename not in internal:
-            internal[filename] = filename.startswith(INTERNAL)
-        if not internal[filename]:
-            return Where(filename, frame.f_lineno)
-        frame = frame.f_back
-    return caller.line
+    """The innermost line outside this package, which is the one that the user wrote."""
+    found = line_of(position_of(sys._getframe(1)))
+    return caller.line if found is None else found
 
 
 Position = tuple[CodeType | None, int]
@@ -100,7 +94,8 @@ def position_of(frame: FrameType | None) -> Position:
         code = frame.f_code
         filename = code.co_filename
         if filename not in internal:
-            internal[filename] = filename.startswith(INTERNAL)
+            module = str(frame.f_globals.get("__name__"))
+            internal[filename] = filename.startswith(INTERNAL) or module.partition(".")[0] == "networkx"
         if not internal[filename]:
             return code, frame.f_lasti
         frame = frame.f_back

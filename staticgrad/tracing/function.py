@@ -338,7 +338,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             >>> print(f.explain(why_not=("neg", "exp")))
             neg ... is fused with exp ...
         """
-        if self.segmented is not None and self.segmented.plan is not None:
+        if self.segmented is not None and self.segmented.calls:
             return self.segmented.explain(detail, why_not)
         return self.plan.explain(detail=detail, why_not=why_not)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.execute.edges import instructions_of
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
@@ -80,6 +82,7 @@ class Bench:
         known = {n: TensorType(a.shape, a.dtype) for n, a in zip(ready.feeds, self.arrays, strict=True)}
         plan = compile_plan(ready, known, lambda stage, graph, results: verify(graph, static=True) and None)
         assert plan.memory.ratio <= 1.15, plan.explain()
+        check_convexity(plan)
         return plan
 
     def leaves(self) -> dict[Node, np.ndarray]:
@@ -111,6 +114,22 @@ class Bench:
             for array, before in zip(arrays, self.arrays, strict=True):
                 assert_close(array, before, what="a feed was changed")
         return plan
+
+
+def check_convexity(plan: Plan) -> None:
+    """No kernel needs a value that is computed elsewhere from one that it alone computes: it could run neither before nor after
+    that."""
+    computed, dag = instructions_of(plan), plan.ir.dag
+    for number, row in enumerate(plan.instructions):
+        if row.kind == "kernel":
+            members = [node for node in row.nodes if node in dag]
+            alone = [node for node in members if computed[node] == [number]]
+            below, above = (
+                set[Node]().union(*(walk(dag, node) for node in nodes))
+                for walk, nodes in ((nx.descendants, alone), (nx.ancestors, members))
+            )
+            between = [node for node in below & above if node in computed and number not in computed[node]]
+            assert not between, f"{row.name} is not convex: {between}"
 
 
 class _Kernels(dict[str, int]):

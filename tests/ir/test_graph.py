@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -214,6 +215,27 @@ def test_dag_is_the_graph_itself():
     graph.withdraw([z])
     assert (list(nodes), list(edges), degree[x]) == ([x, y], [(x, y)], 1)
     assert (graph.dag is dag, nx.dag_longest_path_length(dag)) == (True, 1)
+
+
+FORBIDDEN = {
+    "a method": lambda dag: dag.remove_node(next(iter(dag))),
+    "an attribute of a node": lambda dag: next(iter(dag.nodes.values())).update(weight=1),
+    "an attribute of an edge": lambda dag: next(iter(dag.edges.values())).pop("positions"),
+    "attributes by networkx": lambda dag: nx.set_node_attributes(dag, 1, "weight"),
+    "labels by networkx": lambda dag: nx.relabel_nodes(dag, {next(iter(dag)): 1}, copy=False),
+    "edges by networkx": lambda dag: nx.add_path(dag, [1, 2]),
+    "an algorithm in place": lambda dag: nx.stochastic_graph(dag, copy=False),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_would_change_the_dag_is_refused_on_the_users_line(name):
+    graph = Graph()
+    op(graph, "neg", leaf(graph))
+    with pytest.raises(GraphError, match=r"graph\.dag\.copy") as caught:
+        FORBIDDEN[name](graph.dag)
+    assert Path(caught.value.where.file) == Path(__file__)
+    assert "lambda dag: " in caught.value.where.text
 
 
 def test_a_twin_adds_nothing():

@@ -88,6 +88,8 @@ def explained(
         line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"
         follows = "" if segment.after is None else f", after segment {segments.index(segment.after)}"
         lines.append(f"segment {number}{follows}: {segment.operations} operations, {segment.runs} runs, cut at {line}")
+    if not any(segment.operations for segment in segments):
+        lines.append("no segment holds an operation, so there is no plan")
     if why_not is not None:
         return Explanation(lines, answer=_answer(segments, *why_not))
     parts = []

@@ -177,7 +177,8 @@ class SegmentedRuns:
         plan = self.plan
         if plan is None:
             why, _, remedy = str(self.why).partition("\n")
-            raise TraceError(f"{self.name} runs operation by operation, so there is no plan: {why}", remedy.strip())
+            how = "runs in segments without operations" if self.calls else "runs operation by operation"
+            raise TraceError(f"{self.name} {how}, so there is no plan: {why}", remedy.strip())
         return plan
 
     def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:

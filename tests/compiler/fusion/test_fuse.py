@@ -13,7 +13,7 @@ from staticgrad.compiler.fusion.fuse import MAX_MEMBERS, Group
 from staticgrad.compiler.fusion.iteration_domain import classify
 from staticgrad.compiler.fusion.layout import Layouts
 from staticgrad.operators import F, Symbol
-from tests.compiler.helpers import Bench, on_host, ops_of, reasons
+from tests.compiler.helpers import Bench, check_convexity, on_host, ops_of, reasons
 
 
 def cross_entropy(x: Symbol, labels: Symbol) -> Symbol:
@@ -161,6 +161,10 @@ def test_convexity():
     plan = b.check(on_host(a, 0) + a)
     assert len(ops_of(plan)) == 2
     assert "exp not fused with add: a node between them is computed elsewhere (convexity)" in reasons(plan, False)
+    first, last = (row for row in plan.instructions if row.kind == "kernel")
+    first.nodes, last.nodes = [], [*first.nodes, *last.nodes]
+    with pytest.raises(AssertionError, match=r"is not convex: .*running sum on the host"):
+        check_convexity(plan)
 
 
 def test_convexity_through_an_early_member_of_a_kernel_with_late_ones():

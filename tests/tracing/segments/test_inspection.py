@@ -41,6 +41,19 @@ def test_all_segments_are_shown(stepped):
     assert stepped.explain()._repr_html_().count("<table>") == 4
 
 
+def test_segments_without_operations_have_an_explanation():
+    @sg.compile
+    def step(x):
+        return sum(x.tolist())
+
+    assert step(sg.ones(2)) == 2.0
+    page = str(step.explain())
+    assert page.startswith("step runs in segments, because ")
+    assert "no segment holds an operation, so there is no plan" in page
+    with pytest.raises(sg.TraceError, match="step runs in segments without operations, so there is no plan"):
+        sg.profile(step)
+
+
 def test_two_operations_in_different_segments(stepped):
     assert "segment 1: exp " in str(stepped.explain(why_not=("exp", "mul")))
     assert "no kernel reaches across a cut" in str(stepped.explain(why_not=("add", "exp")))
