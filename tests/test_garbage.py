@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 
 import numpy as np
@@ -81,3 +82,31 @@ def test_another_threads_plan_does_not_end_the_pause_of_a_trace():
     step(np.ones(2))
     assert not enabled[0]
     assert gc.isenabled()
+
+
+def test_a_generator_of_a_trace_goes_on_while_another_thread_is_traced():
+    """CPython 3.12.1 calls a trace function that this thread has not, for frames that ask for their instructions."""
+
+    def numbers():
+        yield from range(3)
+
+    def traced(x):
+        found = numbers()
+        raise KeyError(next(found), found)
+
+    def watched():
+        sys.settrace(lambda *_: None)
+        begun.set()
+        over.wait()
+        sys.settrace(None)
+
+    begun, over = threading.Event(), threading.Event()
+    with pytest.raises(KeyError) as caught:
+        sg.compile(traced)(sg.ones(2))
+    thread = threading.Thread(target=watched)
+    thread.start()
+    begun.wait()
+    rest = list(caught.value.args[1])
+    over.set()
+    thread.join()
+    assert rest == [1, 2]

@@ -21,6 +21,8 @@ NULL: Any = type("NULL", (), {"__repr__": lambda self: "NULL"})()
 _object = ctypes.py_object.from_address
 TAG = 3
 """The bits of a place that are no part of the object's address."""
+BY_CODE = sys.version_info >= (3, 13)
+"""Whether events of instructions belong to a code object, not to a frame."""
 
 
 SUBSCRIPT = next((i for i, (name, _) in enumerate(dis._nb_ops) if name == "NB_SUBSCR"), None)  # type: ignore[attr-defined]
@@ -192,10 +194,22 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
 
 
 def trace_instructions(frame: FrameType, local: Any) -> Any:
-    """Have `local` called before each instruction of a frame that begins."""
+    """Have `local` called before each instruction of a frame that begins or goes on."""
     frame.f_trace = local
     frame.f_trace_opcodes = True
     return local
+
+
+def leave_instructions(frame: FrameType) -> None:
+    """A traced frame ends or waits. CPython 3.12 would give a generator's instructions to the trace function of the thread that
+    runs it next, and crash where that has none while another thread is traced. Later ones note instructions by code."""
+    if not BY_CODE:
+        frame.f_trace_opcodes = False
+
+
+def ask_for_instructions() -> None:
+    """CPython 3.12 has events of instructions once a frame has asked for them: one that never runs (see `leave_instructions`)."""
+    (_ for _ in ()).gi_frame.f_trace_opcodes = True
 
 
 def _agrees(at: Places) -> bool:
@@ -220,7 +234,7 @@ def _agrees(at: Places) -> bool:
         return local
 
     before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True
+    ask_for_instructions()
     sys.settrace(lambda frame, event, arg: trace_instructions(frame, local) if frame.f_code is add.__code__ else None)
     try:
         add(left, right)

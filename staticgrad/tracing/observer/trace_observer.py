@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ... import garbage
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
-from ..frames import Operands, code_of, function_of, places, trace_instructions
+from ..frames import Operands, ask_for_instructions, code_of, function_of, leave_instructions, places, trace_instructions
 from ..guards import MISSING, body_of, has, is_a, order_of, static
 from .calls import observe_call
 from .class_reads import read_class_attribute
@@ -65,7 +65,7 @@ class TraceObserver(StateWatcher):
         garbage.pause()
         try:
             log.ages.start()
-            sys._getframe().f_trace_opcodes = True  # CPython 3.12 wants one frame with it before it gives opcode events of any
+            ask_for_instructions()
             sys.settrace(self._enter_frame)
             result = work()
             sys.settrace(before)
@@ -164,6 +164,7 @@ class TraceObserver(StateWatcher):
             nonlocal pending
             if event != "opcode":
                 if event == "return":
+                    leave_instructions(frame)
                     scope.frame = None  # the frame refers to this function, and would stay alive with its locals
                 elif event == "exception":
                     if pending is not None:
