@@ -18,6 +18,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.operators import F
+from staticgrad.tracing import frames
+from tools import pythons
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "staticgrad"
@@ -36,6 +38,10 @@ def run(program: str) -> str:
 # what importing loads -----------------------------------------------------------------------------------------------
 
 LOADED = f"import sys; print(*sorted(set({HEAVY!r}).intersection(sys.modules)))"
+
+
+def test_versions_that_are_tested_are_those_whose_instructions_are_known():
+    assert tuple(f"{major}.{minor}" for major, minor in frames.PROBED) == pythons.VERSIONS
 
 
 def test_a_free_threaded_python_is_refused():

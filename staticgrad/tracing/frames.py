@@ -21,6 +21,8 @@ NULL: Any = type("NULL", (), {"__repr__": lambda self: "NULL"})()
 _object = ctypes.py_object.from_address
 TAG = 3
 """The bits of a place that are no part of the object's address."""
+PROBED = ((3, 11), (3, 12), (3, 13), (3, 14))
+"""Versions of CPython of which all instructions that read or change state have a handler (`observer/instructions.py`)."""
 BY_CODE = sys.version_info >= (3, 13)
 """Whether events of instructions belong to a code object, not to a frame."""
 
@@ -173,7 +175,9 @@ def places() -> Places:
 
 @cache
 def readable() -> bool:
-    """Whether operands can be read from the frames of this Python."""
+    """Whether operands can be read from the frames of this Python, whose instructions are known."""
+    if sys.version_info[:2] not in PROBED:
+        return False
     try:
         places()
     except ImportError:
@@ -208,7 +212,7 @@ def leave_instructions(frame: FrameType) -> None:
 
 
 def ask_for_instructions() -> None:
-    """CPython 3.12 has events of instructions once a frame has asked for them: one that never runs (see `leave_instructions`)."""
+    """CPython 3.12 has events of instructions once a frame has asked for them: here one that never runs."""
     (_ for _ in ()).gi_frame.f_trace_opcodes = True
 
 

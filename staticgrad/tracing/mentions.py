@@ -13,6 +13,7 @@ import dis
 import enum
 import functools
 import os
+import re
 import sys
 import types
 import typing
@@ -26,11 +27,12 @@ from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..operators import Symbol
 from .containers import each, pairs
-from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, own_value, static
+from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, static
 from .observer.access_log import AccessLog
 from .observer.arrays import read_array
+from .observer.attribute_reads import GETTERS
 from .observer.class_reads import read_class_attribute
-from .observer.code_origin import IGNORED, LIBRARY, USER, origin_of, origin_of_class
+from .observer.code_origin import IGNORED, IGNORED_STDLIB, LIBRARY, USER, origin_of, origin_of_class
 from .observer.container_reads import read_contents
 from .observer.python_types import CONTAINERS, is_heap_type, is_native_function
 from .observer.refused_calls import NUMPY_FILES
@@ -66,22 +68,22 @@ ASKING = frozenset(
     ]
 )  # fmt: skip
 OPERATORS = frozenset(name for kind in (object, int, list, dict, set) for name in dir(kind)) - ASKING
-OPERATORS |= frozenset(["__call__", "__enter__", "__exit__", "__name__", "__qualname__"])
+OPERATORS |= frozenset(["__call__", "__enter__", "__exit__", "__match_args__", "__name__", "__qualname__"])
 """Special names that code may mention. Others ask Python about itself."""
+IMMUTABLE = 1 << 8
+"""CPython's Py_TPFLAGS_IMMUTABLETYPE, of classes of C."""
 METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 CONSTRUCTORS = frozenset(["__init__", "__new__", "__post_init__", "__set_name__", "__init_subclass__", "__del__"])
 TRANSPARENT = ("reprlib.py", "contextlib.py", "functools.py", "enum.py", "abc.py", "typing.py", "dataclasses.py")
 """Files of the standard library whose functions read nothing but what they are made of."""
-UNKNOWN_INSTRUCTIONS = (
-    "STORE_ATTR",
-    "DELETE_ATTR",
-    "STORE_GLOBAL",
-    "DELETE_GLOBAL",
-    "IMPORT_NAME",
-    "IMPORT_FROM",
-    "IMPORT_STAR",
-)
-"""Instructions that change or find what a mention does not say."""
+LOAD_NAMES = frozenset(["LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"])
+LOAD_ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"])
+OF_BODIES = frozenset(["STORE_NAME", "DELETE_NAME"])
+"""Instructions of the bodies of classes, for their own names."""
+OF_PROCESS = frozenset(file.removesuffix(".py") for file in IGNORED_STDLIB) - {"abc"}
+"""Packages and modules of the standard library that read or change the process."""
+FORMATTED = re.compile(r"\{[^{}:!.]*((?:\.\w+|\[[^\]]*\])+)")
+"""A field of `str.format` that reads attributes."""
 ADVICE = "run it on a Python whose instructions are watched (see the page on programs that compile), or keep state in tensors"
 
 
@@ -118,6 +120,8 @@ class Mentions:
         self._holders: list[tuple[str, Any]] = []
         self._classes: dict[int, tuple[type, set[str]]] = {}
         """(class, names of its body that were looked at), by id."""
+        self._by_class = False
+        """Whether there are class methods, which may make objects."""
         self._constructed: set[int] = set()
         """Classes that the function mentions itself."""
         self._read: set[tuple[int, str]] = set()
@@ -125,7 +129,7 @@ class Mentions:
         for name, value in arguments:
             self._visit(name, value)
         done = -1
-        while done != (done := len(self._attributes) + len(self._holders) + len(self._read) + len(self._classes)):
+        while done != (done := sum(map(len, (self._attributes, self._holders, self._read, self._classes, self.seen)))):
             for label, holder in list(self._holders):
                 self._read_attributes(label, holder)
             for kind, known in list(self._classes.values()):
@@ -143,6 +147,8 @@ class Mentions:
 
     def _visit(self, label: str, value: Any) -> None:
         kind = type(value)
+        if kind is str:
+            self._attributes |= _formatted(value)
         if kind in PLAIN or is_a(value, (np.generic, np.dtype, Symbol)) or id(value) in self.seen:
             return
         self.seen[id(value)] = value
@@ -158,7 +164,16 @@ class Mentions:
             self._members(label, value.args)
             self._members(label, value.keywords)
         elif is_a(value, (staticmethod, classmethod)):
+            self._by_class |= is_a(value, classmethod)
             self._visit(label, value.__func__)
+        elif is_a(value, functools.cached_property):
+            self._visit(label, value.func)
+        elif is_a(value, GETTERS):
+            make, given = value.__reduce__()
+            given = (*given, *make.args, *make.keywords.values()) if is_a(make, functools.partial) else given
+            for part in given:
+                self._visit(label, part)
+                self._attributes.update(part.split(".") if is_a(part, str) else ())
         elif is_a(value, property):
             for part in (value.fget, value.fset, value.fdel):
                 self._visit(label, part)
@@ -187,7 +202,7 @@ class Mentions:
 
     def _array(self, label: str, value: np.ndarray) -> None:
         if self.log is not None:
-            if value.dtype.hasobject or value.nbytes > LARGE:
+            if type(value) is not np.ndarray or value.dtype.hasobject or value.nbytes > LARGE:
                 self._unknown(f"it can't be told whether {label}, an array of {value.nbytes} bytes, has changed")
             read_array(self.log, value)
 
@@ -221,18 +236,20 @@ class Mentions:
         code = fn.__code__
         if origin_of(code.co_filename) is IGNORED:
             module = fn.__module__ or ""
-            if module.startswith("numpy.random") or (module.startswith("numpy") and fn.__name__ in NUMPY_FILES):
+            of_process = module.partition(".")[0] in OF_PROCESS
+            if of_process or module.startswith("numpy.random") or (module.startswith("numpy") and fn.__name__ in NUMPY_FILES):
                 self._unknown(f"it can't be told what {label} reads")
             return
         if self.log is None and not _is_own(fn.__module__ or ""):
             return
         self.functions.append(fn)
-        plain = origin_of(code.co_filename) is LIBRARY and os.path.basename(code.co_filename) in TRANSPARENT
-        names, attributes, odd = (set(), set(), "") if plain else _mentioned(code)
+        names, attributes, odd = _mentioned(code)
         hidden = [] if self.log is None else sorted(x for x in attributes if x.startswith("__") and x not in OPERATORS)
         if hidden:
             odd = odd or f"reads by the name of {hidden[0]}"
-        if odd:
+        if origin_of(code.co_filename) is LIBRARY and os.path.basename(code.co_filename) in TRANSPARENT:
+            names = names & {"getattr"}
+        elif odd:
             self._unknown(f"it can't be told what {fn.__name__} {odd}", code)
         self._attributes |= attributes
         self._globals(fn, names)
@@ -248,7 +265,7 @@ class Mentions:
                 self._visit(name, value)
         for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._visit(label, value)
-        if fn.__dict__:
+        if fn.__dict__ or self.log is not None:
             self._hold(label, fn)
 
     def _globals(self, fn: types.FunctionType, names: set[str]) -> None:
@@ -256,10 +273,12 @@ class Mentions:
         for name in sorted(names):
             if name in space:
                 self._visit_item(space, space, name, name)
-            elif self.log is not None and name in builtins:
+            elif self.log is not None:
+                value = builtins.get(name, MISSING)
                 self.log.read("item", space, name, MISSING, name)
-                self.log.read("item", builtins, name, builtins[name], name)
-                self._visit(name, builtins[name])
+                self.log.read("item", builtins, name, value, name)
+                if value is not MISSING:
+                    self._visit(name, value)
         self.spaces[id(space)] = space
 
     def _native(self, label: str, fn: Any) -> None:
@@ -271,10 +290,14 @@ class Mentions:
         elif module == "builtins":
             if fn.__name__ not in PURE_BUILTINS:
                 self._unknown(f"it can't be told what {label}() reads or changes")
-        elif module.startswith("numpy.random") or (
-            module.partition(".")[0] not in PURE_MODULES
-            and not is_a(fn, (np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType))
-        ):
+        elif (
+            module.startswith("numpy.random")
+            or (
+                module.partition(".")[0] not in PURE_MODULES
+                and not is_a(fn, (np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType))
+            )
+            or (is_a(fn, np.ufunc) and {*"".join(fn.types)} <= {*"O->"})
+        ):  # of a function of Python's
             self._unknown(f"it can't be told what {label}, of {module or 'an unknown module'}, reads or changes")
         elif module.startswith("numpy") and fn.__name__ in NUMPY_FILES:
             self._unknown(f"it can't be told what {label} reads")
@@ -317,7 +340,7 @@ class Mentions:
         space = namespace(holder)
         if space is not None:
             self.spaces[id(space)] = space
-            if self.log is not None and not is_a(holder, (types.ModuleType, types.FunctionType)):
+            if self.log is not None and not is_a(holder, types.ModuleType):
                 self.log.read("names", space, None, frozenset(space), f"vars({label})")
 
     def _object(self, label: str, value: Any) -> None:
@@ -356,13 +379,15 @@ class Mentions:
         if _of_python(kind) and origin_of_class(kind) is not IGNORED:
             if type(kind) not in METACLASSES:
                 self._unknown(f"it can't be told what the class of {label} does")
+            if type(kind) is abc.ABCMeta and self.log is not None:
+                self.log.read("thread", abc.get_cache_token, None, abc.get_cache_token(), "the classes of abstract ones")
             self._constructed.add(id(kind))
             self._add_class(kind)
             if is_a(kind, enum.EnumMeta):
                 self._members(label, tuple(kind))
         elif kind.__module__.partition(".")[0] not in (*PURE_MODULES, "builtins", "types", "enum", "staticgrad", "typing"):
             self._unknown(f"it can't be told what {label}, a class of {kind.__module__}, reads")
-        elif kind.__module__.startswith("numpy.random"):
+        elif kind in GETTERS or kind.__module__.startswith("numpy.random"):
             self._unknown(f"it can't be told what {label} reads")
 
     def _add_class(self, kind: type) -> None:
@@ -375,15 +400,22 @@ class Mentions:
                 if self.log is not None:
                     self.seen[id(base)] = base
                     self.log.read("names", base.__dict__, None, frozenset(body_of(base)), f"the names in {base.__name__}")
+                    self.log.read("attribute", base, "__bases__", look_up(base, "__bases__"), f"the bases of {base.__name__}")
             if id(kind) in self._constructed:
                 self._constructed.add(id(base))
 
     def _read_class(self, kind: type, known: set[str]) -> None:
         """Visit what the code may read in the body of a class: mentioned names, special methods, methods that code of this
         package calls."""
+        constructed = id(kind) in self._constructed or id(type) in self.seen or "__class__" in self._attributes
+        for name in ("__name__", "__qualname__") if self.log is not None else ():
+            if name in self._attributes:
+                self.log.read("attribute", kind, name, look_up(kind, name), f"{kind.__name__}.{name}")
         for name, value in list(body_of(kind).items()):
-            special = name.startswith("__") and is_a(value, types.FunctionType)
-            if special and name in CONSTRUCTORS and id(kind) not in self._constructed:
+            special = name.startswith("__") and is_a(value, (types.FunctionType, classmethod, staticmethod))
+            if name == "__match_args__" and is_a(value, tuple):
+                self._attributes.update(value)
+            if special and name in CONSTRUCTORS and not constructed and not self._by_class:
                 continue
             above = any(name in body_of(base) for base in order_of(kind) if origin_of_class(base) is IGNORED)
             if name in known or not (special or name in self._attributes or (above and not name.startswith("_"))):
@@ -402,14 +434,20 @@ class Mentions:
             if not counted:
                 self._visit_item(holder, space, name, f"{label}.{name}")
         for name in sorted(self._attributes & _slots(type(holder))):
-            if (
-                self.log is not None
-                and (id(holder), name) not in self._read
-                and (value := own_value(holder, name)) is not MISSING
-            ):
+            if self.log is not None and (id(holder), name) not in self._read:
                 self._read.add((id(holder), name))
-                self.log.read("attribute", holder, name, look_up(holder, name), f"{label}.{name}")
-                self._visit(f"{label}.{name}", value)
+                value = look_up(holder, name)
+                self.log.read("attribute", holder, name, value, f"{label}.{name}")
+                if value is not MISSING:
+                    self._visit(f"{label}.{name}", value)
+        if self.log is not None and is_a(holder, types.FunctionType):
+            for name in self._attributes & {"__name__", "__qualname__"}:
+                self.log.read("attribute", holder, name, getattr(holder, name), f"{label}.{name}")
+        elif self.log is not None and is_a(holder, types.ModuleType) and _is_own(holder.__name__):
+            if "__getattr__" in space:
+                self._unknown(f"it can't be told what {label}.__getattr__ reads")
+            for name in sorted({"__getattr__", *self._attributes} - space.keys()):
+                self.log.read("item", space, name, MISSING, f"{label}.{name}")
 
 
 _warned: set[str] = set()
@@ -427,7 +465,7 @@ def warn_of_unknown_state(name: str, error: UnknownState) -> None:
 
 def _of_python(kind: type) -> bool:
     """Whether a class was made by a class statement of Python, not by a module of C."""
-    if not is_heap_type(kind) or kind.__module__ in sys.builtin_module_names:
+    if not is_heap_type(kind) or kind.__flags__ & IMMUTABLE or kind.__module__ in sys.builtin_module_names:
         return False
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return file is None or not file.endswith((".so", ".pyd"))
@@ -449,35 +487,47 @@ def _is_own(module: str) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None)
     if module.partition(".")[0] in ("builtins", "__main__"):
         return True
+    if module in sys.builtin_module_names:
+        return False
     return file is None or (origin_of(file) is USER and not file.startswith(PACKAGE_DIR) and "site-packages" not in file)
 
 
 def _mentioned(code: types.CodeType) -> tuple[set[str], set[str], str]:
     """(global names that the code loads, names that follow a dot, what can't be told of it), with the code of nested functions.
-    Where Python's instructions have other names, each name counts as all of these."""
+    Of an instruction that nobody knows, nothing can be told."""
     names: set[str] = set()
     attributes = set(code.co_names)
     odd = ""
-    if "LOAD_GLOBAL" not in dis.opmap or "IMPORT_NAME" not in dis.opmap:
-        names, odd = set(code.co_names), "" if not code.co_names else "reads or changes"
-    else:
-        before: Any = None
-        for instruction in dis.get_instructions(code):
-            of_new = instruction.opname == "STORE_ATTR" and (
-                instruction.argval in ("grad", "data") or (code.co_name in CONSTRUCTORS and _loads_first(before, code))
-            )
-            before = instruction
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-                names.add(instruction.argval)
-            elif not of_new and instruction.opname in UNKNOWN_INSTRUCTIONS:
-                verb = "imports" if instruction.opname.startswith("IMPORT") else "changes"
-                odd = odd or f"{verb} by the name of {instruction.argval}"
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        op, name = instruction.opname, instruction.argval
+        of_new = op == "STORE_ATTR" and (
+            name in ("grad", "data") or (code.co_name in CONSTRUCTORS and _loads_first(before, code))
+        )
+        before = instruction
+        if op == "MATCH_CLASS":
+            attributes.add("__match_args__")
+            attributes |= {name for x in code.co_consts if isinstance(x, tuple) for name in x if isinstance(name, str)}
+        if instruction.opcode not in dis.hasname:
+            continue
+        if op in LOAD_NAMES:
+            names.add(name)
+        elif not (of_new or op in LOAD_ATTRIBUTES or op in OF_BODIES):
+            verb = "imports" if op.startswith("IMPORT") else "changes" if op.startswith(("STORE", "DELETE")) else "does"
+            odd = odd or f"{verb} by the name of {name}"
     for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
+        if isinstance(constant, str):
+            attributes |= _formatted(constant)
+        elif isinstance(constant, types.CodeType):
             for found, more in zip((names, attributes), _mentioned(constant)[:2], strict=True):
                 found |= more
             odd = odd or _mentioned(constant)[2]
     return names, attributes, odd
+
+
+def _formatted(text: str) -> set[str]:
+    """Names of attributes that `str.format` reads."""
+    return {name for field in FORMATTED.findall(text) for name in re.findall(r"\.(\w+)", field)}
 
 
 def _loads_first(instruction: Any, code: types.CodeType) -> bool:

@@ -67,6 +67,17 @@ def test_a_user_runs_it(tmp_path: Path, digits: ModuleType) -> None:
     assert "Define-then-run graph" in (tmp_path / "digits.html").read_text(encoding="utf-8")
 
 
+def test_a_python_that_nobody_has_probed(tmp_path: Path, digits: ModuleType) -> None:
+    (tmp_path / "sitecustomize.py").write_text("from staticgrad.tracing import frames\nframes.PROBED = ()\n")
+    done = run("--epochs", "3", path=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    table = rows(done.stdout)
+    assert {mode: row[-2] < 1e-3 and row[-1] < 1e-3 for mode, row in table.items() if mode != "eager"} == {
+        "session": True,
+        "compiled": True,
+    }
+
+
 @pytest.mark.parametrize(("missing", "named"), [("tqdm", "tqdm"), ("sklearn", "scikit-learn")])
 def test_a_missing_extra_is_named(tmp_path: Path, digits: ModuleType, missing: str, named: str) -> None:
     (tmp_path / f"{missing}.py").write_text("raise ImportError")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from typing import Any
 
@@ -16,6 +17,9 @@ from .access_log import AccessLog
 from .class_reads import read_class_attribute, read_special_methods, read_super
 from .container_reads import read_contents
 from .python_types import is_heap_type
+
+GETTERS = (operator.attrgetter, operator.methodcaller)
+"""Functions of C that look up names which they hold."""
 
 
 def read_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None:
@@ -34,8 +38,8 @@ def read_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None
     if is_a(x, types.ModuleType):
         space = vars(x)
         log.ages.set_owner(space, x)
-        if name in space or "__getattr__" in space:
-            log.read("item", space, name, space.get(name, MISSING), label)
+        for part in (name,) if name in space else (name, "__getattr__"):
+            log.read("item", space, part, space.get(part, MISSING), label)
         return
     if kind is super:
         read_super(log, x.__thisclass__, type(x.__self__) if not is_a(x.__self__, type) else x.__self__, name)
@@ -52,14 +56,16 @@ def read_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None
     if name == "__class__":
         log.read("type", x, None, kind, label)
         return
-    if is_a(x, np.ndarray):
+    found = static(kind, name)
+    if is_a(x, np.ndarray) and (kind is np.ndarray or name in body_of(np.ndarray)):
         _read_of_array(log, x, name)
         return
-    found = static(kind, name)
     if not own and python_method(kind, "__getattribute__"):
         read_special_methods(log, x, "__getattribute__")
         return
     described = found is not MISSING and has(type(found), "__get__")
+    if is_a(found, property) and is_a(found.fget, operator.attrgetter):
+        read_by_getter(log, found.fget, x)
     if described and has(type(found), "__set__"):
         if is_a(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             _read_plain(log, x, name, label)
@@ -112,8 +118,26 @@ def _read_plain(log: AccessLog, x: Any, name: str, label: str, found: Any = MISS
         log.read("attribute", x, name, value, label)
 
 
+def read_by_getter(log: AccessLog, getter: Any, x: Any) -> None:
+    """Read what an `operator.attrgetter` or `methodcaller` is about to look up in `x`. Raises TraceError for what it looks up
+    in the result of the user's code."""
+    make, given = getter.__reduce__()
+    if is_a(getter, operator.methodcaller):
+        return read_attribute(log, x, (make.args if is_a(make, functools.partial) else given)[0])
+    for path in given:
+        holder, *names = x, *path.split(".")
+        for name in names:
+            if holder is MISSING:
+                log.refuse(f"{path} is read by an attrgetter inside a compiled function", "write it with dots")
+            read_attribute(log, holder, name)
+            holder = look_up(holder, name)
+
+
 def _read_of_class(log: AccessLog, kind: type, name: str, label: str) -> None:
     meta = static(type(kind), name)
+    if is_a(meta, types.GetSetDescriptorType) and is_heap_type(kind) and name != "__dict__":  # such as `__name__`
+        log.read("attribute", kind, name, look_up(kind, name), label)
+        return
     if type(kind) is not type and meta is not MISSING and has(type(meta), "__set__"):
         read_special_methods(log, kind, name)
         return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import collections
+import string
 import sys
 import types
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ...operators.sizes import SymbolicCount
 from ..effects import Effect
-from ..guards import MISSING, has, is_a, static
+from ..guards import MISSING, has, is_a, order_of, static
 from ..plain import text_of
 from .access_log import AccessLog
 from .attribute_reads import read_attribute
@@ -69,6 +71,14 @@ def call_isinstance(log: AccessLog, x: Any, kinds: Any) -> Any:
         raise x.unfollowed("the type of a number of elements is asked for")
     if not is_a(x, (Symbol, Tensor, type)) and is_heap_type(type(x)) and not has(type(x), "named_modules"):
         log.read("type", x, None, type(x), f"the class of {log.label(x)}")
+        call_issubclass(log, type(x), kinds)
+
+
+def call_issubclass(log: AccessLog, kind: Any, kinds: Any) -> Any:
+    """Classes may be registered with abstract ones."""
+    for other in kinds if is_a(kinds, tuple) else (kinds,):
+        if type(other) is abc.ABCMeta and is_a(kind, type) and other not in order_of(kind):
+            log.read("call", issubclass, (kind, other), issubclass(kind, other), f"the subclasses of {other.__name__}")
 
 
 def call_iter(log: AccessLog, x: Any, *more: Any) -> Any:
@@ -125,6 +135,12 @@ def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
     return read_subscript(log, x, key)
 
 
+def call_format(log: AccessLog, text: Any, *args: Any, **kwargs: Any) -> Any:
+    if is_a(text, str) and any("." in str(name) for _, name, _, _ in string.Formatter().parse(text)):
+        log.refuse("str.format reads an attribute, where a trace can't see it", "use an f-string, or do it outside")
+    return NotImplemented
+
+
 def call_print(log: AccessLog, *args: Any, **kwargs: Any) -> Any:
     if not any(is_a(x, Symbol) for x in args) and kwargs.get("file") in (None, sys.stdout, sys.stderr):
         log.effects.append(Effect("print", None, None, log.arrays.frozen(args), kwargs))
@@ -141,6 +157,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "vars": call_vars,
     "len": call_len,
     "isinstance": call_isinstance,
+    "issubclass": call_issubclass,
     "iter": call_iter,
     "next": call_next,
     "get": call_get,
@@ -149,6 +166,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "setitem": call_setitem,
     "getitem": call_getitem,
     "print": call_print,
+    "format": call_format,
+    "format_map": call_format,
 }
 """By name, without the underscores of special methods that do what a function does. Each returns a callback for the result or
 None, and NotImplemented for a function that only shares the name."""

@@ -24,7 +24,8 @@ from ..plain import text_of
 from ..traced_array import TracedArray
 from .access_log import AccessLog
 from .arrays import observe_arrays, read_or_fed
-from .attribute_reads import read_all_attributes
+from .attribute_reads import GETTERS as ATTRIBUTE_GETTERS
+from .attribute_reads import read_all_attributes, read_by_getter
 from .builtin_calls import BUILTINS
 from .class_reads import read_class_attribute, read_special_methods
 from .code_origin import IGNORED, LIBRARY, USER, origin_of, origin_of_class
@@ -92,7 +93,9 @@ def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[st
     if not name or not is_native_function(fn):
         if static(type(fn), "__call__") is not MISSING:
             read_special_methods(log, fn, "__call__")
-        if origin_of_class(type(fn)) is not USER:
+        if is_a(fn, ATTRIBUTE_GETTERS):
+            read_by_getter(log, fn, args[0] if args else None)
+        elif origin_of_class(type(fn)) is not USER:
             _read_argument(log, fn, type(fn).__name__, within=True)
         for x in (*args, *kwargs.values()):
             read_contents(log, x, deep=True, arrays=False)
@@ -192,6 +195,9 @@ def _read_argument(log: AccessLog, x: Any, callee: str, within: bool = False) ->
     that changes a container and would be called where a trace can't see it, as in `map(x.append, values)`. within: frames that
     the function calls are not observed either, unless they are of the user's code."""
     for inner in _callbacks(x):
+        if is_a(inner, ATTRIBUTE_GETTERS):
+            what = f"{callee} calls operator.{type(inner).__name__}, where a trace can't see it"
+            log.refuse(what, "pass a lambda, or do it outside")
         owner = getattr(inner, "__self__", None)
         unseen = is_a(inner, (types.BuiltinMethodType, types.MethodWrapperType))
         if within and is_a(inner, types.MethodType) and is_a(inner.__func__, types.FunctionType):

@@ -67,8 +67,7 @@ def _read_variable(log: AccessLog, space: dict[str, Any], name: str, builtins: M
         log.read("item", space, name, space.get(name, MISSING), name)
     else:
         log.read("item", space, name, MISSING, name)
-        if name in builtins:
-            log.read("item", builtins, name, builtins[name], name)
+        log.read("item", builtins, name, builtins.get(name, MISSING), name)
 
 
 def on_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
