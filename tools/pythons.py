@@ -105,6 +105,8 @@ def main(given: Sequence[str] | None = None) -> int:
     options = parser.parse_args(given)
     known = pythons()
     wanted = [version for version in options.only or known if version not in options.skip]
+    if not wanted:
+        print(f"no other Python here of {', '.join(VERSIONS)}")
     missing = [version for version in wanted if version not in known]
     if missing:
         print(f"no Python {', '.join(missing)} on this machine, only {', '.join(known)}", file=sys.stderr)

@@ -417,6 +417,8 @@ class Mentions:
                 self._attributes.update(value)
             if special and name in CONSTRUCTORS and not constructed and not self._by_class:
                 continue
+            if name.startswith("__annotate"):  # of CPython 3.14
+                continue
             above = any(name in body_of(base) for base in order_of(kind) if origin_of_class(base) is IGNORED)
             if name in known or not (special or name in self._attributes or (above and not name.startswith("_"))):
                 continue
