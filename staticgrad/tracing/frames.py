@@ -213,7 +213,8 @@ def leave_instructions(frame: FrameType) -> None:
 
 def ask_for_instructions() -> None:
     """CPython 3.12 has events of instructions once a frame has asked for them: here one that never runs."""
-    (_ for _ in ()).gi_frame.f_trace_opcodes = True
+    never: Any = (_ for _ in ())
+    never.gi_frame.f_trace_opcodes = True
 
 
 def _agrees(at: Places) -> bool:

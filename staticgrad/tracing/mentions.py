@@ -408,8 +408,8 @@ class Mentions:
         """Visit what the code may read in the body of a class: mentioned names, special methods, methods that code of this
         package calls."""
         constructed = id(kind) in self._constructed or id(type) in self.seen or "__class__" in self._attributes
-        for name in ("__name__", "__qualname__") if self.log is not None else ():
-            if name in self._attributes:
+        for name in ("__name__", "__qualname__"):
+            if self.log is not None and name in self._attributes:
                 self.log.read("attribute", kind, name, look_up(kind, name), f"{kind.__name__}.{name}")
         for name, value in list(body_of(kind).items()):
             special = name.startswith("__") and is_a(value, (types.FunctionType, classmethod, staticmethod))

@@ -125,8 +125,8 @@ def read_by_getter(log: AccessLog, getter: Any, x: Any) -> None:
     if is_a(getter, operator.methodcaller):
         return read_attribute(log, x, (make.args if is_a(make, functools.partial) else given)[0])
     for path in given:
-        holder, *names = x, *path.split(".")
-        for name in names:
+        holder = x
+        for name in path.split("."):
             if holder is MISSING:
                 log.refuse(f"{path} is read by an attrgetter inside a compiled function", "write it with dots")
             read_attribute(log, holder, name)
