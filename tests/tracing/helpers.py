@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import staticgrad as sg
 from staticgrad.eager import generator
-from staticgrad.tracing import CompiledFunction
+from staticgrad.tracing import CompiledFunction, mentions
 from tests.helpers import assert_same, values_of
 
 
@@ -27,6 +28,12 @@ def batch(*shape: int, seed: int = 0, dtype: Any = np.float32) -> np.ndarray:
 
 def labels(n: int, classes: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, classes, n)
+
+
+def watched_by(watcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have traces watched by the strict or the portable watcher, without the one warning of the latter."""
+    monkeypatch.setenv("STATICGRAD_WATCHER", watcher)
+    monkeypatch.setattr(mentions, "_warned", {"another function"})
 
 
 def of(model: Any) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from staticgrad import nn, optim
 from staticgrad.errors import TraceError
 from staticgrad.tracing import mentions
 from tests.helpers import assert_same
+from tests.tracing.helpers import watched_by
 
 pytestmark = pytest.mark.usefixtures("refusing")
 
@@ -1182,11 +1183,6 @@ def test_state_and_change(make):
 
 
 BREAKS = {"strict": "error", "portable": "split"}
-
-
-def watched_by(watcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STATICGRAD_WATCHER", watcher)
-    monkeypatch.setattr(mentions, "_warned", {"another function"})
 
 
 ONLY_WATCHED = {

@@ -25,12 +25,13 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 from tests.helpers import assert_same
+from tests.tracing.helpers import watched_by
 
 X = np.arange(1, 4, dtype=np.float32)
 ROWS: dict[str, Any] = {}
 MODES: dict[str, dict[str, Any]] = {
     "default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
-    "eager": {"on_break": "eager"},
+    "eager": {"on_break": "eager"}, "unwatched": {},
 }  # fmt: skip
 
 
@@ -924,7 +925,9 @@ def history_of(make: Any, wrap: Any) -> tuple[list[Any], Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("make", ROWS.values(), ids=ROWS)
-def test_what_a_step_does_to_its_surroundings(make, mode):
+def test_what_a_step_does_to_its_surroundings(make, mode, monkeypatch):
+    if mode == "unwatched":
+        watched_by("portable", monkeypatch)
     expected, _ = history_of(make, lambda fn: fn)
     actual, run = history_of(make, lambda fn: sg.compile(fn, **MODES[mode]))
     for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
@@ -932,8 +935,10 @@ def test_what_a_step_does_to_its_surroundings(make, mode):
 
 
 @pytest.mark.parametrize("make", ROWS.values(), ids=ROWS)
-def test_what_is_refused_leaves_the_surroundings_as_they_were(make):
+@pytest.mark.parametrize("watcher", ["strict", "portable"])
+def test_what_is_refused_leaves_the_surroundings_as_they_were(make, watcher, monkeypatch):
     """A function that may not be cut gives what eager mode gives, or raises TraceError before anything has changed."""
+    watched_by(watcher, monkeypatch)
     expected, _ = history_of(make, lambda fn: fn)
     sg.manual_seed(1)
     step, _, look = make()
