@@ -2,6 +2,7 @@
 
     python -m tools.pythons                      # the suite in each, one after the other
     python -m tools.pythons --fast               # a part of it that takes about a minute: what differs between Pythons
+    python -m tools.pythons --cpu --only 3.11    # another: what differs between CPUs
     python -m tools.pythons --only 3.14 -- tests/tracing -n 0
 
 Interpreters are found on the path, under pyenv's root, and where STATICGRAD_PYTHONS names them (a list as PATH). Each gets
@@ -33,6 +34,13 @@ FAST = (
     "tests/test_garbage.py",
 )
 """Tests of what this package takes from an interpreter: instructions, operands, reference counts, headers of objects."""
+CPU = (
+    "tests/compiler/backend",
+    "tests/compiler/runtime",
+    "tests/compiler/test_convolution.py",
+    "tests/compiler/test_sums.py",
+)
+"""Tests of what this package takes from a CPU: machine code, vectors, elementary functions, memory that threads share."""
 
 NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "scikit-learn>=1.6")
 """What these tests need."""
@@ -98,6 +106,7 @@ def run(version: str, python: Path, tests: Sequence[str], folder: Path, needed: 
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.pythons", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--fast", action="store_true", help="the part that differs between Pythons")
+    parser.add_argument("--cpu", action="store_true", help="the part that differs between CPUs")
     parser.add_argument("--only", action="append", help="a version, as 3.14; may be repeated")
     parser.add_argument("--skip", action="append", default=[], help="a version that is left out; may be repeated")
     parser.add_argument("--envs", type=Path, help="where environments are kept for the next time")
@@ -111,12 +120,13 @@ def main(given: Sequence[str] | None = None) -> int:
     if missing:
         print(f"no Python {', '.join(missing)} on this machine, only {', '.join(known)}", file=sys.stderr)
         return 1
-    tests = options.tests or (["-n", "0", *FAST] if options.fast else ())  # a process that crashes ends, where its parent waits
+    part = FAST * options.fast + CPU * options.cpu
+    tests = options.tests or (["-n", "0", *part] if part else ())  # a process that crashes ends, where its parent waits
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.envs is None else options.envs
         for version in wanted:
-            last = run(version, known[version], tests, folder, NEEDED if options.fast else ["-e", f"{ROOT}[test]"])
+            last = run(version, known[version], tests, folder, NEEDED if part else ["-e", f"{ROOT}[test]"])
             print(f"{version}: {last} ({known[version]})", flush=True)
             failed |= last.startswith("failed")
     return int(failed)

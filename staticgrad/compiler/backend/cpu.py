@@ -20,34 +20,41 @@ CHOSEN = os.environ.get("STATICGRAD_CPU", "native")
 
 @cache
 def description() -> str:
-    """What machine code depends on: the model and the names of its features."""
+    """What machine code depends on: the kind of machine, the model and the names of its features."""
     try:
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:
         first = ""
     if facts := FACT.findall(first):
-        return "\n".join([*facts, CHOSEN])
+        return "\n".join([platform.machine(), *facts, CHOSEN])
     import llvmlite.binding as llvm
 
     features = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)
     return f"{llvm.get_host_cpu_name()}\nfeatures: {' '.join(features)}\n{CHOSEN}"
 
 
-KINDS = {"x86-64-v2": (16, 16, "sse4_2"), "x86-64-v3": (32, 16, "avx2"), "x86-64-v4": (64, 32, "avx512f")}
-"""Bytes of the vectors of kinds of CPUs, the number of their registers for them, and the feature by which Linux shows them."""
+X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
+"""Names of machines, as `platform.machine` has them."""
+KINDS = {"x86-64-v2": (16, 16, "sse4.2"), "x86-64-v3": (32, 16, "avx2"), "x86-64-v4": (64, 32, "avx512f")}
+"""Bytes of the vectors of kinds of CPUs, the number of their registers for them, and the feature that shows them: a pattern."""
+
+
+def has(feature: str) -> bool:
+    """Whether this is a CPU of Intel's kind with the feature. An emulated one may show the description of its host."""
+    return platform.machine() in X86 and re.search(rf"\b{feature}\b", description()) is not None
 
 
 def _vectors() -> tuple[int, int]:
     if CHOSEN == "native":
-        if platform.machine() in ("aarch64", "arm64"):
+        if platform.machine() in ARM:
             return 16, 32
-        return KINDS["x86-64-v4" if re.search(r"\bavx512f\b", description()) else "x86-64-v3"][:2]
+        return next(((size, count) for size, count, feature in reversed(KINDS.values()) if has(feature)), (16, 16))
     if CHOSEN not in KINDS:
         raise ValueError(f"STATICGRAD_CPU is native or one of {', '.join(KINDS)}, got {CHOSEN!r}")
-    *found, feature = KINDS[CHOSEN]
-    if not re.search(rf"\b{feature}\b", description()):
+    size, count, feature = KINDS[CHOSEN]
+    if not has(feature):
         raise ValueError(f"STATICGRAD_CPU={CHOSEN}: this CPU has no {feature}")
-    return found[0], found[1]
+    return size, count
 
 
 BYTES, REGISTERS = _vectors()

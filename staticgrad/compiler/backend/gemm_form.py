@@ -6,13 +6,15 @@ FIRST, FORM = 3, 13
 """The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
 NO_ADDEND = -1
 """The distance between rows of E where nothing is added."""
-WIDE = 2 if REGISTERS == 32 else 3
+AMPLE = REGISTERS * BYTES >= 2048
+"""Whether registers hold the sums of large tiles, as those of AVX-512 do: 32 of 64 bytes. AVX2 has 16 of 32, arm64 32 of 16."""
+WIDE = 2 if AMPLE else 3
 """Vectors of a whole tile's width."""
 DEPTH = 256
 """Steps of a product done at a time: a panel of B of this height and a tile's width stays in the L1 cache."""
 NEAR = 8192 * BYTES
 """Bytes of a block of A, which stays in the L2 cache."""
-ROOMY = REGISTERS == 32 and L2 >= 4 * NEAR
+ROOMY = AMPLE and L2 >= 4 * NEAR
 """Whether the L2 cache holds a block of B, beside which rows of A pass, or else a block of A."""
 SHALLOW = DEPTH // 2
 """Steps up to which tiles of a packed product take all panels of B for one panel of A."""

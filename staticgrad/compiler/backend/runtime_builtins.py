@@ -9,6 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .cpu import ARM, X86
 from .kernel_compiler import entry  # noqa: F401 - a name of the runtime
 from .kernel_types import Builtin, Operand, Value, int64
 from .llvm import I32, I64, Int, function
@@ -95,9 +96,6 @@ def atomic_add(builder: Any, address: Int, value: Int) -> Any:
 def exchange(builder: Any, address: Int, value: Int) -> Any:
     """Replace the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("xchg", address.place(I64), value.value, "seq_cst")
-
-
-X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
 
 
 @instruction

@@ -13,8 +13,7 @@ import numpy as np
 from ...ir import Gemm, Layout, Node
 from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
-from ..backend.cpu import REGISTERS
-from ..backend.gemm_form import DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of
+from ..backend.gemm_form import AMPLE, DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of
 from ..fusion.epilogue import begins
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, Place
@@ -105,7 +104,7 @@ def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], siz
     if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * CACHED and m >= 8:
         return "as rows of the right one are pages apart"
     soon = k >= DEEP and (tx or k > DEPTH)
-    if REGISTERS < 32 and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
+    if not AMPLE and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
         return "which many tiles read"
     return ""
 

@@ -59,7 +59,7 @@ def run(kind: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("kind", cpu.KINDS)
 def test_code_for_a_kind_of_cpu(kind):
     *expected, feature = cpu.KINDS[kind]
-    if not re.search(rf"\b{feature}\b", cpu.description()):
+    if not cpu.has(feature):
         pytest.skip(f"this CPU has no {feature}")
     done = run(kind)
     assert done.returncode == 0, done.stderr
@@ -67,6 +67,26 @@ def test_code_for_a_kind_of_cpu(kind):
     assert first.split() == [str(number) for number in expected]
     used = {name for name in REGISTERS.values() if name in code}
     assert max(used) == REGISTERS[kind]
+
+
+@pytest.mark.parametrize(
+    ("machine", "features", "expected"),
+    [
+        ("x86_64", "sse4_2 avx2 avx512f", (64, 32)),
+        ("x86_64", "sse4_2 avx2", (32, 16)),
+        ("x86_64", "sse4.2", (16, 16)),
+        ("x86_64", "", (16, 16)),
+        ("aarch64", "asimd", (16, 32)),
+        ("aarch64", "avx512f", (16, 32)),
+        ("riscv64", "", (16, 16)),
+    ],
+)
+def test_vectors_of_a_machine(monkeypatch, machine, features, expected):
+    """An emulated CPU shows the features of its host."""
+    monkeypatch.setattr(cpu, "CHOSEN", "native")
+    monkeypatch.setattr(cpu.platform, "machine", lambda: machine)
+    monkeypatch.setattr(cpu, "description", lambda: features)
+    assert cpu._vectors() == expected
 
 
 def test_a_kind_that_nobody_knows():

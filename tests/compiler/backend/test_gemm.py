@@ -16,8 +16,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend import kernel_cache
-from staticgrad.compiler.backend.cpu import REGISTERS
-from staticgrad.compiler.backend.gemm_form import FORM, ROOMY, scratch_of
+from staticgrad.compiler.backend.gemm_form import AMPLE, FORM, ROOMY, scratch_of
 from staticgrad.compiler.backend.gemm_form import kernel as source_of
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
@@ -156,7 +155,7 @@ for shapes in ((1100, 0, 1100), (1500, 0, 900), (0, 1100, 1100)):
 """
 
 
-@pytest.mark.skipif(REGISTERS < 32, reason="needs AVX-512: other CPUs pack products in one way")
+@pytest.mark.skipif(not AMPLE, reason="needs AVX-512: other CPUs pack products in one way")
 def test_cpus_with_another_l2_cache():
     """Both operands are copied where it is small, and B alone where it is ROOMY."""
     program = [sys.executable, "-c", OTHER_CACHE, "1024K" if ROOMY else "2048K"]
@@ -180,10 +179,10 @@ def test_products_of_no_steps(shapes: tuple[int, int, int]):
         ((150, 2100, 256), "", "which outgrow the cache"),
         ((1100, 80, 40), "a", "" if ROOMY else "as columns of the left one are pages apart"),
         ((16, 1000, 1100), "", "" if ROOMY else "as rows of the right one are pages apart"),
-        ((300, 200, 300), "", "which many tiles read" if REGISTERS < 32 else ""),
-        ((40, 1100, 400), "", "as their rows are long" if ROOMY else "which many tiles read" if REGISTERS < 32 else ""),
+        ((300, 200, 300), "", "which many tiles read" if not AMPLE else ""),
+        ((40, 1100, 400), "", "as their rows are long" if ROOMY else "which many tiles read" if not AMPLE else ""),
         ((1100, 20, 1000), "", "which many tiles read" if ROOMY else "as the result outgrows the cache"),
-        ((4400, 20, 150), "", "as the result outgrows the cache" if ROOMY or REGISTERS < 32 else ""),
+        ((4400, 20, 150), "", "as the result outgrows the cache" if ROOMY or not AMPLE else ""),
         ((96, 256, 128), "", ""),
     ],
 )
