@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..errors import ArgumentError, StaticgradError
-from ..ir import REGISTRY, Cell, Graph, Node
+from ..ir import REGISTRY, Cell, Graph, Node, Pointwise, Reduction
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
 from . import memory_budget
@@ -85,7 +85,7 @@ def _within_budget(
     """The plan whose buffers are within a budget."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
-    given = [f for f in prepared.feeds if f in prepared.graph]
+    given = prepared.kept
     wanted = [*prepared.results, *given]
     graph, found = reduced(prepared.graph, wanted, known, rewrites, inspect, strict, user=user)
 
@@ -182,7 +182,7 @@ def _decided(
     """All that comes before the schedule. specialized: extents are bound."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
-    given = [f for f in prepared.feeds if f in prepared.graph]
+    given = prepared.kept
     graph, found = reduced(
         prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized
     )
@@ -197,10 +197,12 @@ def _grouped(
     rewrites: list[tuple[str, str]],
     user: UserPasses,
 ) -> Decided:
-    """From layouts to concatenations. found: the results, and the feeds that are in the graph."""
-    graph.finish()
+    """From layouts to concatenations. given: see `FunctionalGraph.kept`; found: what results and these have become."""
     results = list(found[: len(prepared.results)])
     moved = dict(zip(given, found[len(results) :], strict=True))
+    fused = (Pointwise, Reduction)  # what an operation that can't fail for these operands has become
+    graph.prune([*results, *(node for node in moved.values() if not isinstance(node.op.emit, fused))])
+    graph.finish()
     feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]
     assigns = list(zip([cell for cell, _ in prepared.assigns], results[len(fetches) :], strict=True))
@@ -343,8 +345,7 @@ class Stages:
         def inspect(name: str, graph: Graph, results: Sequence[Node]) -> None:
             seen[name] = graph, list(results)
 
-        given = [f for f in self.prepared.feeds if f in self.prepared.graph]
-        results = self.prepared.results
+        given, results = self.prepared.kept, self.prepared.results
         user = UserPasses(self.passes, len(results))
         reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user=user)
         cells = [f"{cell} after" for cell, _ in self.prepared.assigns]

@@ -43,10 +43,12 @@ from .op import (
     node_name,
     over_complex,
 )
-from .subgraph import Subgraph
+from .subgraph import Subgraph, failing, may_fail
 
 __all__ = [
     "collapse",
+    "failing",
+    "may_fail",
     "Adjacency",
     "NO_ATTRS",
     "REGISTRY",

@@ -97,6 +97,9 @@ class OpDef:
     `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
+    fails: bool | None = None
+    """Whether it may raise an error for the values of operands that it accepts, so that no compiled function may drop it. None:
+    as its native code has a check; an op that the host computes may."""
     stateful: bool = False
     """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
     draws: bool = False
@@ -154,6 +157,8 @@ class OpDef:
         put(self, "by_rules", self.vjp_all is None and self.vjp_add is None)
         put(self, "product", isinstance(self.emit, Native) and self.emit.scales)
         put(self, "copies", isinstance(self.emit, Pointwise) and self.emit.memory == "row-major")
+        if self.fails is None:
+            put(self, "fails", self.emit is None or (isinstance(self.emit, Native) and self.emit.check is not None))
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:

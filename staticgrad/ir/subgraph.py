@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import StaticgradError
 from ..types import TensorType
 from .graph import Graph
+from .lowering import Region, Result
 from .node import Node
 
 _watch = threading.local()
@@ -97,3 +98,21 @@ def _inferred(node: Node, types: list[TensorType]) -> TensorType:
         return node.op.typed(types, node.attrs)
     except StaticgradError as error:
         raise type(error)(error.summary, *error.details, where=node.where) from None
+
+
+def may_fail(node: Node) -> bool:
+    """Whether a run of the node may raise an error for the values of its operands: an index out of range, say."""
+    if isinstance(node.op.emit, Region):
+        bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
+        return any(may_fail(inner) for body in bodies for inner in body.nodes)
+    return not node.op.leaf and bool(node.op.fails)
+
+
+def failing(node: Node) -> set[Node]:
+    """The operations that may fail and that run for this node: itself, or those of the bodies for a result of a loop."""
+    if not isinstance(node.op.emit, Result):
+        return {node} if node.op.fails and not node.op.leaf else set()
+    index, region = node.attrs["index"], node.inputs[0]
+    bodies = [value for value in region.attrs.values() if isinstance(value, Subgraph)]
+    ends = [(body.graph, body.results[index]) for body in bodies if index < len(body.results)]
+    return {inner for graph, end in ends for inner in graph.reaching([end]) if may_fail(inner)}

@@ -154,7 +154,11 @@ def elementwise_op(
     doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp
     emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
-    op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch, complex=complex))
+    op = define(
+        OpDef(
+            name, infer, numpy, vjps, emit, promote, symbol, doc, fails=False, backward=backward, batch=batch, complex=complex
+        )
+    )  # fmt: skip
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = unary(op) if operands == 1 else binary(op)
     if words:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager.grad_mode import modes
-from ..eager.tensor import wrap
 from ..errors import StaticgradError, TraceError
-from ..ir import REGISTRY, Cell, Node, Region
+from ..ir import Node, Region
 from ..ir.interpret import interpret
-from ..operators import F, Symbol, append, apply, state
+from ..operators import F, state
 from ..ops.decisions import DecisionMissed, decision_op
 from ..ops.random import generator
-from ..types import TensorType, int64
+from ..types import int64
 from .traced import Traced
 
 if TYPE_CHECKING:
@@ -102,7 +101,8 @@ class Decisions:
             self.made = self.made if self.outcomes else len(tracer.graph.nodes)
             self.outcomes.append(outcome)
             total = taken if self.last is None else F.add(taken, self.last)
-            self.last = apply(decision_op, total, number=number, total=sum(self.outcomes))
+            checked = {"number": number, "total": sum(self.outcomes)}
+            self.last = tracer.apply_plainly(decision_op, [total], checked)  # an error that the code around it does not see
         finally:
             mode.grad = grad
         return outcome
@@ -137,14 +137,8 @@ class Decisions:
             given.update(zip(numbers.nodes.values(), arrays, strict=True))
         return given
 
-    def close(self) -> Node | None:
-        """The assignment that keeps the checks in the plan; None where there were no decisions."""
-        if not self.outcomes:
-            return None
+    def close(self) -> None:
+        """Raises TraceError for a loop or branch that might not end on another road."""
         self.values.clear()
-        graph = self.tracer.graph
-        if any(isinstance(node.op.emit, Region) for node in graph.nodes[self.made :]):
-            raise TraceError("a loop or branch of the graph follows a decision of Python")  # it might not end on another road
-        cell = Cell("decisions", TensorType((), int64), tensor=wrap(np.zeros((), int64)))
-        variable = append(graph, REGISTRY["variable"], (), {"cell": cell}, name="decisions")
-        return append(graph, REGISTRY["assign"], (variable, Symbol(graph, self.last.node)), {}).node
+        if self.outcomes and any(isinstance(node.op.emit, Region) for node in self.tracer.graph.nodes[self.made :]):
+            raise TraceError("a loop or branch of the graph follows a decision of Python")

@@ -10,12 +10,11 @@ import contextlib
 import dis
 import os
 import sys
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from ..errors import PACKAGE_DIR
-from ..ir import Native, OpDef
 from .frames import NULL, Operands, code_of, readable
 from .settings import watcher_setting
 
@@ -25,14 +24,6 @@ MATCHES = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT"})
 """What a handler does that may end an exception; one that cleans up raises it again before."""
 EXIT_PLACES = 2 if "LOAD_SPECIAL" in dis.opmap else 1
 """Places of the stack that hold the method `__exit__`: CPython 3.14 keeps a function and its object apart."""
-
-
-@cache
-def may_fail(op: OpDef) -> bool:
-    """Whether an operation on operands that it accepts may raise an error for their values, which the user sees."""
-    if isinstance(op.emit, Native):
-        return not op.leaf and op.emit.check is not None and op.emit.missed is None
-    return not op.leaf and op.emit is None
 
 
 def caught() -> bool:

@@ -21,7 +21,7 @@ from ..eager.sparse_gradients import sparse_gradient_of
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
-from ..ir import REGISTRY, Cell, Node
+from ..ir import REGISTRY, Cell, Node, failing
 from ..operators import Symbol, append
 from ..ops.decisions import decision_op
 from ..types import TensorType, shape_text
@@ -146,6 +146,7 @@ class Specialization:
         """Views that the function made leaves."""
         self.hooked = [(i, hook) for i in self.results.views for hook in tracer.hooks.get(results[i].node, {}).values()]
         """Hooks of views."""
+        checked = [node for node in tracer.graph.nodes if failing(node)]  # read or not
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
         self.rewritten = [
             x for x, leaf in tracer.captured.values() if id(leaf) in moves and moves[id(leaf)].written is not None
@@ -162,8 +163,9 @@ class Specialization:
         self.changed_arguments |= {number for number, (_, leaf) in enumerate(tracer.arguments) if id(leaf) in moves}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
-        checks = None if tracer.decisions is None else tracer.decisions.close()
-        effects += [] if checks is None else [checks]
+        effects += checked
+        if tracer.decisions is not None:
+            tracer.decisions.close()
         self.road: tuple[bool, ...] = () if tracer.decisions is None else tuple(tracer.decisions.outcomes)
         """The outcomes of its decisions."""
         self.returns_more = len(self.fetches) > len(self.results.fetches)

@@ -22,7 +22,7 @@ from ..ops.leaves import constant_of
 from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .guards import contents
-from .handlers import caught, may_fail
+from .handlers import caught
 from .numbers import RunNumber, TracedNumber, closed, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .selection import Selection, apply_to_elements
@@ -448,7 +448,7 @@ class Tracer:
         if self.selects and any(isinstance(a, Selection) for a in args):
             selected: Any = apply_to_elements(op, args, attrs, self.apply)
             return selected  # type: ignore[no-any-return]
-        if may_fail(op) and caught():
+        if op.fails and caught():
             self.refuse(
                 f"{op.name} may fail inside of a try block, or of a with block that suppresses exceptions, and neither would "
                 "see the error of a plan",

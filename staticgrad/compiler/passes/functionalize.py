@@ -7,13 +7,13 @@ longer needed, and numbers the random draws. The result is pure: leaves, values,
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, literal
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, failing, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
 from ...types import UnrankedType
@@ -42,6 +42,12 @@ class FunctionalGraph:
             return True
         return any(has_deferred(n) for n in nodes if isinstance(n.op.emit, (Deferred, Region)))
 
+    @property
+    def kept(self) -> list[Node]:
+        """What no pass may drop, besides the results: feeds, operations that may fail, and what nobody reads."""
+        results, feeds, users = set(self.results), set(self.feeds), self.graph.succ
+        return [n for n in self.graph.nodes if n in feeds or n.op.fails or not (users[n] or n in results)]
+
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
 
@@ -60,9 +66,10 @@ def functionalize(
 ) -> FunctionalGraph:
     """See the module. Feeds may be any nodes: they become placeholders, and their operands don't run.
 
-    `effects` run too, without a result. draws: how many random draws a run takes, whether it uses them or
-    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: equal nodes
-    stay apart, and nodes that record the derivation of a gradient stay, unless a value that the gradient passes is fed.
+    `effects` run too, without a result: assignments, and values whose computation may fail. draws: how many random draws a run
+    takes, whether it uses them or not; the numbers of the draws stay. None: those that are left after the cut, numbered anew.
+    strict: equal nodes stay apart, and nodes that record the derivation of a gradient stay, unless a value that the gradient
+    passes is fed.
     """
     fed = set(feeds)
     strict = strict and not any(node.inputs for node in feeds)
@@ -98,9 +105,25 @@ def functionalize(
             assigned[node.attrs["cell"]] = _advanced(result, copies[node])
     given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
     fed_copies = set(given)
-    result.prune([*given, *wanted, *assigned.values()])  # a variable that is only assigned needs no value
+    roots = [*given, *wanted, *assigned.values()]
+    result.prune([*roots, *_failing(result, roots, copies.values())])  # a variable that is only assigned needs no value
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
     return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
+
+
+def _failing(graph: Graph, roots: Sequence[Node], nodes: Iterable[Node]) -> list[Node]:
+    """Of these nodes those that hold an operation that may fail and that the roots don't run."""
+    candidates = [(node, found) for node in nodes if (found := failing(node))]
+    if not candidates:
+        return []
+    needed = set(graph.reaching(roots))
+    run = set[Node]().union(*[found for node, found in candidates if node in needed])
+    kept = []
+    for node, found in candidates:
+        if not found <= run:
+            kept.append(node)
+            run |= found
+    return kept
 
 
 def _advanced(graph: Graph, state: Node) -> Node:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from ...ir import Extent, Index, Native, Node, Pointwise, Reduction, Region, Result, View
+from ...ir import Extent, Index, Native, Node, Pointwise, Reduction, Region, Result, View, may_fail
 from ...ir.walks import reached
 from ...operators import Symbol, apply, lines_of
 from ...ops.control.subgraph_tracing import parameter
 from ...ops.rewrites.loop_rules import AT_ONCE, SUMMED, Rule, terms
-from ..schedule.order import may_fail
 from .loop_builder import Carry, Later, LoopBuilder
 
 OFTEN = 8

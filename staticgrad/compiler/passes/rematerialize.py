@@ -117,8 +117,7 @@ class Joint:
         emit = native_form(node)
         if node.op.leaf:
             return VIEWS
-        fails = isinstance(emit, Native) and emit.check is not None
-        if not node.op.pure or isinstance(emit, (Region, Result)) or (not self.strict and (emit is None or fails)):
+        if not node.op.pure or isinstance(emit, (Region, Result)) or (not self.strict and (emit is None or node.op.fails)):
             return None
         if isinstance(emit, View):
             return VIEWS

@@ -7,19 +7,18 @@ computed element by element is written in place after the last read of the old v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
-from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
+from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, may_fail
 from ...ir.walks import ordered
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
 from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined, native_form
+from ..fusion.node_facts import inlined
 from .early_release import early_release
 
 CHECKED, ORDINARY, WRITING = range(3)
@@ -84,7 +83,7 @@ def schedule(
     units, constants = _units(graph, groups, sums, layouts, position)
     if owners is not None:
         for unit in units:
-            if unit.kind == "host" and not may_fail(unit.makes[0], native_form):
+            if unit.kind == "host" and not may_fail(unit.makes[0]):
                 unit.priority = ORDINARY
     maker = {node: unit for unit in units for node in unit.makes}
     known = set(constants)
@@ -208,15 +207,6 @@ def _lies_there(node: Node, call: Call, layouts: Layouts) -> bool:
         return False
     operand = node.inputs[call.operand]
     return layouts.base[operand] is node and layouts.at[operand].same(call.layout)
-
-
-def may_fail(node: Node, form: Callable[[Node], Any] = lambda node: node.op.emit) -> bool:
-    """Whether running the node can raise: an index out of range, or a host call. form: gives how a node runs."""
-    emit = form(node)
-    if isinstance(emit, Region):
-        bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
-        return any(may_fail(inner, form) for body in bodies for inner in body.nodes)
-    return not node.op.leaf and (emit is None or (isinstance(emit, Native) and emit.check is not None))
 
 
 def _assign(

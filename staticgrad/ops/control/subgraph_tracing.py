@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GraphError
-from ...ir import REGISTRY, Graph, Node, Subgraph
+from ...ir import REGISTRY, Graph, Node, Subgraph, may_fail
 from ...ir.walks import postorder, reached
 from ...operators import Symbol, append, apply, state
 from ...types import TensorType
@@ -143,6 +143,7 @@ class Traced:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
         self._close(added)
+        self._refuse_unread()
 
     def _resolve(self, added: Sequence[Node], effects: set[Node], variables: Sequence[Node]) -> list[Node]:
         """Put values in the place of effects; the nodes that this appended. variables: those for whose values there are
@@ -183,6 +184,15 @@ class Traced:
                 f"{self.what}: its body changes a tensor from outside, or a gradient, and a body has no side effects",
                 "carry the value from one iteration to the next, and change the tensor outside",
             )
+
+    def _refuse_unread(self) -> None:
+        """A compiled function may not leave out what may fail, and a body has no results for it."""
+        if state.tracer is None:
+            return
+        read = reached(self.results, lambda node: node.inputs)
+        for node in self.inside - read.keys():
+            if may_fail(node):
+                state.tracer.refuse(f"{self.what}: its body has a value that nobody reads, and {node.op.name} may fail")
 
     def _dependent(self, added: Iterable[Node]) -> set[Node]:
         inside = set(self.params)

@@ -19,7 +19,7 @@ from ...eager.tensor import Tensor
 from ...ir import Node, OpDef
 from ...operators import frontends
 from ...types import get_default_dtype
-from ..handlers import caught, may_fail
+from ..handlers import caught
 from .ownership import exclusive
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _fails(start: Step, end: Step) -> bool:
     """Whether an operation between two steps may fail."""
     step: Step | None = end
     while step is not None and step is not start:
-        if step.op is not None and may_fail(step.op):
+        if step.op is not None and step.op.fails:
             return True
         step = step.parent
     return False

@@ -26,7 +26,7 @@ from ...eager.tensor import PublicTensor, Structure, Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
 from ...ir import REGISTRY, Node, OpDef
 from ...operators import F, frontends, promotion, state
-from ..handlers import caught, may_fail
+from ..handlers import caught
 from ..observer.code_origin import IGNORED, origin_of_class
 from . import calls
 from .ownership import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
@@ -106,7 +106,7 @@ class Deferral:
         mode = modes.now
         if op.leaf or not args or mode.arrays or (mode.watched and mode.saver is not None):
             return None
-        if may_fail(op) and caught():
+        if op.fails and caught():
             return None
         refs: list[Any] = []
         large = whole = False
@@ -466,7 +466,7 @@ class Deferral:
         live = [value for reference in self.values if (value := reference()) is not None and value.array is None]
         roots = [value for value in live if value.source is None]
         raised: Exception | None = None
-        if roots:
+        if roots or self.at.fails:
             where = (lambda: (None, "")) if self.ended else _cut
             segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where, self.latest)
             self.latest = segment

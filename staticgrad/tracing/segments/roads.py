@@ -22,7 +22,7 @@ from ...compiler.templates import Templates
 from ...eager.execution import recover
 from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
-from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, is_complex, over_complex
+from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, failing, is_complex, over_complex
 from ...operators import Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
 from ...types import TensorType
@@ -38,14 +38,14 @@ class Step:
     operation as the tape has it, that over complex numbers where there are some.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
-    these are inputs, so that any number will do. flags: which operands are on the tape, and how; flows: whether a gradient can
-    flow through it then, None before that was found out. view: the result shares the memory of the first operand. regions,
-    calls: see `regions.py` and `calls.py`.
+    these are inputs, so that any number will do. fails: an operation of the road up to here may fail. flags: which operands are
+    on the tape, and how; flows: whether a gradient can flow through it then, None before that was found out. view: the result
+    shares the memory of the first operand. regions, calls: see `regions.py` and `calls.py`.
     """
 
     __slots__ = (
-        "attrs", "calls", "children", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op", "parent",
-        "plans", "recorded", "refs", "regions", "view",
+        "attrs", "calls", "children", "fails", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op",
+        "parent", "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -56,6 +56,7 @@ class Step:
         self.attrs: Mapping[str, Any] = {}
         self.numbers: dict[int, np.dtype] = {}
         self.free = False
+        self.fails: bool = parent is not None and parent.fails
         self.flags = 0
         self.flows: bool | None = None
         self.view = False
@@ -216,7 +217,7 @@ class Roads:
             return None  # eager mode finds out which operands it reads
         step = Step(at, node, graph.nodes[first:])
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
-        step.flags, step.view = flags, view
+        step.flags, step.view, step.fails = flags, view, at.fails or bool(op.fails)
         types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
         step.recorded = over_complex(op) if is_complex(types) else op
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
@@ -230,18 +231,22 @@ class Roads:
         if fetches not in at.plans:
             if len(self.segments) >= self.most:
                 return None
-            feeds, operations, elements = [], 0, 0
+            feeds: list[Node] = []
+            checked: list[Node] = []
+            operations = elements = 0
             step: Step | None = at
             while step is not None and step.node is not None:
                 if step.op is not None:
                     operations += 1
                     elements += math.prod(step.node.type.shape)
                 feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
+                checked += [node for node in step.nodes if failing(node)]
                 step = step.parent
             program = Program(
                 self.graph,
                 fetches,
                 feeds[::-1],
+                checked,
                 numerics=self.numerics,
                 passes=self.passes,
                 templates=self.templates,
