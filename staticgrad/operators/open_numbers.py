@@ -91,6 +91,10 @@ class UnknownNumber:
         """The value, where Python needs it."""
         raise NotImplementedError
 
+    def sample(self) -> Any:
+        """A number of this kind."""
+        raise NotImplementedError
+
     def __pos__(self) -> Any:
         return self
 
@@ -146,6 +150,9 @@ class OpenNumber(UnknownNumber):
             return value
         found = OpenNumber(self.all, text, value, positions)
         return found if type(value) in KINDS else found.needed()
+
+    def sample(self) -> Any:
+        return type(self.value)(1)
 
     def __neg__(self) -> Any:
         return OpenNumber(self.all, f"(-{self.text})", -self.value, self.positions)

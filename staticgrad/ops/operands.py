@@ -10,12 +10,14 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY
 from ..operators import Lifted, Operators, Symbol, append, as_array, frontends
+from ..operators.open_numbers import UnknownNumber
 from ..types import TensorType, is_scalar, normalize_axis, promote
 
 
 def dtype_of(x: Any) -> np.dtype:
     """The dtype that an operand brings."""
-    return x.dtype if hasattr(x, "dtype") else as_array(x).dtype
+    given = x.sample() if issubclass(type(x), UnknownNumber) else x
+    return given.dtype if hasattr(given, "dtype") else as_array(given).dtype
 
 
 def operand(x: Any) -> Any:
@@ -25,8 +27,14 @@ def operand(x: Any) -> Any:
 
 def promoted(*operands: Any) -> np.dtype:
     """The dtype that operands take together."""
-    return promote([v if is_scalar(v) else TensorType(tuple(np.shape(v)) if not hasattr(v, "shape") else v.shape, dtype_of(v))
-                    for v in operands])  # fmt: skip
+    return promote([*map(brought, operands)])
+
+
+def brought(x: Any) -> Any:
+    """What an operand brings to promotion: a number, which is weak, or a type."""
+    if issubclass(type(x), UnknownNumber):
+        return x.sample()
+    return x if is_scalar(x) else TensorType(x.shape if hasattr(x, "shape") else tuple(np.shape(x)), dtype_of(x))
 
 
 def ndim_of(x: Any) -> int:

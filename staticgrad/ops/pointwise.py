@@ -49,6 +49,7 @@ from ..types import (
 from . import attributes as at
 from .batching import aligned, leading
 from .gathering import index_check
+from .operands import brought, dtype_of
 from .over_complex import HOLOMORPHIC, LINEAR
 from .rules import arithmetic, binary, boolean, by_number, compared, counted, elementwise_op, keep, numeric, unbroadcast
 from .tangents import linear
@@ -477,10 +478,10 @@ def _checked(op: OpDef) -> Callable[..., Tensor]:
 
     @functools.wraps(plain)
     def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-        kinds = _dtype_of(input).kind, _dtype_of(other).kind
+        kinds = dtype_of(input).kind, dtype_of(other).kind
         if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
-                other = astype(other, _dtype_of(input))
+                other = astype(other, dtype_of(input))
             if is_scalar(other) or isinstance(other, np.ndarray):
                 _divisor_eval(np.asarray(other))
             else:
@@ -558,7 +559,7 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
     if out is not None:
         refuse_out("pow")
     if is_scalar(exponent) and not is_scalar(input):
-        keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(input))  # 2.0 makes a float of an integer
+        keeps = category(scalar_dtype(exponent)) <= category(dtype_of(input))  # 2.0 makes a float of an integer
         if exponent == 2 and keeps:
             return F.square(input)
         if exponent == 1 and keeps and getattr(input, "dtype", bool_) != bool_:
@@ -567,14 +568,14 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
             return F.sqrt(input)
         if exponent == -1 and getattr(input, "dtype", bool_).kind in INEXACT:
             return F.div(1, input)
-    if _dtype_of(input).kind in "biu" and _dtype_of(exponent).kind == "i":
+    if dtype_of(input).kind in "biu" and dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
             if exponent < 0:  # type: ignore[operator]  # a plain number
                 error = _negative_power(None, exponent)  # type: ignore[arg-type]
                 raise DTypeError(f"pow: {error.summary}", *error.details)
         else:
-            base = input if is_scalar(input) else TensorType((), _dtype_of(input))
-            kind = promote([base, TensorType((), _dtype_of(exponent))])
+            pair = [brought(x) for x in (input, exponent)]
+            kind = promote([TensorType((), x.dtype) if isinstance(x, TensorType) else x for x in pair])
             exponent = F.astype(apply(exponent_op, exponent), kind)
     return apply(power, input, exponent)
 
@@ -582,11 +583,7 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
 @numpy_twin(np.float_power)
 def _float_power(x: Any, exponent: Any) -> Any:
     """As `pow`, of floats: an integer base becomes the default float."""
-    return pow(astype(x, to_float(_dtype_of(x))), exponent)
-
-
-def _dtype_of(x: Any) -> np.dtype:
-    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+    return pow(astype(x, to_float(dtype_of(x))), exponent)
 
 
 @public

@@ -50,6 +50,8 @@ def entered(graph: Graph) -> Iterator[None]:
 
 def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
     """A tensor, array or number as a symbol of the graph; numbers take the dtype of `like`."""
+    if getattr(value, "_is_array", False):
+        return value.tensor  # a scalar of NumPy's brings its dtype, as in eager mode
     if isinstance(value, Symbol):
         return value
     if like is not None and not hasattr(value, "dtype"):
