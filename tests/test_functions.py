@@ -41,6 +41,27 @@ def test_from_numpy_refuses_what_it_would_have_to_copy(given, text):
         sg.from_numpy(given)
 
 
+def rebound(array):
+    x = sg.zeros(4, dtype=sg.float64)
+    x.data = array
+    return x
+
+
+TAKE = (sg.from_numpy, sg.as_tensor, sg.asarray, sg.Tensor, sg.nn.Parameter, sg.utils.data.default_convert, rebound)
+
+
+@pytest.mark.parametrize("take", TAKE)
+def test_a_tensor_has_a_shape_and_flags_of_its_own(take):
+    array = np.arange(4.0)
+    x = take(array).detach()
+    shared = np.shares_memory(x.numpy(), array)
+    array.shape = (2, 2)
+    array.flags.writeable = False
+    x.add_(1)
+    assert x.tolist() == [1, 2, 3, 4]
+    assert array.tolist() == ([[1, 2], [3, 4]] if shared else [[0, 1], [2, 3]])
+
+
 def test_as_tensor_copies_only_where_it_must():
     array = np.zeros(3, np.float32)
     x = sg.as_tensor(array)

@@ -92,7 +92,7 @@ class Tensor(Operators):
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
         if self.__class__ is Tensor:
             self.__class__ = PublicTensor
-        self._data = data._data if isinstance(data, Tensor) else as_array(data)
+        self._data = data._data if isinstance(data, Tensor) else _taken(data)
         self._record = None
         self._base = None
         self._views = None
@@ -170,7 +170,7 @@ class Tensor(Operators):
         if kept:
             self._renewed()
         else:
-            array = value._data if isinstance(value, Tensor) else as_array(value)
+            array = value._data if isinstance(value, Tensor) else _taken(value)
             misuse.check_holds(array.dtype, self._tracked)
             self._rebind(array)
 
@@ -538,6 +538,12 @@ def _arrays(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_arrays, value))
     return np.asarray(value) if isinstance(value, Operators) else value
+
+
+def _taken(data: Any) -> np.ndarray:
+    """An array of the data. That of a caller's array is a view: the array's shape and flags stay the caller's."""
+    array = as_array(data)
+    return array.view() if array is data else array
 
 
 def _as_tensor(value: Any) -> Any:

@@ -7,11 +7,9 @@ who else sees an array.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .plan import Plan
 
 plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
@@ -39,8 +37,8 @@ def changed() -> None:
     _Counts.bindings += 1
 
 
-def references(array: np.ndarray) -> int:
-    """How many references plans have to an array."""
+def references(array: Any) -> int:
+    """How many references plans have to an array, or to one by its views."""
     now = _Counts.bindings, _Counts.made, len(plans)
     if now != _Counts.known:
         found: dict[int, int] = {}
@@ -48,8 +46,10 @@ def references(array: np.ndarray) -> int:
             if (plan := alive()) is None:
                 continue
             buffers = plan.builder.cell_buffers
-            for cell, bound in list(plan.bound.items()):
-                fetched = sum([view is bound or view.base is bound for _, view in plan.results.copies])
-                found[id(bound)] = found.get(id(bound), 0) + 1 + (buffers[cell].memory is bound) + fetched
+            held: list[Any] = [x for cell, bound in list(plan.bound.items()) for x in (bound, buffers[cell].memory)]
+            own = set(map(id, held))
+            held += [view if id(view) in own else view.base for _, view in plan.results.copies]
+            for x in held:
+                found[id(x)] = found.get(id(x), 0) + 1
         _Counts.of, _Counts.known = found, now
     return _Counts.of.get(id(array), 0)

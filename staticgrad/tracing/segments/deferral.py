@@ -421,7 +421,10 @@ class Deferral:
             written = x._home is not None or (owner is not None and owner._home is not None)  # type: ignore[attr-defined]
             return value.source is None and getrefcount(value) <= 2 + COUNTED + others + written
         home = x._data
-        return home.flags.writeable and home.flags.c_contiguous and exclusive(home, 2 + others + self._holds(home))
+        if not (home.flags.writeable and home.flags.c_contiguous):
+            return False
+        own = id(home.base) if id(home) in self.inputs else 0  # a variable would hold it
+        return exclusive(home, 2 + others + self._holds(home), lambda base: self._views(base) - (id(base) == own))
 
     def take_over(self, x: Tensor, value: Value, counted: bool = True) -> None:
         """Give x a value that nobody else holds. Its array gets the numbers when everything is run. counted: whether backward
@@ -442,13 +445,16 @@ class Deferral:
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""
-        views = self.bases.get(id(array), 0)
+        known = id(array) in self.inputs
+        return self._views(array) + known + (known and id(array) in self.given)
+
+    def _views(self, base: Any) -> int:
+        """How many views of an array this run has."""
+        views = self.bases.get(id(base), 0)
         for _, tensor in self.copied.values():  # some of which nobody else holds any more
-            if tensor.__class__ is not Pending and tensor._data.base is array and only_copied(tensor):
+            if tensor.__class__ is not Pending and tensor._data.base is base and only_copied(tensor):
                 views += 1
-        if id(array) not in self.inputs:
-            return views
-        return 1 + (id(array) in self.given) + views
+        return views
 
     # cuts ---------------------------------------------------------------------------------------------------------------
 

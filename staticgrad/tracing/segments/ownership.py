@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 from weakref import ref
@@ -35,15 +36,22 @@ def viewed(x: Tensor) -> bool:
     return bool(x._views) and any(view() is not None for view in x._views)  # type: ignore[union-attr]
 
 
-def exclusive(array: ndarray, count: int) -> bool:
+def exclusive(array: ndarray, count: int, views: Callable[[Any], int] | None = None) -> bool:
     """Whether nobody else holds an array, or the memory that it is a part of. array: a variable of the caller; count:
-    references that it knows of, this one among them. Plans that are bound to the array don't count: none of them runs before
-    what was noted."""
+    references that it knows of, this one among them; views: how many other views of an object with that memory it knows of.
+    Plans that are bound to the array don't count: none of them runs before what was noted."""
     count += PASSED + COUNTED  # and those of this call
     if getrefcount(array) > count and getrefcount(array) > count + references(array):
         return False
-    base = array.base
-    return base is None or (getrefcount(base) <= 2 + COUNTED and not (isinstance(base, ndarray) and base.base is not None))
+    held: Any = array
+    while True:
+        below = held.obj if isinstance(held, memoryview) else held.base if isinstance(held, ndarray) else None
+        if below is None:
+            return True
+        count = 2 + COUNTED
+        if getrefcount(below) > count and getrefcount(below) > count + references(below) + (views(below) if views else 0):
+            return False
+        held = below
 
 
 def only_copied(tensor: Tensor) -> bool:

@@ -79,3 +79,20 @@ def test_a_gradient_in_the_memory_of_another_one_changes_with_it():
     for function in (change, sg.compile(change)):
         for found in function(sg.arange(3.0), sg.ones(3)):
             assert found.tolist() == [2, 2, 2]
+
+
+def test_memory_below_an_array_is_held_too():
+    owner = bytearray(np.arange(3.0).tobytes())
+    made = {
+        "view": lambda: np.arange(3.0).view(),
+        "view of a view": lambda: np.frombuffer(bytearray(24)).view()[:],
+        "buffer": lambda: np.frombuffer(bytearray(24)),
+        "held buffer": lambda: np.frombuffer(owner),
+        "held view of a buffer": lambda: np.frombuffer(owner).view()[1:],
+    }
+
+    def alone(name):
+        array = made[name]()
+        return exclusive(array, 2)
+
+    assert {name: alone(name) for name in made} == {name: "held" not in name for name in made}
