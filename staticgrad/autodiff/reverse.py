@@ -19,6 +19,7 @@ from . import messages
 from .requests import check_seed
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
+NO_NODES: Mapping[Node, Node] = MappingProxyType({})
 
 
 def gradients(
@@ -28,11 +29,13 @@ def gradients(
     stop_gradients: Sequence[Symbol] = (),
     hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
     saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None,
+    same: Mapping[Node, Node] = NO_NODES,
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
     Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its
-    place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
+    place. saved: (result, operands) of a node as its rules see them. same: for values of one leaf, the first of them, whose
+    cotangent is that of all. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
 
@@ -47,6 +50,7 @@ def gradients(
         if x.dtype.kind not in INEXACT:
             raise messages.not_differentiable(i, x)
     wanted = {x.node for x in xs}
+    wanted |= {node for node, first in same.items() if first in wanted}
     stops = {s.node for s in stop_gradients}
     cotangents = _seeds(ys, grad_ys)
     seeds = dict(cotangents)
@@ -65,7 +69,8 @@ def gradients(
                 together = node.op.vjp_all(g, node, flags, *saved(node)[1])
                 for operand, cotangent in zip(node.inputs, together, strict=True):
                     if cotangent is not None:
-                        cotangents[operand] = joined(cotangents.get(operand), cotangent)
+                        total = same.get(operand, operand)
+                        cotangents[total] = joined(cotangents.get(total), cotangent)
             continue
         operands: list[Symbol] = []
         for position, operand in enumerate(node.inputs):
@@ -82,7 +87,8 @@ def gradients(
                 except UnknownExtentError:
                     cotangent = frontends.defer_rule(g, node, position, operands)
                 if cotangent is not None:
-                    cotangents[operand] = joined(cotangents.get(operand), cotangent)
+                    total = same.get(operand, operand)
+                    cotangents[total] = joined(cotangents.get(total), cotangent)
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found

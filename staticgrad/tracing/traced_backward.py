@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import Where
-from ..ir import Node
+from ..ir import Node, Region
 from ..operators import F, Symbol, as_array, flows
 from ..ops.broadcasting import broadcast_like_op
 from .traced import Leaf, LostValue, Traced, memory_node
@@ -57,8 +57,9 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
     checked = request(TracedMode(tracer), "backward", tensors, seeds, inputs, retain_graph, create_graph)
     order = tracer.graph.reaching([root.node for root in checked.roots])
+    same = _firsts(tracer, order)
     if checked.targets is None:
-        wanted = [(tracer.leaves[node], node) for node in order if node in tracer.leaves]
+        wanted = [(tracer.leaves[node], node) for node in order if node in tracer.leaves and same.get(node, node) is node]
         for given, leaf in tracer.arguments:
             if isinstance(given, Tensor) and given._record is not None and any(key is leaf for key, _ in wanted):
                 tracer.refuse(
@@ -67,10 +68,10 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
                     f"compute it inside the function, pass {leaf.name}.detach(), or name the leaves: backward(inputs=...)",
                 )
     else:
-        wanted = _versions(tracer, checked.targets, order)
-    known = {node for _, node in wanted}
+        wanted = _versions(tracer, checked.targets, order, same)
+    known = _values(wanted, same)
     wanted += [(tracer.retained[node], node) for node in order if node in tracer.retained and node not in known]
-    found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
+    found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph, same)
     if not checked.retain:
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
     for key, g in _sums(wanted, found, create_graph):
@@ -93,11 +94,12 @@ def grad(
     checked = request(TracedMode(tracer), "grad", outputs, seeds, inputs, retain_graph, create_graph)
     assert checked.targets is not None
     order = tracer.graph.reaching([root.node for root in checked.roots])
-    wanted = _versions(tracer, checked.targets, order)
-    parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
+    same = _firsts(tracer, order)
+    wanted = _versions(tracer, checked.targets, order, same)
+    parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph, same)
     _note_passed_on(tracer, parts, checked.seeds)
     if not checked.retain:
-        _free(tracer, checked.roots, order, {node for _, node in wanted})
+        _free(tracer, checked.roots, order, _values(wanted, same))
     sums = {id(key): g for key, g in _sums(wanted, parts, create_graph)}
     found = [sums.get(id(_key(tracer, target))) for target in checked.targets]
     check_used(checked.targets, found, allow_unused)
@@ -105,7 +107,7 @@ def grad(
 
 
 def _sums(wanted: Sequence[tuple[Any, Node]], parts: Sequence[Traced | None], create: bool) -> list[tuple[Any, Traced]]:
-    """The gradient of each key that has one: the sum over the versions of a leaf, later ones first, as eager mode adds them."""
+    """The gradient of each key that has one: beside loops the sum over the values of a leaf, later ones first."""
     sums: dict[int, Any] = {}
     with _recording(create):
         for (key, _), g in reversed([*zip(wanted, parts, strict=True)]):
@@ -120,30 +122,53 @@ def _key(tracer: Tracer, target: Traced) -> Any:
     return tracer.leaves.get(target.node, target)
 
 
-def _versions(tracer: Tracer, targets: Sequence[Traced], order: Sequence[Node]) -> list[tuple[Any, Node]]:
+def _firsts(tracer: Tracer, order: Sequence[Node]) -> dict[Node, Node]:
+    """For each value that a leaf has had, the first: as eager mode does, a backward pass adds the cotangents of all in one sum.
+    Beside loops there is a sum for each value, for strict numerics, which repeat their derivation."""
+    if any(isinstance(node.op.emit, Region) for node in order):
+        return {}
+    firsts: dict[int, Node] = {}
+    return {n: firsts.setdefault(id(tracer.leaves[n]), n) for n in order if n in tracer.leaves}
+
+
+def _values(wanted: Sequence[tuple[Any, Node]], same: Mapping[Node, Node]) -> set[Node]:
+    """The nodes of the wanted gradients, with all values of leaves."""
+    nodes = {node for _, node in wanted}
+    return nodes | {node for node, first in same.items() if first in nodes}
+
+
+def _versions(
+    tracer: Tracer, targets: Sequence[Traced], order: Sequence[Node], same: Mapping[Node, Node]
+) -> list[tuple[Any, Node]]:
     """(key, node) of each target, and for a leaf the nodes that it had before in-place changes: operations that read these
     contribute to its gradient, too."""
     inputs = [(_key(tracer, target), target.node) for target in targets]
-    known = {node for _, node in inputs}
-    keys = {id(key) for key, node in inputs if node in tracer.leaves}
     leaves = tracer.leaves
-    former = [(leaves[n], n) for n in order if n in leaves and n not in known and id(leaves[n]) in keys]
-    return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
+    keys = {id(key) for key, node in inputs if node in leaves}
+    former = [(leaves[n], n) for n in order if n in leaves and id(leaves[n]) in keys and same.get(n, n) is n]
+    summed = {id(key) for key, _ in former} if same else set()
+    own = [(key, node) for key, node in inputs if id(key) not in summed]
+    return [*{(id(key), node): (key, node) for key, node in (*own, *former)}.values()]
 
 
 def _gradients(
-    tracer: Tracer, roots: list[Traced], seeds: list[Any], order: list[Node], wanted: list[Node], create: bool
-) -> list[Traced | None]:
+    tracer: Tracer, roots: list[Traced], seeds: list[Any], order: list[Node], wanted: list[Node], create: bool,
+    same: Mapping[Node, Node],
+) -> list[Traced | None]:  # fmt: skip
     """The gradient at each of `wanted`, hooks included; None where there is none."""
     if not roots:
         return [None for _ in wanted]
-    hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks or _leaf_hooks(tracer, node)}
+    hooked: dict[Node, list[Node]] = {}
+    for node in order:
+        if node in tracer.hooks or (_leaf_hooks(tracer, node) and same.get(node, node) is node):
+            hooked.setdefault(same.get(node, node), []).append(node)
+    hooks = {node: hook_of_node(tracer, *nodes) for node, nodes in hooked.items()}
     targets = [Symbol(tracer.graph, node) for node in (*wanted, *hooks)]
     stops = [Symbol(tracer.graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
     saved = modes.now.grad, tracer.differentiating
     modes.now.grad, tracer.differentiating = create, True
     try:
-        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node))
+        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node), same)
         return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
     finally:
         modes.now.grad, tracer.differentiating = saved
@@ -273,13 +298,14 @@ def _given(tracer: Tracer, key: Any) -> Any:
     return next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
 
 
-def hook_of_node(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:
-    """All hooks of a node as one function."""
+def hook_of_node(tracer: Tracer, *nodes: Node) -> Callable[[Symbol], Symbol]:
+    """All hooks of a node, or of the values of one leaf, as one function."""
 
     def run(g: Symbol) -> Symbol:
         differentiating, tracer.differentiating = tracer.differentiating, False
         mode = TracedMode(tracer)
-        for hook in (*tracer.hooks.get(node, {}).values(), *_leaf_hooks(tracer, node)):
+        own = [hook for node in nodes for hook in tracer.hooks.get(node, {}).values()]
+        for hook in (*own, *_leaf_hooks(tracer, nodes[0])):
             g = hooked(mode, hook, Traced(tracer, g.node))
         tracer.differentiating = differentiating
         return g

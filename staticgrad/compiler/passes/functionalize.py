@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, failing, literal
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, Result, failing, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
 from ...types import UnrankedType
@@ -44,9 +44,11 @@ class FunctionalGraph:
 
     @property
     def kept(self) -> list[Node]:
-        """What no pass may drop, besides the results: feeds, operations that may fail, and what nobody reads."""
+        """What no pass may drop, besides the results: feeds, operations that may fail, and results of loops and branches with
+        such operations that nobody reads."""
         results, feeds, users = set(self.results), set(self.feeds), self.graph.succ
-        return [n for n in self.graph.nodes if n in feeds or n.op.fails or not (users[n] or n in results)]
+        unread = [n for n in self.graph.nodes if isinstance(n.op.emit, Result) and not users[n] and n not in results]
+        return [*(n for n in self.graph.nodes if n in feeds or n.op.fails), *unread]
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
