@@ -10,7 +10,7 @@ import numpy as np
 
 from .eager import Tensor, randint, tensor
 from .errors import ArgumentError
-from .operators import Operators, Symbol
+from .operators import Operators, Symbol, state
 from .types import as_dtype, get_default_dtype
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
@@ -82,6 +82,8 @@ def _compared(actual: Any, expected: Any, given: Any, nan: bool, check_dtype: bo
         return _first((f"[{i}]", _compared(a, e, *options)) for i, (a, e) in enumerate(zip(actual, expected, strict=True)))
     for value in (actual, expected):
         if isinstance(value, Symbol):
+            if state.tracer is not None:
+                value.numpy(force=True)  # cuts the trace
             raise ArgumentError("assert_close: a tensor of a graph has no value", "compare what session.run returns")
     if actual is None or expected is None:
         return None if actual is expected else (f"None mismatch: {actual} is not {expected}", "")

@@ -214,7 +214,7 @@ class _Check:
         for place, x in enumerate(inputs):
             if not is_tensor(x) or not x.requires_grad:
                 continue
-            rows = np.zeros((_parts(x._data).size, self._values(inputs, i).size), part_dtype(x.dtype))
+            rows = np.zeros((_parts(x.numpy(force=True)).size, self._values(inputs, i).size), part_dtype(x.dtype))
             for row in range(len(rows)):
                 direction = np.zeros(x.shape, x.dtype)
                 direction.reshape(-1).view(part_dtype(x.dtype))[row] = 1
@@ -263,7 +263,7 @@ class _Check:
         numbers by their parts."""
         found = []
         for x in points:
-            data = _parts(x._data)
+            data = _parts(x.numpy(force=True))
             rows = np.zeros((data.size, self._values(inputs, i).size), data.dtype)
             for row, place in enumerate(np.ndindex(data.shape)):
                 before = data[place]
@@ -285,8 +285,8 @@ class _Check:
 
     def _analytical(self, output: Any, points: Sequence[Any]) -> list[np.ndarray]:
         """The same by backward passes, which are run twice."""
-        size = _parts(output._data).size
-        found = [np.zeros((_parts(x._data).size, size), part_dtype(x.dtype)) for x in points]
+        size = _parts(output.numpy(force=True)).size
+        found = [np.zeros((_parts(x.numpy(force=True)).size, size), part_dtype(x.dtype)) for x in points]
         for column in range(size):
             seed = np.zeros(output.shape, output.dtype)
             seed.reshape(-1).view(part_dtype(seed.dtype))[column] = 1

@@ -29,6 +29,7 @@ M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 W0, W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+HOST_DRAW = "a random number is drawn in Python"
 PIECE = 1 << 14
 """Elements whose numbers are made at a time."""
 
@@ -288,7 +289,9 @@ class Generator:
             self.seed_value, self.draws = value
 
     def take(self, draws: int = 1) -> np.ndarray:
-        """(seed, draw) as int64[2], and move on by `draws`."""
+        """(seed, draw) as int64[2], and move on by `draws`. Raises TraceError in a trace, whose runs draw for themselves."""
+        if frontends.tracing:
+            check_change(self, HOST_DRAW)
         with self.lock:
             at = np.array([self.seed_value, self.draws], np.int64)
             self.draws += draws

@@ -84,6 +84,8 @@ class Table:
         if isinstance(value, (np.ndarray, np.generic)) and value.dtype in SUPPORTED:
             array = self._array(np.asarray(value))
             return ["array", {"array": array, "scalar": isinstance(value, np.generic)}]
+        if isinstance(value, Symbol) and state.tracer is not None:
+            value.numpy(force=True)  # cuts the trace
         if isinstance(value, Symbol) or hasattr(value, "initializer"):
             raise SerializationError(
                 f"{self.where} is a tensor of a graph, whose value lies in a session", "save sess.run(tensor)"

@@ -35,7 +35,7 @@ from .observer.class_reads import read_class_attribute
 from .observer.code_origin import IGNORED, IGNORED_STDLIB, LIBRARY, USER, origin_of, origin_of_class
 from .observer.container_reads import read_contents
 from .observer.python_types import CONTAINERS, is_heap_type, is_native_function
-from .observer.refused_calls import NUMPY_FILES
+from .observer.refused_calls import NUMPY_FILES, package_setting
 
 PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice,
@@ -236,7 +236,7 @@ class Mentions:
         code = fn.__code__
         if origin_of(code.co_filename) is IGNORED:
             module = fn.__module__ or ""
-            of_process = module.partition(".")[0] in OF_PROCESS
+            of_process = module.partition(".")[0] in OF_PROCESS or package_setting(fn)
             if of_process or module.startswith("numpy.random") or (module.startswith("numpy") and fn.__name__ in NUMPY_FILES):
                 self._unknown(f"it can't be told what {label} reads")
             return

@@ -12,10 +12,12 @@ import collections
 import contextvars
 import functools
 import gc
+import io
 import json
 import sys
 import threading
 import types
+import warnings
 import weakref
 from typing import Any
 
@@ -24,6 +26,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
+from staticgrad.utils import data
 from tests.helpers import assert_same
 from tests.tracing.helpers import watched_by
 
@@ -904,6 +907,123 @@ def grad_mode_left_behind():
         return left
 
     return step, [], look
+
+
+def shuffled(order_of: Any) -> Any:
+    """A step that takes the numbers of a random order, and a look at what is drawn after it."""
+
+    def make() -> Any:
+        order = order_of()
+        return lambda x: x * sg.tensor([float(i) for i in order()][:3]), [], lambda: sg.rand(()).item()
+
+    return make
+
+
+def loaded(**options: Any) -> Any:
+    loader = data.DataLoader(data.TensorDataset(sg.arange(6.0)), batch_size=2, shuffle=True, **options)
+    return lambda: [number for (batch,) in loader for number in batch.tolist()]
+
+
+SEED = 5
+for name, order_of in {
+    "loader": loaded,
+    "loader_with_a_generator": lambda: loaded(generator=sg.Generator().manual_seed(SEED)),
+    "loader_with_numpys_generator": lambda: loaded(generator=np.random.default_rng(SEED)),
+    "sampler": lambda: functools.partial(list, data.RandomSampler(range(5))),
+    "sampler_with_a_generator_of_the_step": lambda: (
+        lambda: data.RandomSampler(range(5), generator=sg.Generator().manual_seed(SEED))
+    ),
+    "subset_sampler": lambda: functools.partial(list, data.SubsetRandomSampler([1, 5, 7])),
+    "weighted_sampler": lambda: functools.partial(list, data.WeightedRandomSampler([1.0, 2.0, 3.0], 5)),
+    "split": lambda: lambda: data.random_split(range(6), [3, 3])[0],
+}.items():
+    ROWS[f"order_of_a_{name}"] = shuffled(order_of)
+
+
+def setting(change: Any, look: Any) -> Any:
+    """A step that changes a setting of the process, another one at each call, and reads it."""
+
+    def make() -> Any:
+        calls = [0]
+
+        def step(x: Any) -> Any:
+            change(calls[0])
+            calls[0] += 1
+            return x * len(str(look()))
+
+        return step, [lambda: change(0), lambda: change(1)], look
+
+    return make
+
+
+ROWS["threads"] = setting(lambda i: sg.set_num_threads(1 + i % 2), sg.get_num_threads)
+ROWS["warn_always"] = setting(lambda i: sg.set_warn_always(i % 2 == 0), sg.is_warn_always_enabled)
+ROWS["print_options"] = setting(lambda i: sg.set_printoptions(precision=1 + i % 3), lambda: repr(sg.ones(()) / 3))
+ROWS["numpys_errors"] = setting(lambda i: np.seterr(over=("ignore", "warn")[i % 2]), np.geterr)
+ROWS["numpys_print_options"] = setting(
+    lambda i: np.set_printoptions(precision=1 + i % 3), lambda: np.get_printoptions()["precision"]
+)
+ROWS["filters_of_warnings"] = setting(
+    lambda i: warnings.simplefilter(("error", "always")[i % 2]), lambda: warnings.filters[0][0]
+)
+
+
+@pytest.fixture(autouse=True)
+def restored_settings() -> Any:
+    threads, errors, options = sg.get_num_threads(), np.geterr(), np.get_printoptions()
+    with warnings.catch_warnings():
+        yield
+    sg.set_num_threads(threads)
+    sg.set_warn_always(False)
+    sg.set_printoptions(precision=4)
+    np.seterr(**errors)
+    np.set_printoptions(**options)
+
+
+def test_filters_of_warnings_that_end_in_the_step_do_not_cut_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(warnings, "_showwarnmsg_impl", lambda message: None)  # pytest's is a list's append
+    before = list(warnings.filters)
+
+    @sg.compile(on_break="error")
+    def step(x: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x * 2
+
+    assert step(sg.ones(2)).tolist() == [2.0, 2.0]
+    assert list(warnings.filters) == before
+
+
+def saved(x: Any) -> Any:
+    sg.save(x, io.BytesIO())
+    return x + 1
+
+
+def equal(x: Any) -> Any:
+    sg.testing.assert_close(x, x + 0)
+    return x + 1
+
+
+def checked(x: Any) -> Any:
+    return x * (2 if sg.autograd.gradcheck(lambda z: z * z, x.detach().double().requires_grad_()) else 3)
+
+
+def checked_twice(x: Any) -> Any:
+    return x * (2 if sg.autograd.gradgradcheck(lambda z: z**3, x.detach().double().requires_grad_()) else 3)
+
+
+@pytest.mark.parametrize("step", [saved, equal, checked, checked_twice])
+def test_functions_of_this_package_that_need_values_cut(step) -> None:
+    run = sg.compile(step)
+    for values in (X, X + 1):
+        assert_same(run(sg.tensor(values)).numpy(), step(sg.tensor(values)).numpy())
+    with pytest.raises(sg.TraceError):
+        sg.compile(step, on_break="error")(sg.tensor(X))
+
+
+def test_samples_are_batched_in_a_plan() -> None:
+    run = sg.compile(lambda x: data.default_collate([{"a": x}, {"a": x + 1}])["a"], on_break="error")
+    assert_same(run(sg.tensor(X)).numpy(), np.stack([X, X + 1]))
 
 
 # the comparison -----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ from .python_types import (
     is_known,
     is_native_function,
 )
-from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random, refuse_thread, refuse_use
+from .refused_calls import NUMPY_FILES, check_allowed, check_settings, refuse_io, refuse_random, refuse_thread, refuse_use
 from .state_writes import call_mutator, changed_by_call
 
 PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
@@ -67,8 +67,6 @@ WRITERS = frozenset(
     ["append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear", "put", "put_nowait", "get", "get_nowait"]
 )
 """Methods by which `array.array` and containers are changed."""
-DEFAULTS = frozenset(["set_default_dtype", "set_default_tensor_type"])
-"""Functions of this package that change the process."""
 COPIERS = frozenset(["__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"])
 """Functions that read all attributes of their arguments."""
 
@@ -109,10 +107,6 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
     file = fn.__code__.co_filename
     if fn is threading.Thread.start:
         refuse_thread(log)
-    if fn.__name__ in DEFAULTS and file.startswith(PACKAGE_DIR):
-        log.refuse(
-            f"sg.{fn.__name__} is called inside a compiled function, which would happen only while tracing", "do it outside"
-        )
     if origin_of(file) is not IGNORED:  # what it makes is seen where it is made, and what it returns may have existed before
 
         def done(result: Any) -> None:
@@ -121,6 +115,7 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
 
         return done
     name = fn.__name__
+    check_settings(log, fn)
     if args and is_a(args[0], dict) and (name in BLIND or name in MOVING):  # a dict of this library, which counts changes
         return both(call_mutator(log, args[0], name, args[1:], name in BLIND, kwargs), result_of(log, getter=True))
     numpy = "numpy" in (fn.__module__ or "")
@@ -135,6 +130,7 @@ def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], 
 
 
 def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    check_settings(log, fn)
     if fn.__module__.startswith("numpy.random") or issubclass(fn, random.Random):
         if not [x for x in (*args, *kwargs.values()) if x is not None]:
             refuse_random(log, fn.__name__)

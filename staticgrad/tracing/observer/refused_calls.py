@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import types
+import warnings
 from typing import Any, NoReturn
 
 from ..guards import has, is_a
@@ -38,6 +40,18 @@ PROCESS = ("_signal", "atexit", "faulthandler", "gc")
 """Modules of C whose functions read and change the process."""
 SETTINGS = frozenset(["getrecursionlimit", "getswitchinterval", "get_int_max_str_digits", "getprofile", "gettrace"])
 """Functions of `sys` that read what others set."""
+PACKAGE_SETTINGS = {
+    "staticgrad": frozenset(
+        ["set_default_dtype", "set_default_tensor_type", "set_num_threads", "get_num_threads", "set_warn_always",
+         "is_warn_always_enabled", "set_detect_anomaly", "is_anomaly_enabled", "is_anomaly_check_nan_enabled",
+         "set_printoptions"]
+    ),
+    "numpy": frozenset(
+        ["seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "set_printoptions", "get_printoptions"]
+    ),
+    "warnings": frozenset(["simplefilter", "filterwarnings", "resetwarnings"]),
+}  # fmt: skip
+"""Functions of packages whose frames are not observed, that read or change the process."""
 
 
 def refuse_random(log: AccessLog, what: str) -> NoReturn:
@@ -83,6 +97,23 @@ def check_known(log: AccessLog, x: Any, *names: str) -> None:
     found = next((name for name in names if has(type(x), name)), None)
     if found is not None and not is_known(type(x), found):
         refuse_use(log, x, found)
+
+
+def package_setting(fn: types.FunctionType | type) -> str:
+    """The package of a function that reads or changes a setting of the process; empty for another function."""
+    package = (fn.__module__ or "").partition(".")[0]
+    return package if fn.__name__ in PACKAGE_SETTINGS.get(package, ()) else ""
+
+
+def check_settings(log: AccessLog, fn: types.FunctionType | type) -> None:
+    """Raises TraceError for such a function. Filters of warnings that the trace itself has begun, in
+    `warnings.catch_warnings`, end in it."""
+    package = package_setting(fn)
+    if package and not (package == "warnings" and log.ages.is_new(warnings.filters)):
+        log.refuse(
+            f"{package}.{fn.__name__} is called inside a compiled function, which would happen only while tracing",
+            "do it outside",
+        )
 
 
 def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, args: tuple[Any, ...]) -> None:

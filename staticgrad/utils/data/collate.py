@@ -10,7 +10,7 @@ import numpy as np
 
 from ...eager import Tensor, tensor
 from ...errors import ArgumentError, DTypeError
-from ...operators import F
+from ...operators import F, is_tensor
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -21,7 +21,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     different lengths.
     """
     first = batch[0]
-    if isinstance(first, Tensor):
+    if is_tensor(first):
         return F.stack(list(batch))
     if isinstance(first, np.ndarray) and first.dtype.kind not in "USO":
         return F.stack([Tensor(a) for a in batch])
