@@ -28,7 +28,7 @@ from .composite_plans import program
 from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
 from .execution import watch
 from .grad_mode import Mode, modes
-from .kernels import NONE, OFF, Call, requests, uses_of
+from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
 from .operands import own
@@ -126,7 +126,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 ready, numbers = opened
                 arrays += numbers
             else:
-                ready = known or requests.begin(whole, uses_of(max([a.size for a in arrays])))
+                ready = known or requests.begin(whole, uses_of(max([a.size for a in arrays]), soon(args)))
                 if ready.waits:
                     ready = requests.call(whole, ready, make, args, named, tensors, grad)
                     if ready.waits:  # the operations inside will have no use for kernels of their own
@@ -215,6 +215,11 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     call.one_node = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def soon(args: tuple[Any, ...]) -> int:
+    """The call in which the plan of a function takes over: that of gradients of another one, which has its plan, recurs."""
+    return LEAST if args and args[0].__class__ is Form else USES
 
 
 def keyed(a: Any) -> Any:

@@ -82,6 +82,27 @@ def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
     assert sum(len(group.plans) for group in modes.now.forms.everything().values()) == 1
 
 
+def test_derivatives_of_functions_that_are_plans_become_plans_soon():
+    """A step with second derivatives is plans as soon as one with first derivatives."""
+    w = random(6, 6).requires_grad_()
+    x = random(5, 6).requires_grad_()
+    modes.now.calls.clear()
+    modes.now.forms.clear()
+
+    def step() -> None:
+        y = sg.functional.silu(sg.functional.linear(x, w))
+        (g,) = sg.grad(y.sum(), [x], create_graph=True)
+        sg.grad(g.square().sum(), [w])
+
+    with sg.eager_kernels(True):
+        for _ in range(USES + 2 * LEAST):
+            step()
+        before = len(taken())
+        for _ in range(2 * USES):
+            step()
+    assert before == len(taken()) > 4
+
+
 def test_passes_that_never_recur_take_kernels_of_single_operations():
     """No plan of a whole pass is coming."""
     modes.now.calls.clear()
