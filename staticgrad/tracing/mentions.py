@@ -181,6 +181,7 @@ class Mentions:
             self.tensors.append((label, value))
             if self.log is not None:
                 self._holders.append((label, value))  # a user's attributes
+                self._hooks_of(label, value)
         elif is_a(value, type):
             self._class(label, value)
         elif is_a(value, types.ModuleType):
@@ -224,6 +225,13 @@ class Mentions:
             for key, hooks in namespace(module).items() if self.log is not None else ():
                 if key.endswith("hooks") and is_a(hooks, dict):
                     self._members(f"{name}.{key}", hooks)
+            for key, parameter in module._parameters.items() if self.log is not None else ():
+                if is_a(parameter, Tensor):
+                    self._hooks_of(f"{name}.{key}", parameter)
+
+    def _hooks_of(self, label: str, tensor: Tensor) -> None:
+        if tensor._hooks:
+            self._members(f"{label}.hooks", tensor._hooks)
 
     def _replaceable(self, kind: type, names: Sequence[str]) -> None:
         """Methods of classes of this package, which a user may replace."""

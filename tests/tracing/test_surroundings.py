@@ -285,6 +285,26 @@ def tensor_hook_registered():
 
 
 @row
+def hooks_of_tensors_that_count():
+    w, layer, calls = leaf(), nn.Linear(3, 1), []
+
+    def count(g):
+        calls.append(len(calls))
+        return g * len(calls)
+
+    w.register_hook(count)
+    layer.weight.register_hook(count)
+
+    def step(x):
+        w.grad = None
+        layer.zero_grad()
+        (w * x + layer(x)).sum().backward()
+        return w.grad + layer.weight.grad
+
+    return step, [], lambda: list(calls)
+
+
+@row
 def hook_of_an_optimizer_registered():
     w, n = leaf(), [0]
     opt = optim.SGD([w], lr=0.1)
