@@ -148,7 +148,7 @@ def specialized_plan(
         same = template.shapes == [kind.shape for kind in types]
         return _scheduled(decided, prepared, known, write=write, later=later), "" if same else "new shape, plan re-bound"
     reason = reason if reason else _anew(other, origin)
-    if templates.vain >= VAIN:
+    if templates.vain >= VAIN or not axes:
         return compile_plan(prepared, known, later=later), reason
     try:
         recorded = None if origin is None else origin.restated(types)

@@ -249,14 +249,15 @@ class Call:
         return [(labels[i], x) for i, x in self.others]
 
     def symbols(
-        self, tracer: Tracer, kept: StateNumbers, log: AccessLog, stand_ins: StandIns
+        self, tracer: Tracer, kept: StateNumbers, log: AccessLog, stand_ins: StandIns, extents: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with placeholders for the arrays, and what stands for run-time numbers, in their order. Containers have
-        stand-ins, which the log learns of. kept: the numbers of the function's state; stand_ins: gets those of objects."""
+        stand-ins, which the log learns of. kept: the numbers of the function's state; stand_ins: gets those of objects;
+        extents: what stands for numbers that are extents."""
         tracer.distinct = self.distinct
-        if self.numbers:
+        if self.numbers or extents:
             texts = self.labels()
-            tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept)
+            tracer.given_numbers = ArgumentNumbers(self.numbers, [texts[place] for place in self.places], kept, extents)
         symbols = _Symbols(tracer, iter(self.arrays), iter(self.others), iter(range(len(self.numbers))), {})
         labels = self.names()
         args = [self._symbol(arg, symbols, labels[i] if i < len(labels) else f"arg{i}") for i, arg in enumerate(self.args)]

@@ -77,7 +77,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         "except Exception: return FALLBACK",
     ]
     numbers = specialization.number_feeds
-    others = specs[: len(specs) - len(moved) - (0 if numbers is None else len(numbers.types))]
+    others = specs[: len(specs) - len(moved) - (0 if numbers is None else len(numbers.nodes))]
     state = others[-1].same if others else None
     if isinstance(state, State) and plan.reads_numbers:  # read before the call checks what else the state is
         lines.insert(0, "if not args or args[-1] is not state: return FALLBACK")
@@ -98,7 +98,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         kinds = [
             f"args[{i}].__class__ is not {kind.__name__}" for i, kind in zip(places, specialization.number_kinds, strict=True)
         ]
-        lines[0:0] = [f"if len(args) != {len(others) + len(places)} or {' or '.join(kinds)}: return FALLBACK"]
+        lines[0:0] = [f"if {' or '.join([f'len(args) != {len(others) + len(places)}', *kinds])}: return FALLBACK"]
         lines += [
             f"fed = arrays(({''.join(f'args[{i}], ' for i in places)}))",
             "if fed is None: return FALLBACK",

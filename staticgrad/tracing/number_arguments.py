@@ -8,20 +8,23 @@ trace. Each call carries its own numbers, so threads do not mix them up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..ir import REGISTRY, Node
 from ..operators import append, state
-from ..types import TensorType
+from ..types import TensorType, bool_
 from .numbers import NUMBERS, StateNumber, StateNumbers
 from .plain import same
 
 if TYPE_CHECKING:
     from .arguments import Call
 
+NONE: Mapping[str, Any] = MappingProxyType({})
 VALUES = 3
 """Values of an argument in traces, from which it is a run-time number."""
 PINNED = 2
@@ -40,18 +43,27 @@ class NumberKey(NamedTuple):
 class ArgumentNumbers:
     """The numbers of one call in its trace, and what the trace computes of them.
 
-    values, labels: of the numbers; state: the numbers that the function keeps, with which it may combine them.
+    values, labels: of the numbers; kept: the numbers that the function keeps, with which it may combine them; extents: what
+    stands for numbers, of either, that are extents of the trace, by their texts. Each of these is the extent of an array
+    without elements that runs are fed, so that plans for other values are found and made as those for other shapes are.
     """
 
-    def __init__(self, values: Sequence[Any], labels: Sequence[str], state: StateNumbers):
-        self.values, self.labels, self.state = list(values), list(labels), state
+    def __init__(self, values: Sequence[Any], labels: Sequence[str], kept: StateNumbers, extents: Mapping[str, Any] = NONE):
+        self.values, self.labels, self.state = list(values), list(labels), kept
+        self.extents = extents
+        self.lengths = [
+            append(state.tracer.graph, REGISTRY["placeholder"], (), {"type": TensorType((extent, 0), bool_)}).node
+            for extent in extents.values()
+        ]
+        """The placeholders of those arrays."""
         self.conditions: dict[str, Any] = {}
         """Values of expressions that the trace relies on."""
         self.nodes: dict[tuple[str, type, np.dtype], Node] = {}
         """The placeholders, by expression, its class in Python, and their dtype."""
 
-    def number(self, i: int) -> StateNumber:
-        return StateNumber(self, f"a[{i}]", self.values[i])
+    def number(self, i: int) -> Any:
+        text = f"a[{i}]"
+        return self.extents[text] if text in self.extents else StateNumber(self, text, self.values[i])
 
     def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
         """A tensor of an expression, or of a list of them; the value itself, on which the trace depends, if the dtype does not
@@ -76,19 +88,21 @@ class ArgumentNumbers:
 
 
 class NumberFeeds:
-    """The arrays that a plan is fed for the numbers of a call, and the conditions on these. types: of the arrays."""
+    """The arrays that a plan is fed for the numbers of a call, and the conditions on these. nodes: the placeholders of
+    the arrays."""
 
     def __init__(self, numbers: ArgumentNumbers):
         self.state = numbers.state
-        self.types = [node.type for node in numbers.nodes.values()]
+        self.nodes = [*numbers.nodes.values(), *numbers.lengths]
+        self.extents = [*numbers.extents]
         self.conditions, self.labels = dict(numbers.conditions), numbers.labels
         self.arrays = self._function(numbers)
 
     def _function(self, numbers: ArgumentNumbers) -> Callable[[Sequence[Any]], list[np.ndarray] | None]:
         """A function of the numbers of a call: the arrays; None where a condition does not hold or an expression has no value
         of the class that it had in the trace."""
-        texts = [*self.conditions, *[text for text, _, _ in numbers.nodes]]
-        space = {**StateNumbers.space, "array": np.array, "same": same, "kept": self.state}
+        texts = [*self.conditions, *[text for text, _, _ in numbers.nodes], *numbers.extents]
+        space = {**StateNumbers.space, "array": np.array, "empty": np.empty, "same": same, "kept": self.state}
         lines = ["def arrays(a):", " try:"]
         if any("s[" in text for text in texts):
             lines.append("  s = kept.values")
@@ -105,6 +119,7 @@ class NumberFeeds:
                 lines += [f"  {name} = {text}", f"  if {name}.__class__ is not k_{name}: return None"]
             space[f"d{dtype.num}"] = dtype
             found.append(f"array({names[text]}, d{dtype.num})")
+        found += [f"empty(({text}, 0), bool)" for text in numbers.extents]
         lines += [f"  return [{', '.join(found)}]", " except Exception: return None"]
         exec("\n".join(lines), space)
         function: Callable[[Sequence[Any]], list[np.ndarray] | None] = space["arrays"]
@@ -120,12 +135,18 @@ class NumberFeeds:
                 return f"{self.worded(text)} raises {type(error).__name__}"
             if not same(value, now):
                 return f"{self.worded(text)} is {now} instead of {value}"
-        return ""
+        changed = [self.worded(text) for text in self.extents]
+        return f"{' or '.join(changed)} is another extent" if changed else ""
 
     def worded(self, text: str) -> str:
         for i, label in enumerate(self.labels):
             text = text.replace(f"a[{i}]", label)
         return text
+
+
+def needed(conditions: Iterable[tuple[str, Any]]) -> set[str]:
+    """The texts of numbers that are in expressions of which a trace needed the values."""
+    return {number for text, value in conditions if type(value) is int for number in re.findall(r"[as]\[\d+\]", text)}
 
 
 class NumbersRefused(BaseException):

@@ -128,7 +128,9 @@ class Specialization:
         tracer.check_shared()
         observer.check_arrays(members)
         numbers = tracer.given_numbers
-        feeds += [] if numbers is None else numbers.nodes.values()
+        self.first_length = len(feeds) + (0 if numbers is None else len(numbers.nodes))
+        """The feed that has the first number that is an extent."""
+        feeds += [] if numbers is None else [*numbers.nodes.values(), *numbers.lengths]
         feeds += [leaf.origin for _, leaf in tracer.captured.values() if id(leaf) in moves]
         self.number_feeds: NumberFeeds | None = None if numbers is None else numbers.finish()
         self.pinned: set[int] = set() if numbers is None else numbers.pinned()
@@ -191,7 +193,7 @@ class Specialization:
         self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
         """Where the fast call finds run-time numbers among its arguments. The arrays that they are fed as follow the others."""
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
-        self.specs = self._specs(call)
+        self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.free = False
         """Whether the fast path needs no lock: it checks the guards, runs in one native call, and changes nothing else."""
@@ -364,12 +366,19 @@ class Specialization:
             else:
                 specs.append(Spec(None, (), arg))
         if self.number_feeds is not None:
-            specs += [Spec(kind.dtype, kind.shape) for kind in self.number_feeds.types]
+            specs += [Spec(x.dtype, x.shape) for x in self.number_feeds.arrays(call.numbers) or ()]
         return specs + [Spec(x.dtype, tuple(x.shape)) for x in self.moved]
 
+    def _number_shapes(self, call: Call) -> list[tuple[int, ...]]:
+        found = None if self.number_feeds is None else self.number_feeds.arrays(call.numbers)
+        return [x.shape for x in found or ()]
+
     def numbers_suit(self, call: Call) -> bool:
-        """Whether the trace holds for the run-time numbers of a call."""
-        return self.number_feeds is None or self.number_feeds.arrays(call.numbers) is not None
+        """Whether the trace holds for the run-time numbers of a call, and the plan where some are extents."""
+        if self.number_feeds is None:
+            return True
+        found = self.number_feeds.arrays(call.numbers)
+        return found is not None and [x.shape for x in found] == self.number_shapes
 
     # other shapes ----------------------------------------------------------------------------------------------------
 
@@ -379,7 +388,7 @@ class Specialization:
             self.grad_mode is modes.now.grad
             and not self.has_shared_views
             and self.suits(call.given)
-            and self.numbers_suit(call)
+            and (self.number_feeds is None or self.number_feeds.arrays(call.numbers) is not None)
             and self.holds()
             and self._same_hooks()
             and all((t._grad is None) if cell is None else t._grad is not None and fits(t._grad, cell)
@@ -415,7 +424,7 @@ class Specialization:
         new.written = [cells[cell] for cell in self.written]
         new.effects = [effect.again(filler.number, first) for effect in self.effects]
         new.results = self.results.again(filler.attribute)
-        new.specs = new._specs(call)
+        new.specs, new.number_shapes = new._specs(call), new._number_shapes(call)
         new.tape = None if self.tape is None else self.tape.again(filler, cells)
         if first:
             for at, binding in self.bindings.items():

@@ -22,7 +22,7 @@ from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
 from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
 from .guards import Read
-from .number_arguments import NumbersRefused, VaryingArguments
+from .number_arguments import NumbersRefused, VaryingArguments, needed
 from .observer.choice import watcher
 from .observer.state_watcher import StateWatcher
 from .segments.runs import HeldOutput, drop_held, printed_once
@@ -309,7 +309,7 @@ class SpecializationCache:
         repeated = specialization is not None
         if specialization is None:
             free = places is None and not road and self._may_repeat()
-            symbols = self.trace_templates.symbols(call) if free else None
+            symbols = self.trace_templates.symbols(call, self._integers(call)) if free else None
             if symbols is not None:
                 specialization = self._with_symbols(call, symbols)
                 told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
@@ -344,6 +344,12 @@ class SpecializationCache:
         found.compile(call, traced=False)
         return (found, "not traced again") if found.sharing == () else (None, "traced again, because arguments share memory")
 
+    def _integers(self, call: Call) -> dict[str, int]:
+        """The integers of a call that are run-time values, by their texts."""
+        kept = self.state.numbers.values if self.state.places else ()
+        numbers = {f"a[{i}]": x for i, x in enumerate(call.numbers)} | {f"s[{i}]": x for i, x in enumerate(kept)}
+        return {text: x for text, x in numbers.items() if type(x) is int}
+
     def _may_repeat(self) -> bool:
         """Whether a trace that fails may be followed by another one: none prints."""
         return self.latest is None or all(effect.kind != "print" for effect in self.latest.effects)
@@ -354,7 +360,7 @@ class SpecializationCache:
         try:
             return self._traced(call, None, symbols)
         except (Exception, Unfollowed) as error:
-            self.trace_templates.failed(error)
+            self.trace_templates.failed(error, symbols)
             return None
 
     def _traced(
@@ -407,9 +413,10 @@ class SpecializationCache:
     ) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
-        args, kwargs = call.symbols(tracer, self.state.numbers, observer.log, stand_ins)
+        extents = {} if symbols is None else symbols.numbers
+        args, kwargs = call.symbols(tracer, self.state.numbers, observer.log, stand_ins, extents)
         whole = call.objects is None
-        unplant = self.state.plant(args[call.own :], observer.log, stand_ins, whole) if self.state.places else None
+        unplant = self.state.plant(args[call.own :], observer.log, stand_ins, extents, whole) if self.state.places else None
         stand_ins.enter(observer.log)
 
         def traced() -> Any:
@@ -444,6 +451,8 @@ class SpecializationCache:
         finally:
             if unplant is not None:
                 unplant()
+        numbers = () if tracer.given_numbers is None else tracer.given_numbers.conditions.items()
+        self.trace_templates.note(call, needed([*numbers, *self.state.numbers.conditions.items()]))
         if specialization.road:
             self._print_later(specialization)
         if symbols is None:
@@ -453,7 +462,7 @@ class SpecializationCache:
         template = TraceTemplate(specialization, symbols)
         found = template.specialization(call, first=True)
         assert isinstance(found, Specialization)
-        self.trace_templates.add(template)
+        self.trace_templates.add(template, symbols)
         return found
 
     def _check_identities(self, observer: StateWatcher, tracer: Tracer) -> None:

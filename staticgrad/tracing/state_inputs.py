@@ -306,9 +306,11 @@ class StateInputs:
         self.places[:] = {place.identity: place for place in (*places, *self.places)}.values()
         self.structures.clear()
 
-    def plant(self, parts: Sequence[Any], log: AccessLog, stand_ins: StandIns, whole: bool = False) -> Callable[[], None]:
-        """Put symbols in the places of the tensors. parts: those of `read`, with symbols; stand_ins: gets those of objects.
-        Returns a function that undoes it."""
+    def plant(
+        self, parts: Sequence[Any], log: AccessLog, stand_ins: StandIns, extents: Mapping[str, Any], whole: bool = False
+    ) -> Callable[[], None]:
+        """Put symbols in the places of the tensors. parts: those of `read`, with symbols; stand_ins: gets those of objects;
+        extents: what stands for numbers that are extents, by their texts. Returns a function that undoes it."""
         self.numbers.conditions.clear()
         containers = [id(value) for place in self.places if type(value := place.now()) in (list, dict)]
         if len(set(containers)) < len(containers):
@@ -325,8 +327,9 @@ class StateInputs:
             if type(value) in NUMBERS:
                 if next(numbers) not in place.varying:
                     return value
+                text = f"s[{len(self.labels)}]"
                 self.labels.append(label)
-                return StateNumber(self.numbers, f"s[{len(self.labels) - 1}]", value)
+                return extents[text] if text in extents else StateNumber(self.numbers, text, value)
             found = values.apart(value)
             if found is None:
                 return value

@@ -7,7 +7,7 @@ while the guards of the trace hold, get the recorded program with their own numb
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
@@ -24,9 +24,9 @@ Axis = tuple[int, int]
 
 class Symbols:
     """The extents of a call's arrays, those on `axes` as symbols; equal ones as one. Extents of 0 and 1 stay numbers: most code
-    treats them apart."""
+    treats them apart. numbers: of the call, by their texts, that may be extents; those on `axes` follow the arrays."""
 
-    def __init__(self, call: Call, axes: set[Axis]):
+    def __init__(self, call: Call, axes: set[Axis], numbers: Mapping[str, int]):
         self.conditions = Conditions()
         self.axes: list[Axis] = []
         """Where each symbol's value is found."""
@@ -42,6 +42,11 @@ class Symbols:
                         self.axes.append((number, axis))
                     shape[axis] = known[extent]
             self.shapes.append(tuple(shape))
+        self.numbers: dict[str, Any] = {}
+        """The symbols of numbers."""
+        for i, (text, value) in enumerate(numbers.items()):
+            if value > 1 and (len(call.arrays) + i, 0) in axes:
+                self.numbers[text] = self.conditions.symbol(text, value)
 
 
 class TraceTemplate:
@@ -50,7 +55,8 @@ class TraceTemplate:
     def __init__(self, trace: Specialization, symbols: Symbols):
         self.trace = trace
         self.pattern = pattern_of(trace.key)
-        self.program = SymbolicProgram(trace.program.prepared, symbols.conditions, symbols.axes)
+        lengths = [(trace.first_length + i, 0) for i in range(len(symbols.numbers))]
+        self.program = SymbolicProgram(trace.program.prepared, symbols.conditions, [*symbols.axes, *lengths])
         if trace.tape is not None:
             trace.tape.follow(symbols.conditions)
 
@@ -78,6 +84,10 @@ class TraceTemplates:
         """By the kind of arguments: the shapes of the latest trace, and the axes that ever changed."""
         self.vain = 0
         """How many traces over symbols in a row served one shape only."""
+        self.needed: dict[Hashable, set[str]] = {}
+        """By the kind of arguments, the numbers of which traces needed the values, by their texts."""
+        self.refused: set[str] = set()
+        """Numbers that were of no use as extents."""
         self.error = ""
         """Why the latest trace over symbols failed."""
 
@@ -92,9 +102,14 @@ class TraceTemplates:
             why = why if why else found
         return None, why
 
-    def symbols(self, call: Call) -> Symbols | None:
-        """The symbols for a trace; None where the shapes are the first of their kind, or symbols have been of no use."""
-        shapes = [array.shape for array in call.arrays]
+    def note(self, call: Call, needed: Set[str]) -> None:
+        """Note the numbers of which a trace needed the values."""
+        self.needed.setdefault(pattern_of(call.key), set()).update(needed)
+
+    def symbols(self, call: Call, numbers: Mapping[str, int]) -> Symbols | None:
+        """The symbols for a trace; None where the shapes are the first of their kind, or symbols have been of no use. numbers:
+        the integers of the call, by their texts."""
+        shapes = [*(array.shape for array in call.arrays), *((number,) for number in numbers.values())]
         key = pattern_of(call.key)
         before, axes = self.shapes.get(key, (shapes, set()))
         for number, (old, new) in enumerate(zip(before, shapes, strict=True)):
@@ -102,19 +117,26 @@ class TraceTemplates:
         self.shapes[key] = shapes, axes
         if not axes or self.vain >= VAIN or not all(source.flags.c_contiguous for source in call.sources):
             return None
-        symbols = Symbols(call, axes)
-        return symbols if symbols.axes else None
+        wanted = self.needed.get(key, set()) - self.refused
+        symbols = Symbols(call, axes, {text: n if text in wanted else 0 for text, n in numbers.items()})
+        return symbols if symbols.axes or symbols.numbers else None
 
-    def add(self, template: TraceTemplate) -> None:
+    def add(self, template: TraceTemplate, symbols: Symbols) -> None:
         """Keep a trace. One that serves a single shape is of no use."""
         if template.program.conditions.pinned:
-            self.vain += 1
+            self._vain(symbols)
         else:
             self.vain = 0
             self.kept = [template, *self.kept][:KEPT]
 
-    def failed(self, error: BaseException) -> None:
-        self.vain += 1
+    def _vain(self, symbols: Symbols) -> None:
+        if symbols.numbers:  # shapes alone may be of use
+            self.refused.update(symbols.numbers)
+        else:
+            self.vain += 1
+
+    def failed(self, error: BaseException, symbols: Symbols) -> None:
+        self._vain(symbols)
         self.error = str(error) if isinstance(error, Unfollowed) else f"{type(error).__name__}: {error}".partition("\n")[0]
 
 

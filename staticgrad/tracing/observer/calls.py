@@ -20,6 +20,7 @@ from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ..effects import BLIND, MOVING
 from ..guards import MISSING, is_a, namespace, static
+from ..numbers import TracedNumber
 from ..plain import text_of
 from ..traced_array import TracedArray
 from .access_log import AccessLog
@@ -147,6 +148,8 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
     if fn is type and len(args) == 1:
         if type(args[0]) is SymbolicExtent:
             raise args[0].unfollowed("the type of an extent is asked for")
+        if issubclass(type(args[0]), TracedNumber):
+            log.refuse("the type of a number that each run finds anew is asked for", "write isinstance(x, int)")
         read_special_methods(log, args[0])
         return None
     if fn in (super, property, staticmethod, classmethod, functools.partial):
