@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from .. import logs
+from ..devices import device
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..operators import Symbol
+from ..operators.sizes import Size
 from .containers import each, pairs
 from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, static
 from .observer.access_log import AccessLog
@@ -38,7 +40,8 @@ from .observer.python_types import CONTAINERS, is_heap_type, is_native_function
 from .observer.refused_calls import NUMPY_FILES, package_setting
 
 PLAIN = (
-    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice,
+    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, np.finfo,
+    np.iinfo,
 )  # fmt: skip
 MANY = 64
 """Members of a container that `sg.compare` searches; longer ones are data."""

@@ -795,6 +795,15 @@ def nonlocal_counter():
 
 
 @row
+def constants_of_the_package():
+    p = types.SimpleNamespace(device=sg.device("cpu"), size=sg.ones(3, 1).shape, info=sg.finfo(sg.float32))
+    return lambda x: x * sg.ones(1, device=p.device) * len(p.size) * p.info.bits, [
+        *setter(p, "size", sg.ones(3).shape), *setter(p, "info", sg.finfo(sg.float64)),
+        *setter(p, "device", sg.device("cpu", 0)),
+    ]  # fmt: skip
+
+
+@row
 def records_of_a_log():
     records: list[str] = []
     handler = logging.Handler()
