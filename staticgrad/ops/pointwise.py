@@ -513,9 +513,22 @@ def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return g if g.dtype == x.dtype else apply(cast, g, dtype=x.dtype)
 
 
+with np.errstate(invalid="ignore"):
+    LIKE_X86 = int(np.float32(np.nan).astype(np.int32)) == -(2**31)
+"""Whether NumPy casts what an integer dtype does not hold as x86 does. On arm64 it depends on the place in the array, too."""
+
+
+def _cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """What an integer dtype does not hold becomes the least integer of 32 bits, or for int64 of 64, cut to the dtype's bits."""
+    if not LIKE_X86 and x.dtype.kind == "f" and dtype.kind in "iu":
+        wide = np.iinfo(np.int64 if dtype.itemsize == 8 else np.int32)
+        x = np.where((x > wide.min) & (x < -float(wide.min)), x, wide.min).astype(wide.dtype)
+    return x.astype(dtype)
+
+
 def _complex_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Of complex numbers, the real parts, unless the dtype is complex or bool."""
-    return (x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x).astype(dtype)
+    return _cast_eval(x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x, dtype)
 
 
 def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
@@ -534,7 +547,7 @@ cast = define(
         range=_cast_range,
         attrs={"dtype": at.dtype},
         infer=lambda x, dtype: x.with_dtype(dtype),
-        eval=lambda x, dtype: x.astype(dtype),
+        eval=_cast_eval,
         vjp=(_cast_vjp,),
         emit=Pointwise("cast"),
         promote=keep,

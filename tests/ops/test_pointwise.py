@@ -11,6 +11,7 @@ import staticgrad as sg
 from staticgrad import functional
 from staticgrad.errors import ArgumentError, DTypeError
 from staticgrad.operators import F
+from staticgrad.ops.pointwise import LIKE_X86
 from tests.helpers import assert_close
 from tests.ops.modes import MODES, eager, slopes
 
@@ -52,6 +53,32 @@ def test_what_is_filled_keeps_its_dtype(mode: str):
     found = run(mode, program, [np.array([1, 2]), np.array([True, False])])
     for result, expected in zip(found, ([1, 7], [False, False], [True, True], [1, 1]), strict=True):
         assert_close(result, np.array(expected))
+
+
+BEYOND = [
+    np.nan, np.inf, -np.inf, 300.0, -300.0, 4e4, -4e4, 7e4, 3e9, -3e9, 5e9, 1e19, -1e19, -1.0, -1.5, 0.0,
+    2.0**31, -(2.0**31), -(2.0**31) - 0.5, -(2.0**31) - 1, 2.0**31 - 0.5, 2.0**63, -(2.0**63),
+]  # fmt: skip
+
+
+def on_x86(value: float, dtype: str) -> int:
+    """The integer that the instructions of x86 give for a float."""
+    bits = 64 if dtype == "int64" else 32
+    held = np.isfinite(value) and -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1)
+    return int(value) if held else -(2 ** (bits - 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("to", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("like_x86", [LIKE_X86, False])
+@pytest.mark.parametrize("mode", EVERY)
+def test_casts_of_what_an_integer_does_not_hold(mode: str, like_x86: bool, to: str, dtype: str, monkeypatch: Any):
+    monkeypatch.setattr("staticgrad.ops.pointwise.LIKE_X86", like_x86)
+    x = np.array(BEYOND * 3, dtype)  # a vector and a rest
+    with np.errstate(invalid="ignore"):
+        found = run(mode, lambda x: [F.astype(x, to)], [x])
+    expected = np.array([on_x86(float(value), to) for value in x]).astype(to)
+    np.testing.assert_array_equal(found[0], expected)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 2**40, -(2**31) - 1])
