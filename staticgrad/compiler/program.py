@@ -31,6 +31,11 @@ PLANS = 128
 """Shapes of feeds for which a program keeps plans, and as many that have gone longer without a run; see `Bounded`."""
 
 
+def begin() -> None:
+    """Where the kernel cache is empty, have workers start, which compile: they import Numba while a graph is traced."""
+    module("staticgrad.compiler.runtime.loader")
+
+
 class Program:
     """What to compute: `fetches` of `graph`, given values for `feeds` (any nodes); `effects` run without being fetched.
 

@@ -12,7 +12,7 @@ from ..bounded import Bounded
 from ..compiler.execute.fast_path import declined, fast_path
 from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
-from ..compiler.program import PLANS, Program
+from ..compiler.program import PLANS, Program, begin
 from ..compiler.runtime.allocation import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
@@ -85,6 +85,7 @@ class Runner:
         passes: Sequence[Pass] = (),
         budget: int | float | None = None,
     ):
+        begin()
         fed = set(feeds)
         own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []

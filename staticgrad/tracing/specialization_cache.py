@@ -12,6 +12,7 @@ from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
+from ..compiler.program import begin
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, StaticgradError, TraceError
@@ -193,6 +194,7 @@ class SpecializationCache:
             if call.varying == self.varying.positions and self.varying.varied(call):
                 return self._find(self._again(call, self.varying.positions), road)
             self._check_raising(call, road)
+            begin()
             try:
                 try:
                     specialization = self._trace(call, None, road)

@@ -193,7 +193,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(*args: Any) -> int:
         at = inner(*args)
-        done.append(at - args[4])
+        done.append(at - args[5])
         return at
 
     monkeypatch.setattr(loader, "steps", counted)

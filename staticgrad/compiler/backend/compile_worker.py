@@ -10,6 +10,7 @@ into place when they are whole. Of a worker that ends by itself, the leader send
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import queue
@@ -31,6 +32,8 @@ def lead(parent: int, places: list[int]) -> None:
     """Fork a worker for each connection, given by its descriptor, and wait until they have ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     kernel_cache.prepare()
+    gc.freeze()  # what was imported stays, and no collection of a worker copies its pages
+    gc.enable()
     leader, connections = os.getpid(), [Connection(place) for place in places]
     workers: dict[int, Connection] = {}
     for connection in connections:

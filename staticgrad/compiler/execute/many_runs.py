@@ -147,8 +147,8 @@ class Steps:
         resume = 0
         while self.done < last:
             self.done = loader.steps(
-                address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
-                address(copies), len(plan.results.copies), state, plan.draws, resume,
+                loader.address("step"), address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done,
+                last, address(copies), len(plan.results.copies), state, plan.draws, resume,
             )  # fmt: skip
             plan.ran = plan.ran or self.done > 0
             resume = int(plan.control[t.FAILED])

@@ -18,7 +18,6 @@ from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import bool_
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
-from ..backend.machine_code import Code, Wanted
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser
 from ..fusion.layout import Layouts
@@ -226,7 +225,7 @@ def _shard(stream: InstructionStream, begin: int, shards: int, state: LoopInstru
     enter, *body, _ = stream.instructions[begin:]
     del stream.instructions[begin:]
     ranges = [0] * (1 + 2 * shards)
-    run = Code(Wanted(loader.TEXT, "shards"), loader.address("shards"))
+    run = stream.code(loader.source("shards"), "shards")
     fork = Instruction("shards", f"{shards} shards", enter.node, sizes=ranges, code=run, stop=shards, chunks=shards)
     go = Instruction("go", "after the shards", enter.node, sizes=[0], control=GO)
     stream.add(fork)

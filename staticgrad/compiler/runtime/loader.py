@@ -10,22 +10,29 @@ from ..backend import kernel_cache
 from ..backend.compile_pool import pool
 from ..backend.machine_code import Wanted, arrive, code, tiers
 
-OPERANDS = {"step": 8, "steps": 11, "hold_calls": 1}
+OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""
+MODULES = {
+    "call": "fastcall_body", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "worker",
+    "control": "control_instructions", "shards": "batch_shards", "steps": "run_loop",
+}  # fmt: skip
+"""The modules of all functions that are called from outside."""
+PLANS = ("call", "hold_calls", "step", "worker")
+"""Those that all plans need. The others are compiled with the first program that has a loop, or is run many times in a call."""
 
-TEXT = "".join(
-    f"from staticgrad.compiler.runtime.{module} import {names}\n"
-    for module, names in (
-        ("batch_shards", "shards"), ("control_instructions", "control"), ("fastcall_body", "call"),
-        ("instruction_loop", "hold_calls, step"), ("run_loop", "steps"), ("worker", "worker"),
-    )
-)  # fmt: skip
-"""The source of its machine code: all that is called from outside."""
+
+def source(name: str) -> str:
+    """The source of the machine code of a function."""
+    names = PLANS if name in PLANS else (name,)
+    return "".join(f"from staticgrad.compiler.runtime.{MODULES[each]} import {each}\n" for each in names)
+
+
+TEXT = source("step")
 
 
 def address(name: str) -> int:
     """The address of a function of the runtime, once that is made."""
-    found = code(Wanted(TEXT, name), tiers())
+    found = code(Wanted(source(name), name), tiers())
     arrive([found])
     return found.address
 
@@ -49,7 +56,7 @@ if TYPE_CHECKING:
         """Bind arrays and run instructions; see `runtime/instruction_loop.py`."""
 
     def steps(*words: int) -> int:
-        """steps(plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see
+        """steps(step, plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see
         `runtime/run_loop.py`."""
 
     def hold_calls(hold: int) -> int:
