@@ -171,6 +171,6 @@ def _token(value: Any) -> Hashable:
         return float.hex(value)
     if kind is tuple:
         return tuple([_token(part) for part in value])
-    if isinstance(value, Mapping):
+    if kind is dict:
         return tuple([(name, _token(part)) for name, part in value.items()])
     return kind, value

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing import get_context
 from typing import Any
 
@@ -80,6 +81,51 @@ def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
         assert steps(LEAST) == ["backward of a tape", "cross_entropy", "linear"]
     assert len(taken()) == 4
     assert sum(len(group.plans) for group in modes.now.forms.everything().values()) == 1
+
+
+def images() -> tuple[sg.nn.Module, sg.Tensor]:
+    layers = sg.nn.Conv2d(1, 3, 3), sg.nn.BatchNorm2d(3), sg.nn.ReLU(), sg.nn.MaxPool2d(2), sg.nn.Flatten(), sg.nn.Linear(27, 5)
+    return sg.nn.Sequential(*layers), random(9, 1, 8, 8)
+
+
+def rows() -> tuple[sg.nn.Module, sg.Tensor]:
+    layers = sg.nn.Linear(12, 37), sg.nn.GELU(), sg.nn.LayerNorm(37), sg.nn.Dropout(0.25), sg.nn.Linear(37, 5)
+    return sg.nn.Sequential(*layers), random(9, 12)
+
+
+def calls_in(function: Callable[[], Any]) -> int:
+    """The number of calls of Python and C functions, which follows from the program alone."""
+    events: list[str] = []
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return sum(event in ("call", "c_call") for event in events)
+
+
+@pytest.mark.parametrize("program", [rows, images])
+def test_a_step_before_its_plans_costs_what_numpy_costs(program: Any):
+    """Few cost more: those that make plans, all among the first 20."""
+    model, x = program()
+    optimizer = sg.optim.Adam(model.parameters())
+    y = sg.tensor([1, 0, 2, 4, 1, 1, 0, 3, 2])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        sg.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    modes.now.calls.clear()
+    modes.now.forms.clear()
+    with sg.eager_kernels(False):
+        *_, numpy = [calls_in(step) for _ in range(8)]
+    with sg.eager_kernels(True):
+        counts = [calls_in(step) for _ in range(30)]
+    dear = [i for i, count in enumerate(counts, 1) if count > 1.1 * numpy]
+    assert len(dear) <= 7
+    assert max(dear) < USES + LEAST
+    assert max(counts[USES + LEAST :]) < 0.4 * numpy
 
 
 def test_derivatives_of_functions_that_are_plans_become_plans_soon():
