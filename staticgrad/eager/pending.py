@@ -7,7 +7,7 @@ from then on it is an ordinary tensor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 from weakref import ref
@@ -36,16 +36,18 @@ class Deferral(Protocol):
 class Value(FreedTensor):
     """A value that is not computed yet. It stands in a record for the result of its operation, as a value that was freed does.
 
-    node: in the graph of the function's segments; source: the value, or the array, that it is a view of.
+    node: in the graph of the function's segments; source: the value, or the array, that it is a view of; view: by which
+    operation and attributes, where these are not the node's.
     """
 
-    __slots__ = ("__weakref__", "array", "error", "node", "owner", "source")
+    __slots__ = ("__weakref__", "array", "error", "node", "owner", "source", "view")
 
     def __init__(self, node: Any, owner: Deferral, source: Any = None):
         kind = node.type
         self.shape, self.dtype = kind.shape, kind.dtype  # those of FreedTensor, without a call
         self.record = self.leaf = None
         self.node, self.owner, self.source = node, owner, source
+        self.view: tuple[Any, Mapping[str, Any]] | None = None
         self.array: np.ndarray | None = None
         self.error: Exception | None = None
         """Raised by an operation before it."""

@@ -19,6 +19,7 @@ from ..errors import GraphError
 from ..ir import REGISTRY, Graph, Node
 from ..types import TensorType, scalar_dtype
 from .dispatch import state
+from .symbols import Symbol
 
 BINARY = {
     "+": ("add", operator.add), "-": ("sub", operator.sub), "*": ("mul", operator.mul), "/": ("truediv", operator.truediv),
@@ -42,7 +43,10 @@ SPACE: dict[str, Any] = {"abs": abs, "array": np.array, "inf": math.inf, "nan": 
 class OpenNumbers:
     """The open numbers of one call of a function. values: in this call; numbers: what stands for them."""
 
-    def __init__(self, values: Sequence[float | int]):
+    def __init__(self, values: Sequence[float | int], whole: bool = True):
+        """whole: a value that is needed makes its numbers `needed`; else it is an answer, so that other numbers with the same
+        value of the expression will do."""
+        self.whole = whole
         self.numbers = [OpenNumber(self, f"s[{i}]", value, frozenset([i])) for i, value in enumerate(values)]
         self.answers: dict[str, Any] = {}
         """The outcomes of comparisons, by expression."""
@@ -130,8 +134,17 @@ class OpenNumber(UnknownNumber):
 
     def needed(self) -> Any:
         """The value, on which the function's computation depends."""
-        self.all.needed |= self.positions
+        if self.all.whole:
+            self.all.needed |= self.positions
+        else:
+            self.all.answers[f"{self.text} == {self.value!r}"] = True
         return self.value
+
+    def tensor(self) -> Any:
+        """The number as a tensor of 64 bits."""
+        graph = self.all.graph
+        assert graph is not None
+        return Symbol(graph, self.node(graph, np.dtype(np.int64 if type(self.value) is int else np.float64)))
 
     def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
         """An expression of this and another number; the value itself of a comparison."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import index, itemgetter
 from typing import Any
 
@@ -138,10 +138,11 @@ def _selects(slices: Slices) -> bool:
     return bool(slices) and isinstance(slices[-1], int)
 
 
-def _opened(x: Any, slices: Slices) -> Any:
-    """The part whose positions differ between runs, picked by them. Its extents are the same in each run."""
+def _places(shape: Sequence[Any], slices: Slices) -> list[tuple[Any, Any]] | None:
+    """For each axis that is sliced, what is the same in each run, and the places that differ, or None. The extents have to be
+    the same in each run; None for others."""
     parts: list[tuple[Any, Any]] = []
-    for s, extent in zip(slices, x.shape, strict=False):
+    for s, extent in zip(slices, shape, strict=False):
         start, stop, step = s if s.__class__ is tuple else (s, None, None)
         if not any(issubclass(type(p), UnknownNumber) for p in (start, stop, step)):
             parts.append((s, None))
@@ -158,12 +159,41 @@ def _opened(x: Any, slices: Slices) -> Any:
         stop = extent if stop is None else stop + extent if stop < 0 else stop
         if step < 1 or not 0 <= start <= stop <= extent:
             return None
-        parts.append((WHOLE, F.add(np.arange(0, index(stop - start), step), start)))
-    x, axis = apply(slice_op, x, slices=tuple([s for s, _ in parts])), 0
-    for s, places in parts:
-        x = x if places is None else F.take(x, places, axis)
-        axis += s.__class__ is tuple and (places is None or len(places.shape))
+        parts.append((WHOLE, F.add(start.tensor(), np.arange(0, index(stop - start), step))))
+    return parts
+
+
+def _opened(x: Any, slices: Slices) -> Any:
+    """The part whose positions differ between runs, picked by them."""
+    parts = _places(x.shape, slices)
+    if parts is None:
+        return None
+    x = apply(slice_op, x, slices=tuple([s for s, _ in parts]))
+    for axis, places in _picks(parts):
+        x = F.take(x, places, axis)
     return x
+
+
+def _picks(parts: Sequence[tuple[Any, Any]]) -> Iterator[tuple[int, Any]]:
+    """The places that differ, each with its axis of the part so far."""
+    axis = 0
+    for s, places in parts:
+        if places is not None:
+            yield axis, places
+        axis += s.__class__ is tuple and (places is None or len(places.shape))
+
+
+def _put_back(g: Any, like: Any, slices: Slices) -> Any:
+    """Zeros with g at positions that differ between runs."""
+    parts = _places(like.shape, slices)
+    if parts is None:
+        return None
+    for axis, places in reversed([*_picks(parts)]):
+        g = g if places.shape else F.expand_dims(g, axis)
+        extent = next(n for n, (_, p) in zip(like.shape, parts, strict=False) if p is places)
+        zeros = np.zeros((*g.shape[:axis], extent, *g.shape[axis + 1 :]), g.dtype)
+        g = F.index_add(zeros, axis, places, g)
+    return apply(unslice_op, g, like, slices=tuple([s for s, _ in parts]))
 
 
 slice_op = define(
@@ -190,6 +220,7 @@ unslice_op: OpDef = define(
         vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
         emit=Native(_unslice_plan, fused=_unslice_window),
         shape_only=(1,),
+        opened=_put_back,
         doc="Zeros of the shape of `like` with x in the place that `slices` names.",
     )
 )

@@ -92,6 +92,8 @@ class Deferral:
         self.count = 0
         self.assigned: list[tuple[int, Node | None, Node, bool]] = []
         """Changes in place: the operations before, the former node, the new one, and whether the tensor's counter knows."""
+        self.opened = False
+        """Whether attributes of an operation have inputs: the tape has their values, so that no backward pass is repeated."""
         self.region: Region | None = None
         """The call under way that may be repeated as a whole."""
         self.fixed = False
@@ -160,6 +162,11 @@ class Deferral:
         self.count += 1
         if step.numbers:
             self._numbers(step, args, refs)
+        if step.opening is not None:
+            self.arrays += step.opening.fed(attrs) or ()
+            self.opened = True
+            if self.region is not None:
+                self.region.whole = False
         assert step.recorded is not None
         out = self._result(step.recorded, step, args, attrs, flags, bare)
         if self.count >= LONG:
@@ -186,6 +193,8 @@ class Deferral:
         if is_view:
             source = args[0]._value if args[0].__class__ is Pending else args[0]._data
         value = Value(step.node, self, source)
+        if is_view:
+            value.view = op.plain, attrs
         self.values.append(weakref.ref(value))
         record = None
         if flags and step.flows is not False:
@@ -323,7 +332,7 @@ class Deferral:
 
     def backward(self, tensors: Any, others: Sequence[Any], work: Callable[[], Any]) -> None:
         """Do a backward pass, `work`, which gives its engine, or repeat its operations."""
-        root = plain_root(self, tensors, others)
+        root = None if self.opened else plain_root(self, tensors, others)
         if root is None:
             work()
             return
@@ -506,7 +515,8 @@ class Deferral:
             if value.source is not None:
                 source = value.source.array if value.source.__class__ is Value else value.source
                 if source is not None:
-                    value.array = np.asarray(value.node.op.eval(source, **value.node.attrs))
+                    op, attrs = (value.node.op, value.node.attrs) if value.view is None else value.view
+                    value.array = np.asarray(op.eval(source, **attrs))
         for reference in self.tensors:
             tensor: Any = reference()
             if tensor is not None and tensor.__class__ is Pending and tensor._value.array is not None:

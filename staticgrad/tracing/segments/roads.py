@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -20,10 +20,11 @@ from ...compiler.execute.fastcall import Spec
 from ...compiler.program import Program
 from ...compiler.templates import Templates
 from ...eager.execution import recover
+from ...eager.pending import at_once
 from ...eager.tensor import wrap
 from ...errors import StaticgradError, Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, failing, is_complex, over_complex
-from ...operators import Symbol, append, layout_of, promotion
+from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
 from ...types import TensorType
 from ..plain import same
@@ -40,12 +41,13 @@ class Step:
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
     these are inputs, so that any number will do. fails: an operation of the road up to here may fail. flags: which operands are
     on the tape, and how; flows: whether a gradient can flow through it then, None before that was found out. view: the result
-    shares the memory of the first operand. regions, calls: see `regions.py` and `calls.py`.
+    shares the memory of the first operand. regions, calls: see `regions.py` and `calls.py`. opening: of one whose integers
+    among the attributes are inputs.
     """
 
     __slots__ = (
         "attrs", "calls", "children", "fails", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op",
-        "parent", "plans", "recorded", "refs", "regions", "view",
+        "opening", "parent", "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -60,6 +62,7 @@ class Step:
         self.flags = 0
         self.flows: bool | None = None
         self.view = False
+        self.opening: Opening | None = None
         self.regions: dict[Any, Any] = {}
         self.calls: dict[Any, Any] = {}
         self.children: list[Step] = []
@@ -75,7 +78,46 @@ class Step:
             for ref, mine in zip(refs, self.refs, strict=True):
                 if ref is not mine and not (mine.__class__ is ref.__class__ in NUMBERS and (self.free or equal(mine, ref))):
                     return False
+        if self.opening is not None:
+            return self.opening.fed(attrs) is not None
         return attrs is self.attrs or not (attrs or self.attrs) or alike(self.attrs, attrs)
+
+
+class Opening:
+    """The integers among the attributes of a step that are inputs. form: the attributes without integers; fixed: those that are
+    the same each time, and None in the places of the inputs; feeds: what is fed for inputs, None for those of another road."""
+
+    def __init__(self, form: Any, fixed: Sequence[int | None], feeds: Callable[[Sequence[Any]], list[np.ndarray] | None]):
+        self.form, self.fixed, self.feeds = form, fixed, feeds
+
+    def fed(self, attrs: Mapping[str, Any]) -> list[np.ndarray] | None:
+        """What the plan is fed for attributes; None for those of another step."""
+        integers: list[int] = []
+        if not alike(self.form, split(attrs, integers)):
+            return None
+        if any(mine is not None and mine != other for mine, other in zip(self.fixed, integers, strict=True)):
+            return None
+        return self.feeds([other for mine, other in zip(self.fixed, integers, strict=True) if mine is None])
+
+
+def split(value: Any, integers: list[int]) -> Any:
+    """Attributes with the class in the places of integers, which `integers` gets."""
+    kind = value.__class__
+    if kind is int:
+        integers.append(value)
+        return int
+    if kind is tuple or kind is list:
+        return kind([split(x, integers) for x in value])
+    return {name: split(x, integers) for name, x in value.items()} if kind is dict else value
+
+
+def joined(form: Any, integers: Iterator[Any]) -> Any:
+    """Attributes with other integers: the inverse of `split`."""
+    if form is int:
+        return next(integers)
+    if form.__class__ is tuple or form.__class__ is list:
+        return form.__class__([joined(x, integers) for x in form])
+    return {name: joined(x, integers) for name, x in form.items()} if form.__class__ is dict else form
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -212,18 +254,50 @@ class Roads:
             return None
         if not isinstance(node.type, TensorType) or not node.type.static or type(node.type) is not TensorType:
             return None
+        made = graph.nodes[first:]
+        opening = None
+        if op.opened is not None:
+            opening, opened = self._opened(at, op, refs, attrs, flags, node)
+            if opening is not None:
+                made = graph.nodes[first + len(made) :]
         view = is_view(node) and self._shares(node)
         if view and len(node.inputs) > 1:
             return None  # eager mode finds out which operands it reads
-        step = Step(at, node, graph.nodes[first:])
+        step = Step(at, node if opening is None else opened, made)
+        step.opening = opening
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
         step.flags, step.view, step.fails = flags, view, at.fails or bool(op.fails)
         types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
         step.recorded = over_complex(op) if is_complex(types) else op
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
+        if opening is not None:
+            at.children = [step, *[child for child in at.children if child is not step]]
         if twins:
             at.children += twins
         return step
+
+    def _opened(
+        self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int, node: Node
+    ) -> tuple[Opening | None, Node]:
+        """An equal node for other integers among the attributes, too, where another run had others. node: the operation's."""
+        integers: list[int] = []
+        form = split(attrs, integers)
+        for child in at.children:
+            theirs: list[int] = []
+            known = child.op is op and child.flags == flags and child.opening is None and len(child.refs) == len(refs)
+            if not known or not all(map(is_, child.refs, refs)) or not alike(split(child.attrs, theirs), form):
+                continue
+            fixed = [a if a == b else None for a, b in zip(integers, theirs, strict=True)]
+            numbers = OpenNumbers([a for a, b in zip(integers, fixed, strict=True) if b is None], whole=False)
+            open_numbers = iter(numbers.numbers)
+            values = joined(form, iter([next(open_numbers) if b is None else b for b in fixed]))
+            operands = [Symbol(self.graph, ref) for ref in refs]
+            with at_once():
+                found = numbers.call(self.graph, lambda *given, op=op, values=values: op.opened(*given, **values), operands)
+            if isinstance(found, Symbol) and found.node.type == node.type:
+                self.layouts[found.node] = self.layout(node)
+                return Opening(form, fixed, numbers.feeds()), found.node
+        return None, node
 
     def segment(self, at: Step, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
         """The plan for the road to `at`; None where there are too many. where: gives the user's line and the reason. after: the
