@@ -77,8 +77,8 @@ class Job:
         return self._long() > other._long()  # what takes longest comes first
 
     def _long(self) -> tuple[bool, int]:
-        """A text that is little more than an import stands for long code."""
-        return self.text.startswith("from "), len(self.text)
+        """A text that begins with an import stands for longer code than its own."""
+        return self.text.lstrip().startswith("from "), len(self.text)
 
 
 class Worker:

@@ -37,14 +37,14 @@ def test_long_texts_come_first(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Instant, "done", [])
     pool = Pool(1)
     pool.starting = True  # nobody is hired
-    jobs = [Job("x" * n) for n in (2, 5, 3)]
+    jobs = [Job(text) for text in ("xx", "x" * 50, "\nfrom a import *", "xxx")]
     for job in jobs:
         pool.submit(job)
     pool.starting = False
     pool.hire()
     pool.wait(jobs)
-    assert [job.error for job in jobs] == [""] * 3
-    assert [len(text) for text in Instant.done] == [5, 3, 2]
+    assert [job.error for job in jobs] == [""] * 4
+    assert [len(text) for text in Instant.done] == [16, 50, 3, 2]
     assert pool.given == pool.done == 0
     until = time.monotonic() + 10
     while pool.workers and time.monotonic() < until:
