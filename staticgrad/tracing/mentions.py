@@ -38,10 +38,11 @@ from .observer.code_origin import IGNORED, IGNORED_STDLIB, LIBRARY, USER, origin
 from .observer.container_reads import read_contents
 from .observer.python_types import CONTAINERS, is_heap_type, is_native_function
 from .observer.refused_calls import NUMPY_FILES, package_setting
+from .state_inputs import Structure
 
 PLAIN = (
-    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, np.finfo,
-    np.iinfo,
+    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, Structure,
+    np.finfo, np.iinfo,
 )  # fmt: skip
 MANY = 64
 """Members of a container that `sg.compare` searches; longer ones are data."""
