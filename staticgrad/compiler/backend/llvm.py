@@ -51,6 +51,9 @@ class Int:
     def __or__(self, other: Int) -> Int:
         return self._with(self.builder.or_, self, other)
 
+    def __invert__(self) -> Int:
+        return self._with(self.builder.not_, self)
+
     def __lt__(self, other: Int | int) -> Int:
         return self._compared("<", other)
 

@@ -6,7 +6,8 @@ asin and acos: arguments beyond 1/2 are moved below by acos(x) = 2 asin(sqrt((1 
 
 from __future__ import annotations
 
-from .primitives import Flag, PerFormat, Real, copysign, elementary, fma, horner, select
+from ..llvm import Int
+from .primitives import PerFormat, Real, copysign, elementary, fma, horner, select
 
 # pi/2 and pi/4 as unevaluated sums of two numbers of the format.
 PI_2_HIGH = PerFormat(1.5707964, 1.5707963267948966)
@@ -53,7 +54,7 @@ def atan(x: Real) -> Real:
     return copysign(high + (u + fma(u * z, horner(z, ATAN), low)), x)
 
 
-def halved(a: Real) -> tuple[Flag, Real, Real]:
+def halved(a: Real) -> tuple[Int, Real, Real]:
     """(beyond, u, tail) for a = |x|: asin(u + tail), where u is a, or beyond 1/2 sqrt((1 - a) / 2) with its rounding error.
 
     tail is all of asin(u + error) - u. (1 - a) / 2 is exact beyond 1/2.

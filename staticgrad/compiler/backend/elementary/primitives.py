@@ -20,6 +20,7 @@ import numpy as np
 from llvmlite import ir
 
 from ..kernel_types import Builtin, Float, Value, float32, float64
+from ..llvm import Int
 
 SINGLE, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
 INF, NAN = float("inf"), float("nan")
@@ -55,21 +56,6 @@ class PerFormat(NamedTuple):
 
     single: Any
     double: Any
-
-
-class Flag:
-    """A truth value in the code being written."""
-
-    __slots__ = ("builder", "value")
-
-    def __init__(self, builder: ir.IRBuilder, value: ir.Value):
-        self.builder, self.value = builder, value
-
-    def __and__(self, other: Flag) -> Flag:
-        return Flag(self.builder, self.builder.and_(self.value, other.value))
-
-    def __invert__(self) -> Flag:
-        return Flag(self.builder, self.builder.not_(self.value))
 
 
 class Real:
@@ -132,17 +118,17 @@ class Real:
     def __abs__(self) -> Real:
         return self.call("llvm.fabs")
 
-    def __lt__(self, other: Any) -> Flag:
+    def __lt__(self, other: Any) -> Int:
         return self.compare("<", other)
 
-    def __gt__(self, other: Any) -> Flag:
+    def __gt__(self, other: Any) -> Int:
         return self.compare(">", other)
 
-    def equals(self, other: Any) -> Flag:
+    def equals(self, other: Any) -> Int:
         return self.compare("==", other)
 
-    def compare(self, relation: str, other: Any) -> Flag:
-        return Flag(self.builder, self.builder.fcmp_ordered(relation, self.value, self.like(other).value))
+    def compare(self, relation: str, other: Any) -> Int:
+        return Int(self.builder, self.builder.fcmp_ordered(relation, self.value, self.like(other).value))
 
     def call(self, name: str, *others: Any) -> Real:
         """The LLVM intrinsic `name`, whose operands and result share this value's format."""
@@ -212,7 +198,7 @@ def rint(x: Real) -> Real:
     return x.call("llvm.rint")
 
 
-def select(condition: Flag, yes: Any, no: Any) -> Real:
+def select(condition: Int, yes: Any, no: Any) -> Real:
     """`yes` where the condition holds, else `no`; both are computed, and one at least is a Real."""
     yes, no = (no.like(yes), no) if isinstance(no, Real) else (yes, yes.like(no))
     return Real(condition.builder, condition.builder.select(condition.value, yes.value, no.value))
@@ -265,9 +251,9 @@ def scale(x: Real, n: Real) -> Real:
     return x * power_of_two(half) * power_of_two(n - half)
 
 
-def is_odd(n: Real) -> Flag:
+def is_odd(n: Real) -> Int:
     """Whether an integral n is odd."""
-    return Flag(n.builder, n.builder.trunc(low_bits(n), BOOL))
+    return Int(n.builder, n.builder.trunc(low_bits(n), BOOL))
 
 
 def negate_by_bit_one(x: Real, n: Real) -> Real:

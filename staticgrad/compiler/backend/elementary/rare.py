@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..code_generation import VARIANT
-from ..llvm import I64
+from ..llvm import I64, Int, steps, where
 from .primitives import Real
 
 LANES = (2, 4, 8, 16)
@@ -99,26 +99,11 @@ def _apart(module: Any, symbol: str, number: Any, limit: float, write: Callable[
     builder.ret(write(Real(builder, exact.args[0])).value)
     pointer = number.as_pointer()
     each = _defined(module, f"{symbol}_each", [pointer, pointer, I64], ir.VoidType(), *rarely, "argmemonly")
-    _loop(each, exact, limit)
-    return exact, each
-
-
-def _loop(each: Any, exact: Any, limit: float) -> None:
     y, x, n = each.args
-    body, rare, again, after = (each.append_basic_block() for _ in range(4))
     builder = ir.IRBuilder(each.blocks[0])
-    builder.branch(body)
-    builder.position_at_end(body)
-    i = builder.phi(I64)
-    number = builder.load(builder.gep(x, [i]))
-    builder.cbranch(builder.fcmp_ordered(">=", number, number.type(limit)), rare, again)
-    builder.position_at_end(rare)
-    builder.store(builder.call(exact, [number]), builder.gep(y, [i]))
-    builder.branch(again)
-    builder.position_at_end(again)
-    following = builder.add(i, I64(1))
-    i.add_incoming(I64(0), each.blocks[0])
-    i.add_incoming(following, again)
-    builder.cbranch(builder.icmp_signed("<", following, n), body, after)
-    builder.position_at_end(after)
+    with steps(0, Int(builder, n), 1) as i:
+        element = builder.load(builder.gep(x, [i.value]))
+        with where(Int(builder, builder.fcmp_ordered(">=", element, number(limit)))):
+            builder.store(builder.call(exact, [element]), builder.gep(y, [i.value]))
     builder.ret_void()
+    return exact, each
