@@ -115,3 +115,10 @@ def test_extents_may_be_unknown():
         for name, (known, unknown) in session.run(pairs, feed).items():
             for a, b in zip(known, unknown, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(("machine", "x86", "arm"), [("x86_64", True, False), ("aarch64", False, True), ("arm64", False, True)])
+def test_targets_of_the_cpu(machine: str, x86: bool, arm: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    available = [sgtf.test.is_cpu_target_available(target) for target in ("x86", "x86_64", "aarch64", "arm64")]
+    assert available == [x86, x86, arm, arm]

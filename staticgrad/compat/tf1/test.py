@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import shutil
 import tempfile
 import time
@@ -16,6 +17,7 @@ from unittest import mock as mock
 
 import numpy as np
 
+from ...compiler.backend.cpu import ARM, X86
 from .gradients import gradients
 from .graph import Graph, reset_default_graph
 from .handles import Handle, Operation
@@ -286,7 +288,7 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
 
 def is_cpu_target_available(target: str) -> bool:
-    return target.startswith("x86")
+    return platform.machine() in (X86 if target.startswith("x86") else ARM if target in ARM else (target,))
 
 
 is_built_with_cuda = is_built_with_rocm = is_built_with_xla = is_built_with_gpu_support = lambda: False
