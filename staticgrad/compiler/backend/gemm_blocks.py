@@ -34,12 +34,7 @@ def blocked(of: Elements, builder: Any, scratch: Int, m: Int, n: Int, k: Int, *o
     some = k.at_least(1)  # E is stored where there is no step, too
     depth, broad = _share(some, BLOCK, EIGHT), _share(n, FAR // (wide * step) * wide, wide)
     with steps(0, n, broad) as left, steps(0, some, depth) as r:
-        across, count, begins = (n - left).at_most(broad), (k - r).at_most(depth), r.equals(0)
-        part = p.moved(of, zero, left)
-        part = part._replace(
-            a=part.a + r * p.a_step, b=part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row),
-            e=begins.choose(part.e, part.c), e_row=begins.choose(p.e_row, p.c_row), adds=begins.choose(p.adds, 1),
-        )  # fmt: skip
+        across, count, part = (n - left).at_most(broad), (k - r).at_most(depth), p.moved(of, zero, left).after(of, r)
         call(builder, f"columns_{of.name}", partial(_columns, of), (p.tb, across, count, part.b, p.b_row, beside))
         with steps(0, m, high) as top:
             down, rows_of_a = (m - top).at_most(high), part.a + p.a_row * top

@@ -29,11 +29,16 @@ LONG = 1 << 20
 """Elements of B from which the product of a single row is BLAS's."""
 
 
+def _panel(builder: Any) -> Int:
+    """The address of room for a panel."""
+    place = builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
+    place.align = BYTES
+    return Int(builder, builder.ptrtoint(place, I64))
+
+
 def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
     """A product by tiles."""
-    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
-    place.align = BYTES
-    room = Int(builder, builder.ptrtoint(place, I64))
+    p, room = Product(*operands), _panel(builder)
     packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
     block = (Int(builder, I64(NEAR // of.size)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
     kinds = [*((wide, False) for wide in range(WIDE, 0, -1)), *((wide, True) for wide in range(WIDE, 0, -1))]
@@ -43,20 +48,11 @@ def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -
         columns, count, bottom = (n - j).at_most(WIDE * of.lanes), (k - r).at_most(DEPTH), (top + block).at_most(m)
         vectors = (columns + of.lanes - 1) // of.lanes
         full, width = columns.equals(vectors * of.lanes), vectors * BYTES
-        part = p.moved(of, top, j)
-        source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
+        part = p.moved(of, top, j).after(of, r)
         with where(packs):
-            call(
-                builder,
-                f"panel_{of.name}",
-                partial(panel, of, WIDE, of.beside),
-                (p.tb, count, columns, source, p.b_row, room, width),
-            )
-        begins = r.equals(0)
-        part = part._replace(
-            a=part.a + r * p.a_step, b=packs.choose(room, source), b_row=packs.choose(width, p.b_row),
-            e=begins.choose(part.e, part.c), e_row=begins.choose(p.e_row, p.c_row), adds=begins.choose(p.adds, 1),
-        )  # fmt: skip
+            source = p.tb, count, columns, part.b, p.b_row, room, width
+            call(builder, f"panel_{of.name}", partial(panel, of, WIDE, of.beside), source)
+        part = part._replace(b=packs.choose(room, part.b), b_row=packs.choose(width, p.b_row))
         with steps(0, bottom - top, EIGHT) as i:
             rows = (bottom - top - i).at_most(EIGHT)
             whole = full & rows.equals(EIGHT)
@@ -68,9 +64,7 @@ def _tiles(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -
 
 def _turned(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
     """A product by tiles of its transpose: vectors run along the rows of C."""
-    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * WIDE * BYTES))
-    place.align = BYTES
-    room, zero = Int(builder, builder.ptrtoint(place, I64)), Int(builder, I64(0))
+    p, room, zero = Product(*operands), _panel(builder), Int(builder, I64(0))
     width, size = Int(builder, I64(WIDE * BYTES)), Int(builder, I64(of.size))
     right, stored = p.tb.differs(0), p.ta.differs(0)
     with steps(0, n, DEPTH) as left, steps(0, m, WIDE * of.lanes) as top:

@@ -45,19 +45,19 @@ class Product(NamedTuple):
             e=self.e + self.e_row * row + across,
         )
 
+    def after(self, of: Elements, step: Int) -> Product:
+        """The product from this step on; steps after the first ones add to what those have stored."""
+        first = step.equals(0)
+        return self._replace(
+            a=self.a + step * self.a_step, b=self.b + self.tb.differs(0).choose(step * of.size, step * self.b_row),
+            e=first.choose(self.e, self.c), e_row=first.choose(self.e_row, self.c_row), adds=first.choose(self.adds, 1),
+        )  # fmt: skip
+
 
 def tile(
-    of: Elements,
-    wide: int,
-    edge: bool,
-    packed: str,
-    builder: Any,
-    rows: Int,
-    columns: Int,
-    count: Int,
-    *operands: Any,
+    of: Elements, wide: int, edge: bool, packed: str, builder: Any, rows: Int, columns: Int, count: Int, *operands: Any,
     adds_known: bool | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """EIGHT rows of `wide` vectors over `count` steps, as many at once as registers hold.
 
     At an edge there are `rows` <= EIGHT, which are done by HALF and by two where that leaves fewer rows to be done twice, and
@@ -117,18 +117,9 @@ def _sums(
 
 
 def panel(
-    of: Elements,
-    vectors: int,
-    beside: int,
-    builder: Any,
-    turned: Int,
-    count: Int,
-    columns: Int,
-    b: Int,
-    b_row: Int,
-    to: Int,
+    of: Elements, vectors: int, beside: int, builder: Any, turned: Int, count: Int, columns: Int, b: Int, b_row: Int, to: Int,
     width: Int,
-) -> None:
+) -> None:  # fmt: skip
     """`count` rows of `columns` elements of B, one after another; transposed where B is stored transposed.
 
     vectors: of a whole panel's width; 0 where columns end anywhere. beside: blocks of EIGHT columns that are transposed side
