@@ -35,6 +35,7 @@ FIRST = """
 WARM = """
     assert step(x).item() == 3
     assert step.recompiles == ["first call"] and not workers()
+    assert not {"shutil", "subprocess"} & {*sys.modules}  # which takes time, for nothing
 """
 FORKED = """
     with sg.eager_kernels():

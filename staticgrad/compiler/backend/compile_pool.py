@@ -14,7 +14,6 @@ import atexit
 import heapq
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -117,6 +116,7 @@ class Leader:
     """A process that has imported what compiles, and forks workers. Raises OSError or ValueError where none can be started."""
 
     def __init__(self, count: int):
+        import subprocess  # imported late, as pipes are: a process that finds its kernels starts no worker
         from multiprocessing.connection import Pipe
 
         if not sys.executable:
@@ -127,6 +127,7 @@ class Leader:
             [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**_without_numba(), "OPENBLAS_NUM_THREADS": "1"}, pass_fds=places,
         )  # fmt: skip
+        self.late = subprocess.TimeoutExpired
         self.workers = [Worker(self, ours) for ours, _ in pairs]
         first = {"path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places}
         assert self.process.stdin is not None
@@ -139,7 +140,7 @@ class Leader:
         """End the process, whose workers end."""
         try:
             self.process.wait(GRACE)
-        except subprocess.TimeoutExpired:
+        except self.late:
             self.process.kill()
             self.process.wait()
 

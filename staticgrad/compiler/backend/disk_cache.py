@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 import time
 import warnings
@@ -261,6 +260,8 @@ def _remove(name: str, folder: int) -> None:
     aside = f"{name}.{os.urandom(8).hex()}.tmp"
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     if stat.S_ISDIR(os.stat(aside, dir_fd=folder, follow_symlinks=False).st_mode):
+        import shutil  # with its compressors, for the rare folder in the place of a file
+
         shutil.rmtree(aside, ignore_errors=True, dir_fd=folder)
     else:
         os.unlink(aside, dir_fd=folder)
