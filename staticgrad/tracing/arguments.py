@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
@@ -15,7 +16,7 @@ from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
-from .containers import blank, native_class, refill, snapshot
+from .containers import blank, native_class, refill, same_members, snapshot
 from .effects import Former
 from .given_objects import Apart, GivenObjects, StandIns, apart, blank_like, filled
 from .number_arguments import ArgumentNumbers, NumberKey
@@ -25,8 +26,10 @@ from .plain import key as plain_key
 from .tracer import Tracer
 
 ndarray = np.ndarray
-CONTAINERS = (tuple, list, dict, collections.deque)
+CONTAINERS = (tuple, list, dict, set, collections.deque, bytearray, array.array)
 """Containers whose members are arguments themselves."""
+RAW = (bytearray, array.array)
+"""Those of them that hold bytes, which are part of the key as a whole."""
 
 
 class ArrayKey(NamedTuple):
@@ -94,7 +97,7 @@ class _Symbols(NamedTuple):
 
 
 class ContainerPlace:
-    """The place of a list, dict or deque among the containers of a call."""
+    """The place of a container, or of an object that is taken apart, among those of a call."""
 
     __slots__ = ("number",)
 
@@ -111,11 +114,12 @@ class Call:
     """The arguments of one call.
 
     key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
-    made; given: the objects that they came from; containers: lists, dicts and deques, each once; others: (number of the part,
-    argument) for arguments that are neither arrays nor containers. bound: tensors and containers that are compared by identity,
-    by id. own: number of positional arguments that the user's function takes; state follows them. varying: positions of parts
-    whose numbers are run-time values: `numbers`, at `places` among the parts. objects: the forms of objects that are taken
-    apart; apart: those objects, by id. distinct: the key tells which arrays are one.
+    made; given: the objects that they came from; containers: those that can change, and objects that are taken apart, each
+    once; others: (number of the part, argument) for arguments that are neither arrays nor containers. bound: tensors and
+    containers that are compared by identity, by id. own: number of positional arguments that the user's function takes; state
+    follows them. varying: positions of parts whose numbers are run-time values: `numbers`, at `places` among the parts.
+    objects: the forms of objects that are taken apart; apart: those objects, by id. distinct: the key tells which arrays are
+    one.
     """
 
     def __init__(
@@ -137,8 +141,6 @@ class Call:
         self.varying = varying
         self.objects = objects
         self.apart: dict[int, Apart] = {}
-        self._inside = 0
-        """How many objects are being taken apart: arrays in them are no arguments, as eager code finds arrays there."""
         self.numbers: list[Any] = []
         self.places: list[int] = []
         self.parts: list[Hashable] = []
@@ -168,7 +170,7 @@ class Call:
             raise TraceError(
                 f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"
             )
-        elif hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
+        elif hasattr(arg, "__array__") and not isinstance(arg, np.generic):
             if id(arg) in self.bound:
                 self.parts.append(("array", id(arg)))
             else:
@@ -202,11 +204,10 @@ class Call:
             self.parts.append(("the same object", [*self.apart].index(id(given))))
             return
         self.apart[id(given)] = found = apart(given, form, fields)
+        self.containers[id(given)] = given
         self.parts.append(found.key)
-        self._inside += 1
         for member in found.members:
             self._add(member)
-        self._inside -= 1
 
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
@@ -274,7 +275,7 @@ class Call:
     def _symbol(self, arg: Any, symbols: _Symbols, name: str) -> Any:
         if isinstance(arg, Tensor):
             return arg if id(arg) in self.bound else symbols.tracer.argument(arg, next(symbols.arrays), name)
-        if hasattr(arg, "__array__") and not isinstance(arg, np.generic) and not self._inside:
+        if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
             if id(arg) in self.bound:
                 return arg
             return symbols.tracer.argument(arg, next(symbols.arrays), name)
@@ -285,12 +286,9 @@ class Call:
             )  # fmt: skip
         if id(arg) in self.apart:
             found = self.apart[id(arg)]
-            self._inside += 1
-            made = stand_in(
+            return stand_in(
                 arg, found.names, found.members, symbols.known, name, lambda x, n: self._symbol(x, symbols, f"{name}_{n}")
             )
-            self._inside -= 1
-            return made
         place, _ = next(symbols.others)
         if isinstance(self.parts[place], NumberKey):
             return symbols.tracer.given_numbers.number(next(symbols.numbers))
@@ -309,10 +307,9 @@ class Call:
             return
         if not isinstance(arg, tuple):
             known.add(id(arg))
-        keys = map(repr, arg) if isinstance(arg, dict) else map(str, range(len(arg)))
-        texts = (*(f"{name}[{key}]" for key in keys), *(f"{name}.{key}" for key in attributes(arg)))
-        for text, part in zip(texts, taken_apart(arg)[1], strict=True):
-            self._label(part, text, result, known)
+        names, members, more = names_of(arg), taken_apart(arg)[1], len(attributes(arg))
+        for i, (key, part) in enumerate(zip(names, members, strict=True)):
+            self._label(part, f"{name}.{key}" if i >= len(names) - more else f"{name}[{key!r}]", result, known)
 
 
 def attributes(arg: Any) -> dict[str, Any]:
@@ -333,6 +330,10 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
     if isinstance(arg, dict):
         native = native_class(arg)
         form, members = (kind, tuple(map(Value, native.keys(arg)))), [*native.values(arg)]
+    elif isinstance(arg, RAW):
+        form, members = (kind, getattr(arg, "typecode", "B"), bytes(arg)), ()
+    elif isinstance(arg, set):
+        members = snapshot(arg)
     more = attributes(arg)
     if more:
         form, members = (*form, tuple(more)), [*members, *more.values()]
@@ -344,7 +345,8 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
 
 def names_of(arg: Any) -> list[Any]:
     """The names of the members of a container, in the order of `taken_apart`."""
-    return [*(native_class(arg).keys(arg) if isinstance(arg, dict) else range(len(arg))), *attributes(arg)]
+    own = native_class(arg).keys(arg) if isinstance(arg, dict) else range(0 if isinstance(arg, RAW) else len(arg))
+    return [*own, *attributes(arg)]
 
 
 def stand_in(
@@ -376,25 +378,17 @@ def put_together(arg: Any, members: Sequence[Any], stand_in: Any) -> Any:
         return type(arg)(*members) if hasattr(arg, "_fields") else type(arg)(members)
     more = attributes(arg)
     own = members[: len(members) - len(more)]
-    refill(stand_in, dict(zip(snapshot(arg), own, strict=True)) if isinstance(arg, dict) else own)
+    if isinstance(arg, RAW):
+        own = snapshot(arg)
+    if isinstance(arg, set) and same_members(own, snapshot(arg)):
+        set.update(stand_in, arg)  # in the order of its table
+    else:
+        refill(stand_in, dict(zip(snapshot(arg), own, strict=True)) if isinstance(arg, dict) else own)
+    if isinstance(arg, set) and not same_members(snapshot(stand_in), tuple(own)):
+        raise TraceError("the order of a set's members can't be repeated in a compiled function", "pass a list")
     if more:
-        vars(stand_in).update(zip(more, members[len(own) :], strict=True))
+        vars(stand_in).update(zip(more, members[len(members) - len(more) :], strict=True))
     return stand_in
-
-
-def unhashable(call: Call, function: str) -> TraceError:
-    """The error for an argument that can't be part of a key."""
-    for part, label in zip(call.parts, call.labels(), strict=True):
-        try:
-            hash(part)
-        except TypeError:
-            kind = type(part.value if isinstance(part, Value) else part).__name__
-            return TraceError(
-                f"{function}: argument {label} is a {kind}, which is neither an array nor hashable: it can't be part of the "
-                "cache key",
-                "pass numbers, strings, tuples, lists, dicts, or tensors",
-            )
-    raise AssertionError
 
 
 def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) -> list[str]:

@@ -33,7 +33,7 @@ def _refill_set(holder: Any, contents: Sequence[Any]) -> None:
     """The order of a set follows from its history: what stays in it stays in its place."""
     set.intersection_update(holder, contents)
     set.update(holder, contents)
-    if (*set.__iter__(holder),) != contents:
+    if not same_members(snapshot(holder), contents):
         set.clear(holder)
         set.update(holder, contents)
 
@@ -74,7 +74,7 @@ def native_class(holder: Any) -> Any:
 
 def blank(like: Any) -> Any:
     """An empty container of the same class."""
-    made = native_class(like).__new__(type(like))
+    made = native_class(like).__new__(type(like), *([like.typecode] if isinstance(like, array.array) else ()))
     if isinstance(like, collections.deque):
         collections.deque.__init__(made, (), like.maxlen)
     if isinstance(like, collections.defaultdict):

@@ -2,8 +2,9 @@
 
 An object is part of a key by its identity. Once a function has been traced for two objects of one *form* (a class; the code of
 a function), objects of this form are taken apart: what traces read of them are arguments in their turn, and the trace gets a
-stand-in of the same form. What no trace reads is no part of the key. A function that changes such an object, returns it or
-keeps it needs the object itself, so that form is taken by identity again.
+stand-in of the same form. What no trace reads is no part of the key. Attributes that a function writes, runs write to the
+object of their call, which they also return or keep. A function that needs the object itself, because it tells its identity or
+changes its `__dict__`, has that form taken by identity again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from .containers import native_class
 from .guards import MISSING, Read, namespace, static
 from .number_arguments import VALUES
 from .observer.access_log import AccessLog
-from .observer.code_origin import USER, origin_of_class
+from .observer.code_origin import IGNORED, origin_of_class
 from .observer.python_types import is_heap_type
+from .outputs import container, is_record
 from .plain import ATOMS, ByIdentity
 from .plain import key as plain_key
 
@@ -58,7 +60,9 @@ def form_of(x: Any) -> Hashable:
         return kind, ByIdentity(x.__func__)
     if kind is functools.partial:
         return None if x.__dict__ else (kind, len(x.args), tuple(x.keywords))
-    own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is USER
+    if kind is types.SimpleNamespace:
+        return kind
+    own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is not IGNORED
     if not own or hasattr(kind, "structure") or hasattr(kind, "__del__") or issubclass(kind, enum.Enum):
         return None
     return kind if kind.__getattribute__ is object.__getattribute__ else None
@@ -178,12 +182,12 @@ def blank_like(x: Any) -> Any:
     kind = type(x)
     if kind is types.FunctionType:
         cells = tuple([types.CellType() for _ in x.__closure__ or ()])
-        made = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, cells)
+        made: Any = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, cells)
         made.__qualname__, made.__module__ = x.__qualname__, x.__module__
         return made
     if kind in (types.MethodType, functools.partial):
         return None
-    made = object.__new__(kind)
+    made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
     if (space := namespace(x)) is not None:
         namespace(made).update(space)
     for base in kind.__mro__:
@@ -245,11 +249,14 @@ class StandIns:
             log.stand_ins[id(part)] = part
 
     def check(self, log: AccessLog, result: Any) -> None:
-        """After a trace. Raises ObjectsRefused where it changed, returned or kept a stand-in, or told its identity; ObjectsRead
-        where it read attributes that are no part of the key."""
+        """After a trace. Raises ObjectsRefused where it needs a stand-in's object itself: where it told its identity, changed
+        it otherwise than by attributes, or put it into what runs don't make anew; ObjectsRead where it read attributes that are
+        no part of the key."""
         known = {id(part): form for part, form in self._parts()}
-        kept = [x for effect in log.effects for x in (effect.holder, *effect.values)]
-        ids = {*map(id, held([result, kept])), *(id(holder) for holder, _ in log.before.values()), *log.identities}
+        whole = {id(made) for made, _, _ in self.made if id(made) in log.formers}
+        kept = [result, *(x for effect in log.effects for x in effect.values)]
+        ids = {*map(id, held(kept, whole))} - (whole & {*map(id, made_anew(kept, whole))})
+        ids |= log.identities | {id(effect.holder) for effect in log.effects} - whole
         forms = {form for part, form in known.items() if part in ids}
         reads = [*log.reads.values()]
         forms.update(self._reached(reads, known))
@@ -262,7 +269,9 @@ class StandIns:
                 forms.add(form)  # all attributes, by their number and order
                 continue
             self.given.fields[form].add(read.key)
-            if read.kind == "method" or (read.holder.__class__ is form and _own(read.holder, read.key) is MISSING):
+            _, former = log.before.get(("attribute", id(read.holder), read.key), (None, read.holder))
+            own = _own(read.holder, read.key) if former is read.holder else former
+            if read.kind == "method" or (read.holder.__class__ is form and own is MISSING):
                 log.read("static", form, read.key, static(form, read.key), f"{form.__name__}.{read.key}")
         if forms:
             raise ObjectsRefused(forms)
@@ -283,8 +292,23 @@ def _each(value: Any) -> Sequence[Any]:
     return value if type(value) is tuple else (value,)
 
 
-def held(values: Any) -> Iterator[Any]:
-    """The values, and all that they hold."""
+def made_anew(values: Any, ends: Collection[int]) -> Iterator[Any]:
+    """The values, and what they hold in containers and records, which each run makes anew. ends: ids of those that are not
+    looked into."""
+    seen: set[int] = set()
+    stack = [values]
+    while stack:
+        x = stack.pop()
+        if id(x) not in seen and not isinstance(x, ATOMS):
+            seen.add(id(x))
+            yield x
+            if id(x) not in ends:
+                found = container(x)
+                stack += found.items if found is not None else vars(x).values() if is_record(x) else ()
+
+
+def held(values: Any, ends: Collection[int]) -> Iterator[Any]:
+    """The values, and all that they hold. ends: see `made_anew`."""
     seen: set[int] = set()
     stack = [values]
     while stack:
@@ -293,6 +317,8 @@ def held(values: Any) -> Iterator[Any]:
             continue
         seen.add(id(x))
         yield x
+        if id(x) in ends:
+            continue
         if isinstance(x, dict):
             stack += [*dict.keys(x), *dict.values(x)]
         elif isinstance(x, (tuple, list, set, frozenset)):

@@ -275,7 +275,7 @@ class Results:
             make, like, keys, items = found
             parts = [self._walk(item) for item in items]
             return lambda tensors, given: make(like, keys, [p(tensors, given) for p in parts])
-        if self._old is not None and _is_record(part):
+        if self._old is not None and is_record(part):
             fields = {name: self._walk(value) for name, value in vars(part).items()}
             blank = _record(part, fields, [None] * len(fields))
             return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
@@ -384,7 +384,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex, str, bytes, type(None), type, Tensor, np.generic, np.ndarray))
 
 
-def _is_record(value: Any) -> bool:
+def is_record(value: Any) -> bool:
     """Whether an object consists of its attributes alone, so that each run can make another."""
     kind: Any = type(value)
     own = is_heap_type(kind) and hasattr(value, "__dict__")

@@ -17,7 +17,7 @@ from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..operators import Symbol
-from .arguments import Call, Keywords, parameter_names, spread, unhashable
+from .arguments import Call, Keywords, parameter_names, spread
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
@@ -158,10 +158,7 @@ class SpecializationCache:
     def _find(self, call: Call, road: tuple[bool, ...] = ()) -> tuple[Specialization, Call]:
         """The specialization for these arguments, traced where there is none, and the call in the form that it takes. road:
         outcomes of its first decisions."""
-        try:
-            known = self.specializations.get(call.key, ())
-        except TypeError:
-            raise unhashable(call, self.name) from None
+        known = self.specializations.get(call.key, ())
         for specialization in known:
             if (
                 specialization.grad_mode is modes.now.grad

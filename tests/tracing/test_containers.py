@@ -459,9 +459,9 @@ CASES = [
 ]  # fmt: skip
 
 
-def in_segments(kind, as_argument):
-    """Whether steps with such a container are refused as one plan: unhashable arguments, locks and weak references."""
-    return "Queue" in kind or "Weak" in kind or (as_argument and kind in ("set", "bytearray", "array.array", "a namespace"))
+def in_segments(kind):
+    """Whether steps with such a container are refused as one plan: locks and weak references."""
+    return "Queue" in kind or "Weak" in kind
 
 
 def described(x, seen):
@@ -526,7 +526,7 @@ def history(wrap, make, change, place, calls=3):
 @pytest.mark.parametrize("kind", TYPES)
 def test_changes_in_a_step(kind, place, mode):
     make, changes = TYPES[kind]
-    if mode != "cut" and in_segments(kind, "argument" in place.__name__):
+    if mode != "cut" and in_segments(kind):
         pytest.skip("it is no part of a whole plan")
     for name, change in changes.items():
         if place is unread_argument and name in ("remove", "sort", "sort, reverse", "swap"):
@@ -557,7 +557,7 @@ def changed_between_calls(wrap, make, change, as_argument):
 @pytest.mark.parametrize("kind", TYPES)
 def test_changes_between_calls(kind, as_argument):
     make, changes = TYPES[kind]
-    wrap = (lambda step: sg.compile(step, on_break="split")) if in_segments(kind, as_argument) else MODES["whole"]
+    wrap = (lambda step: sg.compile(step, on_break="split")) if in_segments(kind) else MODES["whole"]
     for name, change in changes.items():
         expected = changed_between_calls(lambda step: step, make, change, as_argument)
         assert changed_between_calls(wrap, make, change, as_argument) == expected, name
@@ -742,7 +742,7 @@ ENDS = {
 
 @pytest.mark.parametrize("on_break", ["error", "split"])
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("kind", [kind for kind in TYPES if not in_segments(kind, False)])
+@pytest.mark.parametrize("kind", [kind for kind in TYPES if not in_segments(kind)])
 def test_no_object_holds_a_value_of_a_trace_that_ended(kind, end, on_break):
     """After an error of the user's the changes before it stay, as in eager mode; a refused trace has changed nothing."""
     make, changes = TYPES[kind]
