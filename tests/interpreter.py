@@ -13,17 +13,20 @@ from staticgrad.compiler.backend.compile_pool import Job
 from staticgrad.compiler.execute.anomalies import node_value
 from staticgrad.compiler.execute.many_runs import Steps
 from staticgrad.compiler.execute.plan import Plan
-from staticgrad.compiler.runtime.loader import TEXT as RUNTIME
+from staticgrad.compiler.runtime.loader import MODULES, source
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.kernels import OFF
 from staticgrad.ir import Node
+
+RUNTIME = frozenset(map(source, MODULES))
+"""The sources of the runtime."""
 
 
 def interpret_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one test: no kernel but the runtime is compiled, native calls decline, and NumPy evaluates the graphs of plans."""
     monkeypatch.setenv(machine_code.TIERS, "1")
     monkeypatch.setattr(modes.now, "kernels", OFF)  # eager operations would wait for theirs
-    monkeypatch.setattr(kernel_cache, "at_hand", lambda body: body == RUNTIME)
+    monkeypatch.setattr(kernel_cache, "at_hand", RUNTIME.__contains__)
     for table in ("_codes", "_jobs"):
         monkeypatch.setattr(machine_code, table, {})
     monkeypatch.setattr(machine_code, "_submitted", lambda wanted, anew=False: Job(wanted.text))
