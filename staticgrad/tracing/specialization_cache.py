@@ -17,7 +17,7 @@ from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..operators import Symbol
-from .arguments import Call, Keywords, parameter_names, spread
+from .arguments import CONTAINERS, Call, Keywords, parameter_names, spread
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
 from .fast_call import FALLBACK
@@ -480,8 +480,8 @@ class SpecializationCache:
             mine, other = pair if given[0] else pair[::-1]
             if isinstance(other, Symbol) or not observer.existed(other):
                 continue  # the trace made it
-            if id(mine) in log.stand_ins and id(mine) not in log.formers:
-                log.identities.add(id(mine))
+            if id(mine) in log.stand_ins and not issubclass(type(mine), CONTAINERS):
+                log.identities.add(id(mine))  # its form is taken by identity
             elif id(other) in self.bound:
                 log.told.append(other)
             else:

@@ -330,6 +330,9 @@ AS_EAGERLY: dict[str, tuple[Callable[[Any], Any], Callable[[int], dict[str, Any]
     "a list is compared": (
         lambda h: W * h.a[0] * (2.0 if h.a is LIST else 1.0), lambda i: {"a": LIST if i % 3 == 2 else [tensor(i)]}
     ),
+    "a list in a tuple is compared": (
+        lambda h: W * h.a[1][0] * (2.0 if h.a[1] is LIST else 1.0), lambda i: {"a": (i, LIST if i % 3 == 2 else [tensor(i)])}
+    ),
     "two places of an object": (
         lambda h: W * h.a.x * (2.0 if h.a is h.c else 1.0), lambda i: twice(i, lambda j: Batch(tensor(j)))
     ),
