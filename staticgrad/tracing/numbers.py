@@ -54,6 +54,16 @@ class TracedNumber(UnknownNumber):
     scalars: ClassVar[tuple[type, ...]] = ()
     """Classes of NumPy's scalars, which decide the class of a result, with which it makes expressions."""
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`."""
+        return self.kind
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "kind" or not hasattr(self.kind, name):
+            raise AttributeError(f"a number has no attribute {name!r}", name=name, obj=self)
+        return getattr(self.needed(), name)
+
     def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
         raise NotImplementedError
 
@@ -93,6 +103,10 @@ class RunNumber(TracedNumber):
         self.limit, self.rounded = limit, rounded
 
     def tensor(self) -> Any:
+        if self.rounded is not None and state.tracer.decisions is not None:
+            rounded = RunNumber(self.rounded, float, self.source)
+            if rounded.operate("<", LARGE) and rounded.operate(">", -LARGE):
+                self.limit, self.rounded = int(LARGE), None
         return self.value if self.rounded is None else self.needed()
 
     def cast(self, dtype: np.dtype) -> Any:
@@ -225,8 +239,6 @@ class StateNumber(TracedNumber):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`, which
-        makes it a condition."""
         return type(self.value)
 
     def tensor(self) -> Any:
@@ -332,8 +344,8 @@ def magnitude(node: Node) -> int:
 
 
 def closed(value: Any) -> Any:
-    """An attribute of an op with the values of the state's numbers in it, which become conditions."""
-    if type(value) is StateNumber:
+    """An attribute of an op with the values of numbers of the trace in it, which become conditions, or cut it."""
+    if issubclass(type(value), TracedNumber):
         return value.needed()
     if type(value) in (tuple, list):
         return type(value)(map(closed, value))
@@ -341,10 +353,10 @@ def closed(value: Any) -> Any:
 
 
 def has_number(value: Any) -> bool:
-    """Whether an attribute of an op has a number of the state in it."""
+    """Whether an attribute of an op has a number of the trace in it."""
     if type(value) is dict:
         return any(map(has_number, value.values()))
-    return any(map(has_number, value)) if type(value) in (tuple, list) else type(value) is StateNumber
+    return any(map(has_number, value)) if type(value) in (tuple, list) else issubclass(type(value), TracedNumber)
 
 
 def _literal_number(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,67 @@ def test_a_table_whose_rows_are_trained():
         assert_same(compiled(tables[0], k).detach(), step(tables[1], k).detach())
     assert_same(tables[0].detach(), tables[1].detach())
     assert len(compiled.recompiles) <= 4
+
+
+INDEX = sg.tensor([3, 1, 0, 4, 2])
+OF_TENSORS = {
+    "roll by a number": lambda x, i: x.roll(-INDEX[i].item(), -1),
+    "roll by a tensor": lambda x, i: x.roll(-INDEX[i], -1),
+    "item": lambda x, i: x[INDEX[i].item()] * 2,
+    "of the second axis": lambda x, i: x[:, INDEX[i].item()] * 2,
+    "a list": lambda x, i: x[[INDEX[i].item(), 1]] * 2,
+}
+
+
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_positions_of_tensors(name):
+    """A number that a tensor has is no value in the trace: it is computed in each run, without a cut."""
+    f, x = OF_TENSORS[name], operand()
+    compiled = sg.compile(f)
+    for i in (0, 1, 2, 3, 4, 1, 0, 2):
+        assert_same(compiled(x, i), f(x, i) * 1)
+    assert compiled.segmented is None
+    assert compiled.traces <= 4, compiled.recompiles
+
+
+def matched(value):
+    match value:
+        case float():
+            return 5.0
+        case int():
+            return 7.0
+    return 9.0
+
+
+KINDS = {
+    "isinstance": lambda x, n: x * (2.0 if isinstance(n, float) else 3.0),
+    "isinstance of several": lambda x, n: x * (2.0 if isinstance(n, (str, int)) else 3.0),
+    "a class": lambda x, n: x * (2.0 if n.__class__ is float else 3.0),
+    "a type": lambda x, n: x * (2.0 if type(n) is float else 3.0),
+    "a base class": lambda x, n: x * (2.0 if isinstance(n, numbers.Real) else 3.0),
+    "an attribute": lambda x, n: x * (2.0 if hasattr(n, "bit_length") else 3.0),
+    "a method": lambda x, n: x * (2.0 if n.is_integer() else 3.0) if isinstance(n, float) else x * n.bit_length(),
+    "a pattern": lambda x, n: x * matched(n),
+    "a scalar": lambda x, n: x * (2.0 if np.isscalar(n) else 3.0),
+    "a text": lambda x, n: x * len(f"{n:.1f}"),
+}
+
+
+NUMBERS = {
+    "a float of a tensor": lambda x, i: x.sum().item(), "an int of a tensor": lambda x, i: INDEX[i].item(),
+    "an int": lambda x, i: i, "a float": lambda x, i: i / 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["default", "split"])
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_numbers(name, number, mode):
+    """A number that runs compute, or that changes, is an int or a float to the code."""
+
+    def f(x, i):
+        return KINDS[name](x, NUMBERS[number](x, i))
+
+    compiled, x = sg.compile(f, **MODES[mode]), operand()
+    for i in range(5):
+        assert_same(compiled(x, i), f(x, i))
