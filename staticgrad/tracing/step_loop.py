@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +18,14 @@ from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
 from ..types import shape_text
 from .fast_call import tensors
-from .outputs import Results, container, stacked
+from .outputs import container, stacked
 from .traced import Traced
+from .traced_array import TracedArray
 
 if TYPE_CHECKING:
     from .function import AnyCompiled
     from .specialization import Specialization
+    from .tracer import Tracer
 
 Feeds = tuple[np.ndarray, bool, Any]
 """(per step the addresses of its arrays, whether they are ids of ndarrays, what has to be kept alive)"""
@@ -157,15 +159,20 @@ def _apart(function: AnyCompiled, args: Sequence[Any], result: Any) -> Any:
     tracer = state.tracer if frontends.tracing else None
     if tracer is None:
         latest = function.latest
-        return result if latest is None or not latest.results.views else _copied(result, {*map(id, args), *latest.captured_ids})
-    results = Results(result, {})
-    values: list[Any] = [tracer.own(x) if x.is_view else x for x in results.fetches]
-    return results.build(values, ())
+        if latest is None or not latest.results.views:
+            return result
+        own = {*map(id, args), *latest.captured_ids}
+        return _copied(result, lambda x: x.clone() if isinstance(x, Tensor) and id(x) not in own else x)
+    return _copied(result, partial(_own, tracer))
 
 
-def _copied(part: Any, own: Set[int]) -> Any:
-    """A result with copies of its tensors, but for those of the caller, by id."""
-    if isinstance(part, Tensor):
-        return part if id(part) in own else part.clone()
+def _own(tracer: Tracer, x: Any) -> Any:
+    if isinstance(x, TracedArray):
+        return TracedArray(_own(tracer, x.tensor), x.scalar)
+    return tracer.own(x) if isinstance(x, Traced) and x.is_view else x
+
+
+def _copied(part: Any, copy: Callable[[Any], Any]) -> Any:
+    """A result with copies of what it is made of."""
     found = container(part)
-    return part if found is None else found.make(found.like, found.keys, [_copied(item, own) for item in found.items])
+    return copy(part) if found is None else found.make(found.like, found.keys, [_copied(x, copy) for x in found.items])

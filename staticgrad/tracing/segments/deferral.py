@@ -224,7 +224,8 @@ class Deferral:
     def input_of(self, tensor: Tensor, array: ndarray) -> Node | None:
         """The node of a tensor's array; None for a large one that others can write."""
         owner = self.detached.owner(tensor)
-        alone = exclusive(array, 2 if owner is None else 3)
+        count = 2 if owner is None else 3
+        alone = exclusive(array, count)
         tensor = tensor if owner is None else owner
         if not alone and array.nbytes >= LARGE:
             return None

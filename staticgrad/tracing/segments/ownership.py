@@ -39,7 +39,8 @@ def viewed(x: Tensor) -> bool:
 def exclusive(array: ndarray, count: int, views: Callable[[Any], int] | None = None) -> bool:
     """Whether nobody else holds an array, or the memory that it is a part of. array: a variable of the caller; count:
     references that it knows of, this one among them; views: how many other views of an object with that memory it knows of.
-    Plans that are bound to the array don't count: none of them runs before what was noted."""
+    The call has no branch among its arguments, across which CPython 3.14 lends no references. Plans that are bound to the array
+    don't count: none of them runs before what was noted."""
     count += PASSED + COUNTED  # and those of this call
     if getrefcount(array) > count and getrefcount(array) > count + references(array):
         return False
