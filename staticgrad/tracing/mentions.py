@@ -76,6 +76,8 @@ OPERATORS |= frozenset(["__call__", "__enter__", "__exit__", "__match_args__", "
 """Special names that code may mention. Others ask Python about itself."""
 IMMUTABLE = 1 << 8
 """CPython's Py_TPFLAGS_IMMUTABLETYPE, of classes of C."""
+UNCALLED = frozenset(["__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__replace__", "__sizeof__", "__dir__"])
+"""Special methods that nothing calls which code may mention."""
 METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 CONSTRUCTORS = frozenset(["__init__", "__new__", "__post_init__", "__set_name__", "__init_subclass__", "__del__"])
 TRANSPARENT = ("reprlib.py", "contextlib.py", "functools.py", "enum.py", "abc.py", "typing.py", "dataclasses.py")
@@ -260,7 +262,7 @@ class Mentions:
         if hidden:
             odd = odd or f"reads by the name of {hidden[0]}"
         if origin_of(code.co_filename) is LIBRARY and os.path.basename(code.co_filename) in TRANSPARENT:
-            names = names & {"getattr"}
+            names = names & {"getattr"} if code.co_filename.endswith("dataclasses.py") else set()  # `asdict` reads all fields
         elif odd:
             self._unknown(f"it can't be told what {fn.__name__} {odd}", code)
         self._attributes |= attributes
@@ -429,7 +431,7 @@ class Mentions:
                 self._attributes.update(value)
             if special and name in CONSTRUCTORS and not constructed and not self._by_class:
                 continue
-            if name.startswith("__annotate"):  # of CPython 3.14
+            if name in UNCALLED or name.startswith("__annotate"):
                 continue
             above = any(name in body_of(base) for base in order_of(kind) if origin_of_class(base) is IGNORED)
             if name in known or not (special or name in self._attributes or (above and not name.startswith("_"))):

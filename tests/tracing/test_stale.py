@@ -1201,8 +1201,8 @@ ONLY_WATCHED = {
     "environment_that_is_not_there", "fields_of_a_dataclass", "function_by_class", "function_of_numpys_making",
     "getattr_with_a_default", "getattr_with_a_name", "getter_made_in_the_function", "global_counter", "globals", "hasattr",
     "hidden_state", "history", "masked_array", "metaclass", "moved_containers", "new_objects_each_time",
-    "no_attribute_of_a_module", "nonlocal_counter", "partial_method", "records_of_a_log", "seeded_generators",
-    "tensors_that_are_kept", "vars_of_an_object",
+    "no_attribute_of_a_module", "nonlocal_counter", "records_of_a_log", "seeded_generators", "tensors_that_are_kept",
+    "vars_of_an_object",
 }  # fmt: skip
 """Rows whose state only the instructions show: without watching these, the step runs in segments."""
 

@@ -447,6 +447,14 @@ def test_while_another_function_is_traced():
     assert_same(outer(*map(sg.tensor, XS[:2])), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
 
 
+@pytest.mark.parametrize("fn", [lambda x: (x, x * 2), lambda x: (x[0], np.sum(x)), lambda x: {"a": x.T}])
+def test_arrays_inside_another_compiled_function(fn: Any) -> None:
+    step, xs = sg.compile(fn), batch(3, 4, 4)
+    expected = step.loop((xs,))
+    found = sg.compile(lambda xs: step.loop((xs,)), on_break="error")(xs)
+    assert_same(found, expected, rtol=2e-6)
+
+
 @pytest.mark.parametrize("form", ["stacked", "a list", "a generator"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_inside_another_compiled_function(name: str, form: str):
