@@ -315,12 +315,12 @@ class Results:
         """The builder of what stands for an array, or for a scalar of NumPy's: an argument itself, or the array of a tensor."""
         if id(part) not in self._known:
             tensor = self._walk(part.tensor)
-            if id(part.tensor) in self.arguments:
-                self._known[id(part)] = lambda tensors, given: x._data if isinstance(x := tensor(tensors, given), Tensor) else x
-            elif part.scalar:
-                self._known[id(part)] = lambda tensors, given: tensor(tensors, given)._data[()]
+            if part.scalar and id(part.tensor) not in self.arguments:
+                self._known[id(part)] = lambda tensors, given: (
+                    x._data[()] if isinstance(x := tensor(tensors, given), Tensor) else x
+                )
             else:
-                self._known[id(part)] = lambda tensors, given: tensor(tensors, given)._data
+                self._known[id(part)] = lambda tensors, given: x._data if isinstance(x := tensor(tensors, given), Tensor) else x
         return self._known[id(part)]
 
     def _tensor(self, x: Any) -> Build:
