@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import random
 import warnings
 import zlib
@@ -19,10 +20,17 @@ os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled in this process, whose tests take turns with others'
 
 import staticgrad as sg
+from staticgrad.compiler.backend.cpu import ARM
 from staticgrad.eager.grad_mode import modes
 from staticgrad.operators import frontends
 from staticgrad.tracing import settings, specialization_cache
 from tests.interpreter import interpret_plans
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """NumPy's products, with which tests compare, warn on arm64, where OpenBLAS computes with lanes that hold nothing."""
+    if platform.machine() in ARM:
+        config.addinivalue_line("filterwarnings", "ignore:.* encountered in matmul:RuntimeWarning")
 
 
 def pytest_collection_finish() -> None:
