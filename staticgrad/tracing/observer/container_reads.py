@@ -10,7 +10,7 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import each, native_class, pairs, size
-from ..guards import MISSING, Read, is_a
+from ..guards import MISSING, Read, is_a, namespace
 from ..numbers import closed
 from ..plain import text_of
 from .access_log import AccessLog, key_of
@@ -74,6 +74,9 @@ def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = Fal
     if holder is None or is_a(holder, (bool, int, float, str, bytes, Symbol, Tensor)):
         return
     label = label if label else log.label(holder)
+    if is_a(holder, types.SimpleNamespace):  # whose comparisons and text read all of its attributes, in C
+        log.ages.set_owner(namespace(holder), holder)
+        holder, deep = namespace(holder), True
     if is_a(holder, VIEWS):
         holder = dict_of_view(holder)
     if is_a(holder, types.MappingProxyType):

@@ -200,7 +200,7 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
                 return None if is_a(right, Symbol) else observe_arrays(
                     log, getattr(operator, name), name, (left, right), {}, result
                 )  # fmt: skip
-        elif is_a(x, (*CONTAINERS, *VIEWS)):
+        elif is_a(x, (*CONTAINERS, *VIEWS, types.SimpleNamespace)):
             result = result_of(log)
             if not (in_place and x is left and is_a(x, (list, set, dict, collections.deque))):
                 read_contents(log, x)
