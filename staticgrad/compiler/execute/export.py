@@ -86,6 +86,12 @@ def _check(plan: Plan) -> None:
             f"export: {', '.join(users)} calls a function of Numba's, which is compiled where it is defined",
             "compute it outside of the step; kernels take functions of numbers that raise nothing",
         )
+    with_products = sorted({name for name, code in native if "intrinsics.matrix_products" in code.wanted.text})
+    if with_products:
+        raise ArgumentError(
+            f"export: {', '.join(with_products)} computes products inside of its native code, which packages don't have",
+            "write attention as products and a softmax",
+        )
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("export: the plan has no variables before its first run", "run it once")
 

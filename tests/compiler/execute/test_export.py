@@ -187,3 +187,11 @@ def test_loops(tmp_path: Path):
     for _ in range(2):
         for value, tensor in zip(found(x), expected, strict=True):
             np.testing.assert_allclose(value, tensor.detach().numpy(), rtol=1e-6)
+
+
+def test_native_code_with_products_is_refused(tmp_path: Path):
+    q = sg.randn(1, 8, 256, 32)
+    step = sg.compile(lambda q: sg.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True), wait=True)
+    step(q)
+    with pytest.raises(ArgumentError, match=r"attention.* computes products inside of its native code"):
+        step.plan.export(tmp_path / "step")
