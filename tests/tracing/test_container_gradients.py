@@ -58,7 +58,7 @@ def gradients(wrap, kind, dtype):
 
 
 CASES = [
-    *[(kind, mode, sg.float64) for kind in TYPES for mode in ("strict", "cut") if mode == "cut" or not in_segments(kind, True)],
+    *[(kind, mode, sg.float64) for kind in TYPES for mode in ("strict", "cut") if mode == "cut" or not in_segments(kind)],
     *[(kind, "whole", sg.float32) for kind in ("list", "dict", "a dataclass")],
 ]
 
