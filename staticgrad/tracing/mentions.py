@@ -8,6 +8,7 @@ told from outside is an error.
 from __future__ import annotations
 
 import abc
+import builtins
 import collections
 import dis
 import enum
@@ -17,7 +18,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..errors import PACKAGE_DIR, TraceError, Where
 from ..operators import Symbol
 from ..operators.sizes import Size
 from .containers import each, pairs
-from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, static
+from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, own_value, static
 from .observer.access_log import AccessLog
 from .observer.arrays import read_array
 from .observer.attribute_reads import GETTERS
@@ -44,6 +45,8 @@ PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, Structure,
     np.finfo, np.iinfo,
 )  # fmt: skip
+UNIQUE = (*PLAIN, type, enum.Enum, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype)
+"""Classes of objects for which no other object stands in a trace."""
 MANY = 64
 """Members of a container that `sg.compare` searches; longer ones are data."""
 MOST = 1024
@@ -263,8 +266,8 @@ class Mentions:
             odd = odd or f"reads by the name of {hidden[0]}"
         if origin_of(code.co_filename) is LIBRARY and os.path.basename(code.co_filename) in TRANSPARENT:
             names = names & {"getattr"} if code.co_filename.endswith("dataclasses.py") else set()  # `asdict` reads all fields
-        elif odd:
-            self._unknown(f"it can't be told what {fn.__name__} {odd}", code)
+        elif odd or (self.log is not None and origin_of(code.co_filename) is USER and self._compares(fn)):
+            self._unknown(f"it can't be told what {fn.__name__} {odd or 'compares by `is`'}", code)
         self._attributes |= attributes
         self._globals(fn, names)
         for name, cell in zip(code.co_freevars, fn.__closure__ if fn.__closure__ else (), strict=True):
@@ -281,6 +284,21 @@ class Mentions:
             self._visit(label, value)
         if fn.__dict__ or self.log is not None:
             self._hold(label, fn)
+
+    def _compares(self, fn: types.FunctionType) -> bool:
+        """Whether a function asks, in a way that can't be told, which object it has: another call's may stand in its place."""
+        space = fn.__globals__
+        if fn.__name__ == "__eq__" and fn.__code__.co_filename == "<string>":  # a dataclass': an object equals itself
+            return False
+        for base, attribute in _identified(fn.__code__):
+            value = space.get(base, vars(builtins).get(base, MISSING))
+            if attribute and is_a(value, (type, types.ModuleType)):
+                value = static(value, attribute) if is_a(value, type) else own_value(value, attribute)
+            elif attribute:
+                return True
+            if type(value) is not object and not is_a(value, UNIQUE):
+                return True
+        return False
 
     def _globals(self, fn: types.FunctionType, names: set[str]) -> None:
         space, builtins = fn.__globals__, fn.__builtins__ if hasattr(fn, "__builtins__") else vars(sys.modules["builtins"])
@@ -539,6 +557,25 @@ def _mentioned(code: types.CodeType) -> tuple[set[str], set[str], str]:
                 found |= more
             odd = odd or _mentioned(constant)[2]
     return names, attributes, odd
+
+
+def _identified(code: types.CodeType) -> Iterator[tuple[str, str]]:
+    """(a global name, an attribute of it or nothing) of what `is` has on its right, ("", "") for anything but constants; with
+    the code of nested functions."""
+    last: list[Any] = [None, None]
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP":
+            base, right = (("", "") if x is None else (x.opname, x.argval) for x in last)
+            if right[0] == "LOAD_GLOBAL":
+                yield right[1], ""
+            elif right[0] == "LOAD_ATTR" and base[0] == "LOAD_GLOBAL":
+                yield base[1], right[1]
+            elif right[0] != "LOAD_CONST":
+                yield "", ""
+        last = [last[1], instruction]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _identified(constant)
 
 
 def _formatted(text: str) -> set[str]:

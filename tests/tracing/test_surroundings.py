@@ -1046,6 +1046,20 @@ def test_samples_are_batched_in_a_plan() -> None:
     assert_same(run(sg.tensor(X)).numpy(), np.stack([X, X + 1]))
 
 
+@row
+def identity_of_an_array():
+    array, held = np.ones(3, np.float32), []
+
+    def step(x):
+        return x * 2 if held[0] is array else x * 3
+
+    def put(value):
+        return lambda: held.__setitem__(slice(None), [value])
+
+    put(array)()
+    return step, [put(array.copy()), put(array.copy()), put(array)], lambda: len(held)
+
+
 # the comparison -----------------------------------------------------------------------------------------------------------
 
 
