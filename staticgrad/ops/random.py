@@ -292,6 +292,9 @@ class Generator:
         """(seed, draw) as int64[2], and move on by `draws`. Raises TraceError in a trace, whose runs draw for themselves."""
         if frontends.tracing:
             check_change(self, HOST_DRAW)
+        return self._taken(draws)
+
+    def _taken(self, draws: int = 1) -> np.ndarray:
         with self.lock:
             at = np.array([self.seed_value, self.draws], np.int64)
             self.draws += draws
@@ -316,14 +319,14 @@ class _Stream(Generator):
 
     def open(self) -> None:
         if self.at is None:
-            self.at = self.around.take()
+            self.at = self.around._taken()  # given back where the loop belongs to a graph
 
-    def take(self, draws: int = 1) -> np.ndarray:
+    def _taken(self, draws: int = 1) -> np.ndarray:
         self.open()
         if self.seed_value < 0:
             assert self.at is not None
             self.seed_value = stream_seed(*map(int, self.at))
-        return super().take(draws)
+        return super()._taken(draws)
 
     def undo(self) -> None:
         """Give the draw back: the loop belongs to a graph."""
