@@ -145,8 +145,10 @@ class NumberFeeds:
 
 
 def needed(conditions: Iterable[tuple[str, Any]]) -> set[str]:
-    """The texts of numbers that are in expressions of which a trace needed the values."""
-    return {number for text, value in conditions if type(value) is int for number in re.findall(r"[as]\[\d+\]", text)}
+    """The texts of numbers that are in expressions of which a trace needed the values. A remainder is no length: it has few
+    values, and a trace for each."""
+    lengths = [text for text, value in conditions if type(value) is int and "%" not in text]
+    return {number for text in lengths for number in re.findall(r"[as]\[\d+\]", text)}
 
 
 class NumbersRefused(BaseException):

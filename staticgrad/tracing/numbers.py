@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import SymbolicExtent
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import StaticgradError
@@ -350,6 +351,11 @@ def closed(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(closed, value))
     return {k: closed(v) for k, v in value.items()} if type(value) is dict else value
+
+
+def position(key: Any) -> Any:
+    """A key of a container with the value of a number that the function keeps, or of an extent, which Python needs."""
+    return key.__index__() if type(key) is SymbolicExtent else closed(key)
 
 
 def has_number(value: Any) -> bool:

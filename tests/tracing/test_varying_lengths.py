@@ -163,3 +163,23 @@ def test_a_step_that_counts():
         assert step(x).item() == sum(range(i + 1))
     assert holder.k == 12
     assert step.traces <= 4, step.recompiles
+
+
+def test_extents_as_places_of_a_list():
+    """A place that follows from the shape of an argument is that of each call: the list's own items are read and written."""
+
+    def step(kept):
+        def run(x):
+            n = x.shape[0]
+            y = x * kept[n % 3]
+            kept[(n + 1) % 3] = x.sum()
+            kept[n % 2] = kept[n % 2] + 1
+            return y
+
+        return run
+
+    expected, actual = ([sg.zeros(()) for _ in range(3)] for _ in range(2))
+    eager, compiled = step(expected), sg.compile(step(actual))
+    for n in (2, 3, 4, 5, 6, 7, 4, 5, 9, 3):
+        assert compiled(sg.ones(n)).tolist() == eager(sg.ones(n)).tolist()
+        assert [x.item() for x in actual] == [x.item() for x in expected]

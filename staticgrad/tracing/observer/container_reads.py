@@ -11,7 +11,7 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import each, native_class, pairs, size
 from ..guards import MISSING, Read, is_a, namespace
-from ..numbers import closed
+from ..numbers import position
 from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import read_array
@@ -22,7 +22,7 @@ from .refused_calls import check_known
 
 def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
     """Read `holder[key]` of a built-in container."""
-    key = closed(key)  # a number that the function keeps, whose value Python needs
+    key = position(key)
     if log.copied(holder):
         _, contents_before = log.before["copy", id(holder), None]
         written = log.written_items.get(id(holder))

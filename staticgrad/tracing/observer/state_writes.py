@@ -15,7 +15,7 @@ from ...operators import Symbol
 from ..containers import same_members, snapshot
 from ..effects import Effect, is_observed
 from ..guards import MISSING, body_of, has, is_a, namespace, own_value, python_method, static
-from ..numbers import closed
+from ..numbers import closed, position
 from .access_log import AccessLog, key_of
 from .arrays import ADVICE, array_of, set_array_item
 from .attribute_reads import read_attribute
@@ -233,7 +233,7 @@ def set_plain_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any
     if array_of(holder) is not None:
         set_array_item(log, holder, closed(key), value)
         return
-    key = closed(key)  # a number that the function keeps, whose value Python needs
+    key = position(key)
     owner = log.ages.owner(holder)
     if owner is not MISSING and is_a(key, str):
         log.remember("attribute", owner, key, own_value(owner, key))
