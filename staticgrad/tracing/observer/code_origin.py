@@ -31,7 +31,7 @@ PURE_PACKAGES = (
 )
 """Packages whose results depend on their arguments, and pytest, whose frames surround the program's."""
 IGNORED_STDLIB = (
-    "importlib", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
+    "importlib", "warnings.py", "_py_warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",
 )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def check_known(log: AccessLog, x: Any, *names: str) -> None:
 
 def package_setting(fn: types.FunctionType | type) -> str:
     """The package of a function that reads or changes a setting of the process; empty for another function."""
-    package = (fn.__module__ or "").partition(".")[0]
+    package = (fn.__module__ or "").partition(".")[0].removeprefix("_py_")  # Python 3.14's `_py_warnings`
     return package if fn.__name__ in PACKAGE_SETTINGS.get(package, ()) else ""
 
 
