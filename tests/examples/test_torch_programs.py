@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,15 @@ LOSSES = json.loads((Path(__file__).parent / "torch_losses.json").read_text(enco
 INTERPRETED = {"maml": 10, "pinn": 3}
 """Programs whose compiled steps NumPy runs, for so many steps: no kernels take as long to compile as those of their second and
 third derivatives. `test_notebooks.py` and `test_side_by_side.py` run kernels of such derivatives."""
+
+
+TEXT = (EXAMPLES.parent / "LICENSE").read_text(encoding="utf-8") * 50
+
+
+@pytest.fixture(autouse=True)
+def one_text(monkeypatch):
+    """The programs' text is Python's own reference, which is another one in each version."""
+    monkeypatch.setattr("pydoc_data.topics.topics", defaultdict(lambda: TEXT))
 
 
 def losses(name: str, library: str = "staticgrad", steps: int = 10, **options: bool) -> list[float]:

@@ -168,7 +168,7 @@ def test_a_worker_that_dies_is_noticed():
 
 
 def test_a_worker_that_takes_too_long():
-    loader = D.DataLoader(Numbers(4, lambda i: time.sleep(60)), num_workers=1, timeout=0.3)
+    loader = D.DataLoader(Numbers(4, lambda i: time.sleep(60)), num_workers=1, timeout=0.3, multiprocessing_context="fork")
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
         list(loader)
@@ -177,7 +177,7 @@ def test_a_worker_that_takes_too_long():
 
 def test_a_batch_that_cannot_be_sent():
     with pytest.raises(Exception, match=r"Caught .* in DataLoader worker process 0"):
-        list(D.DataLoader(Numbers(2), collate_fn=lambda batch: lambda: batch, num_workers=1))
+        list(D.DataLoader(Numbers(2), collate_fn=lambda batch: lambda: batch, num_workers=1, multiprocessing_context="fork"))
 
 
 def seeds(i):
@@ -292,7 +292,7 @@ def test_the_loaders_process_is_killed():
             def __len__(self): return 100
             def __getitem__(self, i): return os.getpid()
 
-        batches = iter(DataLoader(Pids(), 1, num_workers=3))
+        batches = iter(DataLoader(Pids(), 1, num_workers=3, multiprocessing_context='fork'))
         print(*sorted({next(batches).item() for _ in range(6)}), flush=True)
         os.kill(os.getpid(), 9)
     """
