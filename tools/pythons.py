@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,8 +126,11 @@ def main(given: Sequence[str] | None = None) -> int:
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.envs is None else options.envs
-        for version in wanted:
-            last = run(version, known[version], tests, folder, NEEDED if part else ["-e", f"{ROOT}[test]"])
+        needed = NEEDED if part else ["-e", f"{ROOT}[test]"]
+        beside = os.cpu_count() or 1 if part else 1  # a part has one process
+        with ThreadPoolExecutor(beside) as pool:
+            reports = pool.map(lambda version: run(version, known[version], tests, folder, needed), wanted)
+        for version, last in zip(wanted, reports, strict=True):
             print(f"{version}: {last} ({known[version]})", flush=True)
             failed |= last.startswith("failed")
     return int(failed)
