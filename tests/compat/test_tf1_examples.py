@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ OURS, THEIRS = "import staticgrad.compat.tf1 as tf\n", "import tensorflow.compat
 
 LAST = {
     "autoencoder": 0.17631105,
-    "char_rnn": 3.075196,
+    "char_rnn": 2.7325141,
     "cnn_digits": 2.1142235,
     "gan": 0.66913623,
     "linear_regression": 0.65730768,
@@ -22,9 +23,19 @@ LAST = {
     "seq2seq": 1.2430037,
     "softmax_digits": 0.95633435,
     "vae": 33.94046,
-    "word2vec": 6.205843,
+    "word2vec": 6.2331629,
 }
 """The loss of the tenth step in TensorFlow."""
+
+
+WORDS = ["list", *(a + b for a in ascii_lowercase for b in ascii_lowercase)]
+TEXT = " ".join(np.random.RandomState(0).choice(WORDS, 30_000))
+
+
+@pytest.fixture(autouse=True)
+def one_text(monkeypatch):
+    """The text of some programs is Python's own reference, which is another one in each version."""
+    monkeypatch.setattr("pydoc_data.topics.topics", dict.fromkeys(("assignment", "class"), TEXT))
 
 
 def losses(name, source):
