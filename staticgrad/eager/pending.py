@@ -126,6 +126,24 @@ def pending(value: Value, record: Record | None = None) -> Tensor:
     return out
 
 
+def restored(tensor: Any, value: np.ndarray | None) -> None:
+    """Make a tensor that was changed after an operation which failed an ordinary one. value: that of the last change before
+    the operation; None for the array from before all changes. One that was made after the operation has no value."""
+    try:
+        array: np.ndarray = Tensor._data.__get__(tensor)  # type: ignore[attr-defined]
+    except AttributeError:
+        return
+    if value is not None and value is not array:
+        if tensor._home is None:
+            array = np.array(value)
+        else:
+            np.copyto(array, value)
+    Tensor._data.__set__(tensor, array)  # type: ignore[attr-defined]
+    tensor.__class__ = PublicTensor
+    del tensor.__dict__["_value"]
+    tensor.__dict__.pop("_home", None)
+
+
 def settled(tensor: Any) -> None:
     """Make a pending tensor whose value is computed an ordinary one."""
     array, home, base = tensor._value.array, tensor._home, tensor._base

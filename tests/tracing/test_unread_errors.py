@@ -130,3 +130,44 @@ def test_a_check_that_nobody_reads_is_one_instruction_and_no_result():
     assert f.plan.instructions[0].name == "bounded"
     assert len(f.plan.instructions) == 2
     assert f.plan.host_calls == 0
+
+
+def _given(z, value):
+    z.data = value
+
+
+CHANGES = {
+    "in place": lambda z, x: z.add_(x),
+    "copied": lambda z, x: z.copy_(x * 3),
+    "other memory": lambda z, x: _given(z, z.data + x),
+}
+
+
+@pytest.mark.parametrize("after", CHANGES)
+@pytest.mark.parametrize("earlier", [None, *CHANGES])
+def test_changes_after_a_failing_operation_in_segments(earlier, after):
+    """The error comes later than in eager mode; what was changed meanwhile has the values from before the operation."""
+
+    def make():
+        z, table = sg.zeros(2), sg.ones(3)
+
+        def step(i, x):
+            if earlier is not None:
+                CHANGES[earlier](z, x * 5)
+            rows = table[i]
+            CHANGES[after](z, x)
+            return rows.sum() + (1 if x.sum().item() > 0 else 0)
+
+        return step, z
+
+    (eager, expected), (step, actual) = make(), make()
+    run = sg.compile(step, on_break="split")
+    for i in (0, 1, 7, 1, 7, 0):
+        for fn in (eager, run):
+            try:
+                fn(sg.tensor([i]), sg.ones(2))
+            except sg.IndexRangeError:
+                assert i == 7
+            else:
+                assert i != 7
+        assert actual.tolist() == expected.tolist()

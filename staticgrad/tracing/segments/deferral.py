@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ from ...eager.execution import flows, link, record_of
 from ...eager.grad_mode import modes
 from ...eager.kernels import row_major
 from ...eager.operands import number
-from ...eager.pending import Pending, Value, pending, settled
+from ...eager.pending import Pending, Value, pending, restored, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, wrap
 from ...errors import PACKAGE_DIR, user_line
@@ -508,6 +508,8 @@ class Deferral:
                 results = [np.array(computed[value.node]) if value.node in computed else None for value in roots]
             for value, array in zip(roots, results, strict=True):
                 value.array = None if array is None else self.roads.laid_out(value.node, array)
+            if raised is not None:
+                self._restore(computed)
         for home, value in self.written.values():
             if value.array is not None:
                 np.copyto(home, value.array)
@@ -536,6 +538,17 @@ class Deferral:
         self._begin()
         if raised is not None:
             raise raised
+
+    def _restore(self, computed: Mapping[Node, ndarray]) -> None:
+        """Take back the changes of tensors after an operation that failed. computed: the values before it."""
+        before = {node: former for _, former, node, _ in self.assigned}
+        for reference in self.tensors:
+            tensor: Any = reference()
+            if tensor is not None and tensor.__class__ is Pending and tensor._value.array is None:
+                node = before.get(tensor._value.node)
+                while node is not None and node not in computed:
+                    node = before.get(node)
+                restored(tensor, None if node is None else computed[node])
 
 
 def _cut() -> tuple[Any, str]:
