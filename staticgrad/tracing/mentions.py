@@ -301,14 +301,14 @@ class Mentions:
         return False
 
     def _globals(self, fn: types.FunctionType, names: set[str]) -> None:
-        space, builtins = fn.__globals__, fn.__builtins__ if hasattr(fn, "__builtins__") else vars(sys.modules["builtins"])
+        space, shared = fn.__globals__, getattr(fn, "__builtins__", vars(builtins))
         for name in sorted(names):
             if name in space:
                 self._visit_item(space, space, name, name)
             elif self.log is not None:
-                value = builtins.get(name, MISSING)
+                value = shared.get(name, MISSING)
                 self.log.read("item", space, name, MISSING, name)
-                self.log.read("item", builtins, name, value, name)
+                self.log.read("item", shared, name, value, name)
                 if value is not MISSING:
                     self._visit(name, value)
         self.spaces[id(space)] = space
@@ -553,9 +553,10 @@ def _mentioned(code: types.CodeType) -> tuple[set[str], set[str], str]:
         if isinstance(constant, str):
             attributes |= _formatted(constant)
         elif isinstance(constant, types.CodeType):
-            for found, more in zip((names, attributes), _mentioned(constant)[:2], strict=True):
-                found |= more
-            odd = odd or _mentioned(constant)[2]
+            more, further, doubt = _mentioned(constant)
+            names |= more
+            attributes |= further
+            odd = odd or doubt
     return names, attributes, odd
 
 
