@@ -536,7 +536,15 @@ class Specialization:
 
     def holds(self) -> bool:
         """Whether guards, modules, optimizers and captured tensors are unchanged."""
-        return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds()
+        return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds() and not self._meets_arrays()
+
+    def _meets_arrays(self) -> bool:
+        """Whether a captured tensor has come to share memory with an array of which runs read or write the values in Python."""
+        holders = [effect.holder for effect in self.effects] + [
+            read.holder for read in self.guards.reads if read.kind == "contents"
+        ]
+        arrays = [x for x in holders if isinstance(x, ndarray)]
+        return any(np.may_share_memory(array, tensor._data) for array in arrays for tensor in self.captured)
 
     def suits(self, given: Sequence[Any]) -> bool:
         """Whether no argument is a captured tensor, and each has a gradient or not as in the trace."""

@@ -558,3 +558,27 @@ def test_values_of_an_array_that_changes_between_calls(name):
         assert_same(fn(x), step(x))
         array[...] = np.roll(array, 1)
         array[3] += 0.5
+
+
+@pytest.mark.parametrize("options", [{}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
+@pytest.mark.parametrize("step", [lambda a, t: a.fill(1.5), lambda a, t: t.add_(float(a.sum()))], ids=["written", "read"])
+@pytest.mark.parametrize("shared", [sg.from_numpy, lambda array: sg.as_tensor(array).data], ids=["from_numpy", "as_tensor"])
+def test_a_tensor_that_comes_to_share_memory_with_an_array(shared, step, options):
+    """Between two calls the tensor gets the memory of an array that the step reads or writes in Python."""
+
+    def history(wrap):
+        array, tensor = np.ones(3), sg.zeros(3, dtype=sg.float64)
+
+        def run():
+            step(array, tensor)
+            tensor.mul_(0.5)
+
+        run, found = wrap(run), []
+        for call in range(6):
+            if call == 3:
+                tensor.data = shared(array)
+            run()
+            found.append((array.tolist(), tensor.tolist()))
+        return found
+
+    assert history(lambda fn: sg.compile(fn, **options)) == history(lambda fn: fn)
