@@ -2,10 +2,12 @@
 
     python -m benchmarks [--case digits 'elementwise-*'] [--backend compiled jax] [--json results.json]
     python -m benchmarks report results.json [more.json ...] [--output docs/performance.md]
+    python -m benchmarks warmup [--case digits] [--json warmup.json] [--picture docs/images/warmup.svg]
 
 Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
 same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such
-files of one machine, as Markdown when it has an output. Peers run at their best settings: see `cases/`.
+files of one machine, as Markdown when it has an output. `warmup` shows the time of each of the first steps (`warmup.py`).
+Peers run at their best settings: see `cases/`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import cases, launch, limits, report  # noqa: F401  (cases: registers them)
+from . import cases, launch, limits, report, warmup  # noqa: F401  (cases: registers them)
 from . import results as figures
 from .registry import BACKENDS, CASES
 
@@ -111,6 +113,9 @@ def main(arguments: list[str]) -> None:
             Path(rendering.output).write_text(report.markdown(results))
         else:
             print(report.text(results))
+        return
+    if arguments[:1] == ["warmup"]:
+        warmup.main(arguments[1:])
         return
     options = parse(arguments)
     try:

@@ -53,6 +53,57 @@ def dqn(lib: Library) -> Training:
     return Training(step, batches(lib, *_transitions(512), size=64), change)
 
 
+@program("C51: distributions of returns on a fixed support, projected by scattered sums")
+def c51(lib: Library) -> Training:
+    torch, nn, F, optim, _ = lib
+    actions, atoms, least, most = 4, 51, -10.0, 10.0
+    support, width = torch.linspace(least, most, atoms), (most - least) / (atoms - 1)
+
+    class Agent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = _network(nn, 8, 64, 64, actions * atoms, out="relu")
+
+        def forward(self, s):
+            return F.log_softmax(self.net(s).view(-1, actions, atoms), dim=2)
+
+    online, target = lib.filled(Agent()), lib.filled(Agent())
+    optimizer = optim.Adam(online.parameters(), lr=1e-3)
+    memory = {"steps": 0, "gamma": 0.99}
+
+    def projected(s2, r, done):
+        p = target(s2).exp()
+        best = (p * support).sum(2).argmax(1)
+        p = p[torch.arange(len(r)), best]
+        goal = (r[:, None] + memory["gamma"] * (1 - done[:, None]) * support).clamp(least, most)
+        place = (goal - least) / width
+        low, high = place.floor().long(), place.ceil().long()
+        low, high = torch.where((high > 0) & (low == high), low - 1, low), torch.where((high == 0) & (low == 0), high + 1, high)
+        first = torch.arange(len(r))[:, None] * atoms
+        total = torch.zeros(len(r) * atoms)
+        total.index_add_(0, (low + first).view(-1), (p * (high.float() - place)).view(-1))
+        total.index_add_(0, (high + first).view(-1), (p * (place - low.float())).view(-1))
+        return total.view(-1, atoms)
+
+    @lib.compiles
+    def step(s, a, r, s2, done):
+        with torch.no_grad():
+            goal = projected(s2, r, done)
+        loss = -(goal * online(s)[torch.arange(len(a)), a]).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        memory["steps"] += 1
+        if memory["steps"] % 50 == 0:
+            target.load_state_dict(online.state_dict())
+        return loss
+
+    def change():
+        memory["gamma"] = 0.9
+
+    return Training(step, batches(lib, *_transitions(512), size=32), change)
+
+
 @program("PPO: clipped objective, entropy, several epochs, advantages normalized")
 def ppo(lib: Library) -> Training:
     torch, nn, F, optim, _ = lib

@@ -47,6 +47,32 @@ def mlp_dropout(lib: Library) -> Training:
     return Training(step, batches(lib, *table(1024, 64), size=128), lambda: model[3].eval())
 
 
+@program("deep MLP: eight layers with layer normalization, GELU and residual sums, AdamW")
+def deep_layer_norm(lib: Library) -> Training:
+    torch, nn, F, optim, _ = lib
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.linear = nn.LayerNorm(64), nn.Linear(64, 64)
+
+        def forward(self, x):
+            return x + self.linear(F.gelu(self.norm(x)))
+
+    model = lib.filled(nn.Sequential(*[Block() for _ in range(8)], nn.LayerNorm(64), nn.Linear(64, 10)))
+    optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+
+    @lib.compiles
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Training(step, batches(lib, *table(1024, 64), size=64), slower(optimizer))
+
+
 @program("label smoothing, gradient clipping, cosine schedule and a log of losses in the step")
 def smoothed_scheduled(lib: Library) -> Training:
     torch, nn, F, optim, _ = lib
