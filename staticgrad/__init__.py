@@ -18,8 +18,7 @@ _importing.__enter__()  # left at the end of this file, or with this module wher
 
 import numpy as np
 
-from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names, version
-from .amp import autocast
+from . import linalg, random, special, torch_names, version
 from .devices import check_device, device
 from .eager import (
     BoolTensor,
@@ -61,6 +60,7 @@ from .eager import PublicTensor as Tensor
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
+from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
 from .eager.kernels import wait_for_kernels
 from .errors import (
     AnomalyError,
@@ -95,20 +95,6 @@ from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, seed, set_rng_state
-from .runtime_settings import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_warn_always,
-    use_deterministic_algorithms,
-)
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 from .types import (
     ABSENT_DTYPES,
@@ -148,8 +134,6 @@ memory_format = layout = str
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 default_generator = generator
-GradScaler = amp.GradScaler
-set_anomaly_enabled = autograd.set_detect_anomaly
 newaxis = None
 dtype = np.dtype
 finfo = np.finfo
@@ -162,7 +146,27 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import compiler, debug, distributed, distributions, fft, func, functional, jit, nn, optim, profiler, testing, utils
+    from . import (
+        accelerator,
+        amp,
+        autograd,
+        backends,
+        compiler,
+        cuda,
+        debug,
+        distributed,
+        distributions,
+        fft,
+        func,
+        functional,
+        jit,
+        nn,
+        optim,
+        profiler,
+        testing,
+        utils,
+    )
+    from .amp import GradScaler, autocast
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .func import vmap
@@ -171,6 +175,20 @@ if TYPE_CHECKING:
     from .interchange.scipy_optimize import scipy_objective
     from .interchange.torch_export import from_torch
     from .numba_ops import njit_op
+    from .runtime_settings import (
+        are_deterministic_algorithms_enabled,
+        get_deterministic_debug_mode,
+        get_float32_matmul_precision,
+        get_num_interop_threads,
+        is_deterministic_algorithms_warn_only_enabled,
+        is_warn_always_enabled,
+        set_deterministic_debug_mode,
+        set_float32_matmul_precision,
+        set_flush_denormal,
+        set_num_interop_threads,
+        set_warn_always,
+        use_deterministic_algorithms,
+    )
     from .serialization import load, save
     from .static import (
         Graph,
@@ -205,6 +223,21 @@ if TYPE_CHECKING:
 
 
 _MODULES = {
+    ".amp": ("GradScaler", "autocast"),
+    ".runtime_settings": (
+        "are_deterministic_algorithms_enabled",
+        "get_deterministic_debug_mode",
+        "get_float32_matmul_precision",
+        "get_num_interop_threads",
+        "is_deterministic_algorithms_warn_only_enabled",
+        "is_warn_always_enabled",
+        "set_deterministic_debug_mode",
+        "set_float32_matmul_precision",
+        "set_flush_denormal",
+        "set_num_interop_threads",
+        "set_warn_always",
+        "use_deterministic_algorithms",
+    ),
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
@@ -241,8 +274,8 @@ _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
 _LAZY_MODULES = frozenset(
-    {"compiler", "debug", "distributed", "distributions", "fft", "func", "functional", "jit", "nn", "optim", "profiler",
-     "testing", "utils"}
+    {"accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft", "func",
+     "functional", "jit", "nn", "optim", "profiler", "testing", "utils"}
 )  # fmt: skip
 
 
@@ -429,13 +462,15 @@ __all__ = [
     "no_grad", "no_op", "numel", "ones", "onnx", "optim", "pi", "placeholder", "plan_diff", "preserve_format", "print",
     "profile", "promote_types", "rand", "randint", "randn", "random", "randperm", "range", "reset_default_graph",
     "result_type", "rewrite", "save", "scalar_tensor", "scipy_objective", "seed", "set_default_device", "set_default_dtype",
-    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_anomaly_enabled", "set_default_tensor_type",
+    "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
     "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always",
     "short", "sklearn", "special", "strided", "tensor", "to_dlpack", "to_dot", "to_graphml", "to_json", "to_networkx",
     "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer",
     "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += [
+    "GradScaler",
     "accelerator",
     "amp",
     "autocast",

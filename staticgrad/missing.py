@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 REPLACED = {
@@ -202,8 +205,8 @@ PYTORCH = frozenset(
 
 def is_module(name: str) -> bool:
     """Whether this package has a module of this name."""
-    place = Path(__file__).with_name(name)
-    return place.is_dir() or place.with_suffix(".py").exists()
+    place = os.path.join(os.path.dirname(__file__), name)
+    return os.path.isdir(place) or os.path.exists(f"{place}.py")
 
 
 def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLACED) -> str:
@@ -225,10 +228,17 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     return nearest
 
 
-def refusing(module: str, names: Iterable[str], replaced: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module: an AttributeError that says what to write instead."""
+def refusing(
+    module: str, names: Iterable[str], replaced: Mapping[str, str], lazy: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: an AttributeError that says what to write instead. lazy: the modules of the names that are
+    imported when they are first asked for, or that name such a module itself."""
 
     def __getattr__(name: str) -> Any:
+        if name in lazy:
+            found = importlib.import_module(lazy[name])
+            value = vars(sys.modules[module])[name] = getattr(found, name, found)
+            return value
         raise AttributeError(f"module {module!r} has no attribute {name!r}{advice(name, names, replaced)}")
 
     return __getattr__

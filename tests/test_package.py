@@ -139,6 +139,7 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "records",
     "missing",
     "extras",
     "logs",

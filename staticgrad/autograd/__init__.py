@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import profiler
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
 from ..missing import AUTOGRAD_REPLACED, refusing
-from ..module_paths import enter_paths
+from ..module_paths import enter_lazily, enter_paths
 from ..operators import is_tensor, warn_former
-from . import anomaly_mode, forward_ad, functional, grad_mode, graph
+from . import anomaly_mode, grad_mode
 from .function import Function
-from .gradcheck import gradcheck, gradgradcheck
 from .requests import backward
+
+if TYPE_CHECKING:
+    from .. import profiler
+    from . import forward_ad, functional, graph
+    from .gradient_checks import gradcheck, gradgradcheck
 
 
 class _EveryVariable(type):
@@ -53,7 +56,9 @@ class set_multithreading_enabled:
         pass
 
 
-enter_paths(__name__, {"profiler": profiler, "variable": sys.modules[__name__]})
+enter_paths(__name__, {"variable": sys.modules[__name__]})
+enter_lazily(f"{__name__}.gradcheck", f"{__name__}.gradient_checks")
+enter_lazily(f"{__name__}.profiler", "staticgrad.profiler")
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
@@ -61,4 +66,20 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, AUTOGRAD_REPLACED)
+__getattr__ = refusing(
+    __name__,
+    __all__,
+    AUTOGRAD_REPLACED,
+    {
+        "forward_ad": "staticgrad.autograd.forward_ad",
+        "functional": "staticgrad.autograd.functional",
+        "gradcheck": "staticgrad.autograd.gradient_checks",
+        "gradgradcheck": "staticgrad.autograd.gradient_checks",
+        "graph": "staticgrad.autograd.graph",
+        "profiler": "staticgrad.profiler",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -28,7 +28,6 @@ from ..ir import OpDef
 from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
 from ..ops.custom_gradient import call_symbols
 from ..types import INEXACT, shape_text
-from .under_transforms import apply_lifted
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -326,6 +325,8 @@ class Function:
             args, kwargs = bound.args, bound.kwargs
         level = top_level(args)
         if level is not None:
+            from .under_transforms import apply_lifted  # with the transforms, which are running
+
             return apply_lifted(Function, cls, level, args, _gradients_fitted)
         ctx = cls._ctx_class()
         tracing = frontends.tracing and state.tracer is not None

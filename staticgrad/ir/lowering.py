@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StaticgradError
+from ..records import record
 
 if TYPE_CHECKING:
     from .node import Node
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pointwise:
     """One value per element of the (broadcast) result.
 
@@ -46,7 +46,7 @@ class Pointwise:
     """What kernels define the function `scalar` by, where that is the user's."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Reduction:
     """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` the scalar operation that combines
     the accumulated value and the next element."""
@@ -59,7 +59,7 @@ class Reduction:
     """The name of the monoid over which it folds, for passes that use its algebra: "add" is the sum."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Layout:
     """The place of a value in a buffer: offset and strides in elements."""
 
@@ -126,7 +126,7 @@ class Layout:
         return found if found else [(1, 1)]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class View:
     """Moves no data: the result is the operand under another layout.
 
@@ -144,14 +144,14 @@ class View:
         return found is not None and 0 not in found.shape and found.overlaps
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Expand:
     """Written in other ops once the shapes are known: `rule(node, *inputs)` returns the handle that replaces it."""
 
     rule: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Deferred:
     """Written in other ops once the shapes, and the values of some operands, are known: `rule(graph, node, inputs, values)`
     returns the node of `graph` that replaces it; see `ops/deferred.py`."""
@@ -159,19 +159,19 @@ class Deferred:
     rule: Callable[..., Node]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Extent:
     """A scalar that depends only on shapes; kernels get it as a run-time argument."""
 
     rule: Callable[[Node], int]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Index:
     """The position of each element along `attrs["axis"]`: a value that is not in memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Window:
     """The parts of a value along one axis: the elements of an operand from `begin` to `end`, and 0 elsewhere."""
 
@@ -180,7 +180,7 @@ class Window:
     """(number of the operand, begin, end) in the order of the axis."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Lookup:
     """A value whose rows are rows of the operand `table`, named by the int64 indices in the operand `index`. The axes of the
     indices come first, then those of a row."""
@@ -189,7 +189,7 @@ class Lookup:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Scatter:
     """Zeros to which the rows of the operand `values` are added, at the rows that the int64 indices in the operand `index`
     name."""
@@ -198,7 +198,7 @@ class Scatter:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Scratch:
     """Scratch memory of a routine: so many elements per chunk, or in total where the range is not cut into numbered chunks.
     dtype: that of the result unless given. zeros: the elements are 0 before the first run, and the routine leaves them 0."""
@@ -208,7 +208,7 @@ class Scratch:
     zeros: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Routine:
     """A native call of a kernel of `compiler/kernels/`, or of one that calls a function of the user's, where `module` is empty.
 
@@ -237,7 +237,7 @@ class Routine:
     """The operands whose layout `sizes` describes: they are not copied to row-major order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Gemm:
     """A native call: factor * product + addend, where `product` (the node itself for None) is a product of two matrices, or
     of many."""
@@ -247,7 +247,7 @@ class Gemm:
     factor: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Copy:
     """A native call: an operand is copied into the result, at `layout`."""
 
@@ -255,7 +255,7 @@ class Copy:
     layout: Layout
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Clear:
     """A native call: the result is 0."""
 
@@ -263,7 +263,7 @@ class Clear:
 Call = Routine | Gemm | Copy | Clear
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Order:
     """An order of axes, the slowest first, in which native code can write a result; `fits(node, layouts of the operands)`
     says whether it can do so for these operands. reads: an order in which it can read its operands."""
@@ -273,7 +273,7 @@ class Order:
     reads: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Native:
     """Native code: `plan(node, layouts of the operands)` returns calls, or None to run on the host.
 
@@ -297,7 +297,7 @@ class Native:
     Python, and returns the exception that it raises."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Leaf:
     """A leaf: it has no inputs and gets its value from outside. `kind` is "placeholder", "variable", "constant",
     "argument" (a hyper-parameter), "generator" (the random state) or "shape" (an operand whose value is not read)."""
@@ -305,14 +305,14 @@ class Leaf:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Effect:
     """An effect: ordered and never removed. `kind` is "read", "assign" or "group"."""
 
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Region:
     """An op that runs subgraphs, which `attrs` hold. `kind` is "loop" or "branch". The type is a TupleType.
 
@@ -324,7 +324,7 @@ class Region:
     parameters: Callable[[Mapping[str, Any], Sequence[Any]], dict[str, list[tuple[Any, int | None]]]]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Result:
     """One result of a node with several: `attrs["index"]`."""
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
+from ..records import record
 from ..types import StackType, TensorType, TupleType
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class OverComplex:
     """How an op computes with complex numbers, where that does not follow from its record; see `ops/over_complex.py`."""
 
@@ -32,7 +33,7 @@ class OverComplex:
     jvp: Callable[..., Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Attribute:
     """The constraint on an attribute: `holds(value, types of the operands)`, and the same in words for errors."""
 
@@ -49,7 +50,7 @@ Range = tuple[int, int] | None
 Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OpDef:
     """One op, for every mode.
 

@@ -7,6 +7,7 @@ from . import (
     adjoint,
     attention,
     bits,
+    blockwise_attention,
     broadcasting,
     complex_numbers,
     convolution,
@@ -51,7 +52,6 @@ from . import (
     strided_views,
 )
 from .control import cond, records, scan, while_loop
-from .rewrites import algebra
 
 bind_methods()
 

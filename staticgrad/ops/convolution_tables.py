@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..ir import Routine, Scratch
+from ..records import record
 from ..types import SHORT
 
 Pair = tuple[int, int]
@@ -37,7 +37,7 @@ FEW_IMAGES = 8
 there may be fewer than threads, and the sums of several threads need not be added."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spec:
     """A convolution with concrete extents: x (n, c, *source), w (o, c / groups, *kernel), y (n, o, *result)."""
 
@@ -59,7 +59,7 @@ class Spec:
         return self.o * oh * ow * (self.c // max(self.groups, 1)) * kh * kw
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Line:
     """One axis of one phase: pixel `pixels[i]` reads source `bases[i] + offsets[k]` at tap `taps[k]`."""
 

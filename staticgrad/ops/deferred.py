@@ -7,11 +7,9 @@ until then is the part that does not depend on them. Gradients of a deferred nod
 
 from __future__ import annotations
 
-import random
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subg
 from ..ir.interpret import interpret
 from ..ir.walks import postorder
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
+from ..records import record
 from ..types import INEXACT, TensorType, UnrankedType, type_of
 from . import attributes as at
 from .control.subgraph_tracing import twin
@@ -28,7 +27,7 @@ from .known_values import KNOWN, NeedsValues, Values
 from .leaves import fits
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Definition:
     """How a deferred operation is written: `write(operands)` gives its results. It asks for values with `value_of`."""
 
@@ -336,8 +335,10 @@ class _Guess:
     """The nodes of a graph with a guess in the place of each unknown extent, value and rank."""
 
     def __init__(self, number: int):
+        from random import Random  # late: it takes a millisecond, and few programs guess
+
         self.number = number
-        self.random = random.Random(number)
+        self.random = Random(number)
         self.rank = RANKS[number % len(RANKS)] if number < GUESSES - 2 else None
         """Of all tensors without one; None: each has one of its own."""
         self.graph = Graph(intern=True)

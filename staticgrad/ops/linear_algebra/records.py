@@ -20,7 +20,6 @@ from ...operators import (
     numpy_twin,
     spelled,
 )
-from ...scipy_modules import extension
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -108,6 +107,8 @@ def host_record(
 @cache
 def routine(library: str, name: str, dtype: np.dtype) -> Rule:
     """A routine of SciPy's BLAS or LAPACK for arrays of a dtype."""
+    from ...scipy_modules import extension  # with SciPy
+
     found: Rule = getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
     return found
 

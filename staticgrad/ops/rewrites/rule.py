@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...records import record
 
-@dataclass(frozen=True)
+
+@record()
 class RewriteRule:
     """`ops`: the names of the ops over real numbers that it applies to (empty: all); `identity`: the equation that it states.
 
