@@ -57,11 +57,11 @@ from .eager import (
     zeros,
 )
 from .eager import PublicTensor as Tensor
+from .eager.calls.kernels import wait_for_kernels
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
-from .eager.kernels import wait_for_kernels
 from .errors import (
     AnomalyError,
     ArgumentError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .eager.composites import composite
+from .eager.calls.composites import composite
 from .eager.generator import draw_seed
 from .errors import ArgumentError, ShapeError
 from .operators import F, Tensor, TensorLike, state

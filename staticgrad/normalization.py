@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from .eager import no_grad
-from .eager.composites import composite
+from .eager.calls.composites import composite
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state

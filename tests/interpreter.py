@@ -14,8 +14,8 @@ from staticgrad.compiler.execute.anomalies import node_value
 from staticgrad.compiler.execute.many_runs import Steps
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime.loader import MODULES, source
+from staticgrad.eager.calls.kernels import OFF
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import OFF
 from staticgrad.ir import Node
 
 RUNTIME = frozenset(map(source, MODULES))

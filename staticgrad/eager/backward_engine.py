@@ -13,13 +13,13 @@ from ..errors import AnomalyError
 from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
 from .backward_hooks import Hooked
+from .calls.kernels import OFF
+from .calls.op_calls import cotangents as kernel_cotangents
+from .calls.op_calls import least_of
 from .function_nodes import DerivativeNodes
 from .grad_mode import modes
 from .gradient_sources import Found
 from .held import Held
-from .kernels import OFF
-from .op_calls import cotangents as kernel_cotangents
-from .op_calls import least_of
 from .pending import Value, saved_result
 from .saved import Packed
 from .tape import (

@@ -21,8 +21,8 @@ from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from ..ops.reductions import repeated
-from .composite_records import PART
-from .op_calls import placeholders
+from .calls.composite_records import PART
+from .calls.op_calls import placeholders
 from .sparse_gradients import SparseGradient, sparse_gradient_of
 from .tape_form import Form, Kind, Row
 

@@ -19,8 +19,8 @@ from ..operators import frontends, intercepted
 from ..signals import module
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
+from .calls.kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .grad_mode import modes
-from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, Kind, form_of

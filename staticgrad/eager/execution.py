@@ -13,8 +13,8 @@ from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
+from .calls.op_calls import value as kernel_value
 from .grad_mode import INFERRING, Mode, mark_inference, modes
-from .op_calls import value as kernel_value
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new

@@ -26,7 +26,7 @@ from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
-from .composites import composite
+from .calls.composites import composite
 from .execution import run
 from .tensor import Tensor
 

@@ -12,8 +12,8 @@ from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
+from .calls.scatters import value_of_sparse
 from .grad_mode import modes
-from .scatters import value_of_sparse
 from .tape import FreedTensor
 from .tensor import Tensor, ndarray, wrap
 

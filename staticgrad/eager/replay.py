@@ -18,9 +18,9 @@ from ..ops.adjoint import adjoint_op
 from ..ops.control.loop_operands import Loop
 from ..ops.custom_gradient import call_op
 from .backward_engine import BackwardEngine
+from .calls.kernels import OFF
 from .execution import run
 from .grad_mode import modes
-from .kernels import OFF
 from .tape import Record
 from .tensor import wrap
 

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..ir import OpDef, lasting
-from .composite_records import CompositeRecord, PartRecord
+from .calls.composite_records import CompositeRecord, PartRecord
+from .calls.op_calls import FLOATS
 from .grad_mode import modes
-from .op_calls import FLOATS
 from .tape import Record
 from .tensor import Tensor, ndarray
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..ir import NO_ATTRS
 from ..ir.op import arity
 from .backward_graphs import Backward, Source
-from .composite_records import PART
+from .calls.composite_records import PART
 from .tape import FreedTensor, Record, changed
 from .tape_form import Form, Kind, Row
 from .tensor import Tensor

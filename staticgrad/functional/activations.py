@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state, warn_former

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor as EagerTensor
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
 from ..ops.elementwise import written

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.convolution import check_conv, conv_input_op, conv_op

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.control.scan import scan

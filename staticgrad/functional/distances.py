@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.linear_algebra.norms import vector_norm

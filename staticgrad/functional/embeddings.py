@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import no_grad
-from ..eager.routes import routed
+from ..eager.calls.routes import routed
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import bounded, gather_op, scatter_op

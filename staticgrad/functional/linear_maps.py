@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand

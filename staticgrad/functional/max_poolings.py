@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor as EagerTensor
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, most_op, most_take_op, pooled_extent, windows

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, windows

@@ -6,7 +6,7 @@ import functools
 import operator
 from typing import Any
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..normalization import batch_norm, check_eps, kept, renew
 from ..operators import Array, F, Tensor, TensorLike, spelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text

@@ -137,8 +137,8 @@ class OpDef:
     effect: str = field(init=False, repr=False, default="")
     """The kind of an effect, "" for other ops."""
     eager_least: int = field(init=False, repr=False, compare=False, default=0)
-    """The number of elements of the first operand from which eager mode looks for a kernel; see `eager/op_calls.py`. 0: not
-    determined yet."""
+    """The number of elements of the first operand from which eager mode looks for a kernel; see
+    `eager/calls/op_calls.py`. 0: not determined yet."""
     by_rules: bool = field(init=False, repr=False, default=False)
     """Whether `vjp` alone says what a backward pass does: there is neither `vjp_all` nor `vjp_add`."""
     product: bool = field(init=False, repr=False, default=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import functional
 from ..eager import zeros
-from ..eager.composites import composite
+from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..operators import Array, F
 from ..operators import Tensor as AnyTensor

@@ -77,7 +77,7 @@ def intercepted() -> bool:
 
 def composite(function: Function) -> Function:
     """Declare a function of tensors that is made of several ops and has no effects: a call on eager tensors is one operation of
-    the front end, see `eager/composites.py`. Rooms above that one take the decorator from there."""
+    the front end, see `eager/calls/composites.py`. Rooms above that one take the decorator from there."""
     made: Callable[..., Any] | None = None
 
     @functools.wraps(function)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager import Tensor
+from ..eager.calls.kernels import OFF, requests, uses_of
+from ..eager.calls.op_calls import placeholders
 from ..eager.grad_mode import modes
-from ..eager.kernels import OFF, requests, uses_of
-from ..eager.op_calls import placeholders
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
 from ..eager.tape import touch
 from ..eager.tensor import Structure

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..eager import Tensor, enable_grad, grad
+from ..eager.calls.kernels import OFF
 from ..eager.grad_mode import modes
 from ..eager.inplace import check_writeable, replace, tracer
-from ..eager.kernels import OFF
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..eager.kernels import row_major
+from ..eager.calls.kernels import row_major
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array

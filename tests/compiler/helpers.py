@@ -15,8 +15,8 @@ from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.compiler.program import Program
+from staticgrad.eager.calls.kernels import OFF
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import OFF
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify

@@ -14,7 +14,7 @@ from staticgrad.compiler import pipeline, program_key
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
 from staticgrad.compiler.runtime import threads
-from staticgrad.eager import kernels
+from staticgrad.eager.calls import kernels
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import apply

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager import backward_plans, kernels
+from staticgrad.eager import backward_plans
 from staticgrad.eager.backward_plans import planned
+from staticgrad.eager.calls import kernels
+from staticgrad.eager.calls.kernels import NONE, Requests
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import NONE, Requests
 from staticgrad.eager.sparse_gradients import DeferredGradient, deferred
 from staticgrad.errors import GradientError
 from tests.helpers import assert_close

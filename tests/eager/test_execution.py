@@ -12,7 +12,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
-from staticgrad.eager.fast_ops import BINARY, REFLECTED, UNARY, UNARY_OPERATORS
+from staticgrad.eager.calls.fast_ops import BINARY, REFLECTED, UNARY, UNARY_OPERATORS
 from staticgrad.eager.operands import number
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import OpDef

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager.composite_records import CompositeRecord, PartRecord
+from staticgrad.eager.calls.composite_records import CompositeRecord, PartRecord
 from staticgrad.nn import functional as F
 from tests.functional.cases import ROWS, Row
 from tests.functional.test_cases import program, results

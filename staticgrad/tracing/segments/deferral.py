@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ...eager.calls.kernels import row_major
 from ...eager.execution import flows, link, record_of
 from ...eager.grad_mode import modes
-from ...eager.kernels import row_major
 from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, restored, settled
 from ...eager.tape import Record, touch

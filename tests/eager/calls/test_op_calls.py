@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager import op_calls
+from staticgrad.eager.calls import op_calls
 from staticgrad.ir import REGISTRY
-from tests.eager.test_composites import arrays_of, derivatives
+from tests.eager.calls.test_composites import arrays_of, derivatives
 from tests.helpers import assert_close, taken
 
 LARGE = (48, 50)

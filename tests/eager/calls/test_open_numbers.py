@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager.composite_records import Form, part
+from staticgrad.eager.calls.composite_records import Form, part
+from staticgrad.eager.calls.open_calls import VALUES
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.open_calls import VALUES
 from staticgrad.nn import functional as F
 from tests.helpers import taken
 

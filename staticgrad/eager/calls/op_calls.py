@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
-from ..operators import F, Symbol, append
-from ..types import TensorType, int64
-from .grad_mode import Mode, modes
+from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
+from ...operators import F, Symbol, append
+from ...types import TensorType, int64
+from ..grad_mode import Mode, modes
+from ..tape import Record
+from ..tensor import PublicTensor
 from .kernels import ALONE, MOVED, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
-from .tape import Record
-from .tensor import PublicTensor
 
 if TYPE_CHECKING:
-    from ..compiler.program import Program
+    from ...compiler.program import Program
 
 NEVER = 1 << 62
 THREADED = 1 << 18

@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import types
-from ..bounded import Bounded
-from ..ir import Graph, Node
-from ..operators import Size, Symbol, frontends
-from ..operators.node_names import NodeName, node_of
-from .grad_mode import modes
+from ... import types
+from ...bounded import Bounded
+from ...ir import Graph, Node
+from ...operators import Size, Symbol, frontends
+from ...operators.node_names import NodeName, node_of
+from ..grad_mode import modes
+from ..tensor import PublicTensor, Tensor, wrap
 from .op_calls import placeholders
 from .route_writer import Writer
-from .tensor import PublicTensor, Tensor, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 KINDS = frozenset({int, bool, str, type(None), type, type(...), *(np.dtype(code).__class__ for code in np.typecodes["All"])})

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import NO_ATTRS, Node
-from ..types import INEXACT
-from .execution import link, recover, watch
-from .grad_mode import INFERRING, mark_inference, modes
+from ...ir import NO_ATTRS, Node
+from ...types import INEXACT
+from ..execution import link, recover, watch
+from ..grad_mode import INFERRING, mark_inference, modes
+from ..tape import ALONE, Named, Record, tick
+from ..tensor import PublicTensor, ndarray, wrap
 from .op_calls import Bound, by_plan, least_of
-from .tape import ALONE, Named, Record, tick
-from .tensor import PublicTensor, ndarray, wrap
 
 GLOBALS = {
     "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..bounded import Bounded
-from ..errors import CompileError, StaticgradError
-from ..ir import Graph, Node
-from ..locks import rlock
-from ..signals import module
-from .grad_mode import KEPT, kernels_setting, modes
+from ...bounded import Bounded
+from ...errors import CompileError, StaticgradError
+from ...ir import Graph, Node
+from ...locks import rlock
+from ...signals import module
+from ..grad_mode import KEPT, kernels_setting, modes
 
 if TYPE_CHECKING:
-    from ..compiler.execute.plan import Plan
-    from ..compiler.program import Program
+    from ...compiler.execute.plan import Plan
+    from ...compiler.program import Program
 
 USES = 16
 """The call of small arrays in which the plan of several operations takes over: it costs as much as thousands of calls."""

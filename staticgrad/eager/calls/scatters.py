@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Graph, OpDef
-from ..operators import Symbol, append
-from ..ops.gathering import rows_named
-from ..ops.sparse_rows import note
-from ..types import TensorType
-from .grad_mode import modes
+from ...ir import REGISTRY, Graph, OpDef
+from ...operators import Symbol, append
+from ...ops.gathering import rows_named
+from ...ops.sparse_rows import note
+from ...types import TensorType
+from ..grad_mode import modes
 from .kernels import ALONE, program_of, requests, uses_of
 
 if TYPE_CHECKING:
-    from ..compiler.program import Program
+    from ...compiler.program import Program
 
 
 def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.nn.functional as F
-from staticgrad.eager.routes import USES
+from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.tensor import PublicTensor
 from staticgrad.errors import GradientError, IndexRangeError, ShapeError
 

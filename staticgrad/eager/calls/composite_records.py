@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff import messages
-from ..errors import GradientError
-from ..ir import Expand, Graph, Node, OpDef
-from ..operators import Size
-from ..operators.node_names import NAMES
-from ..types import INEXACT
-from .backward_hooks import Cotangents
+from ...autodiff import messages
+from ...errors import GradientError
+from ...ir import Expand, Graph, Node, OpDef
+from ...operators import Size
+from ...operators.node_names import NAMES
+from ...types import INEXACT
+from ..backward_hooks import Cotangents
+from ..tape import FreedTensor, Memory, Named, Record, edge
+from ..tensor import PublicTensor, Tensor
 from .op_calls import NEVER, Kinds, placeholders
-from .tape import FreedTensor, Memory, Named, Record, edge
-from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
-    from .backward_graphs import Steps
+    from ..backward_graphs import Steps
     from .kernels import Call
 
 NAMED: Any = Record.__dict__["named"]

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..ir import OpDef
-from ..operators import OpenNumbers
+from ...ir import OpDef
+from ...operators import OpenNumbers
+from ..grad_mode import modes
+from ..tensor import PublicTensor, Tensor
 from .composite_plans import program
 from .composite_records import NESTED, Form, part
-from .grad_mode import modes
 from .kernels import Call, requests, uses_of
-from .tensor import PublicTensor, Tensor
 
 if TYPE_CHECKING:
-    from ..compiler.program import Program
+    from ...compiler.program import Program
 
 NUMBERS = frozenset({float, int})
 VALUES = 4

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import NO_ATTRS, REGISTRY, Reduction
-from ..operators import SPECIAL, F, Operators, frontends, public
-from ..operators import Tensor as AnyTensor
-from ..operators.node_names import NAMES
-from ..ops.indexing import PLAIN, bounds
-from ..ops.reductions import chosen, kept
-from ..types import ALL_AXES, ShapeLike, int64, normalize_axes
-from .execution import fresh, result
-from .grad_mode import INFERRING, mark_inference, modes
+from ...ir import NO_ATTRS, REGISTRY, Reduction
+from ...operators import SPECIAL, F, Operators, frontends, public
+from ...operators import Tensor as AnyTensor
+from ...operators.node_names import NAMES
+from ...ops.indexing import PLAIN, bounds
+from ...ops.reductions import chosen, kept
+from ...types import ALL_AXES, ShapeLike, int64, normalize_axes
+from ..execution import fresh, result
+from ..grad_mode import INFERRING, mark_inference, modes
+from ..operands import FLOATS, number
+from ..tape import ALONE, Named
+from ..tensor import PublicTensor, Tensor, wrap
 from .kernels import MOVED, flat_for
 from .op_calls import Bound
 from .op_calls import value as kernel_value
-from .operands import FLOATS, number
 from .routes import routed, viewed
-from .tape import ALONE, Named
-from .tensor import PublicTensor, Tensor, wrap
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",

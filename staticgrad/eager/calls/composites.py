@@ -16,25 +16,25 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..autodiff import messages
-from ..autodiff.reverse import gradients
-from ..ir import REGISTRY, Expand, OpDef
-from ..operators import Operators, Symbol, append, frontends, intercepted, state
-from ..operators.node_names import node_of
-from .backward import grad
-from .backward_engine import recorded_rules
-from .backward_hooks import Cotangents
+from ...autodiff import messages
+from ...autodiff.reverse import gradients
+from ...ir import REGISTRY, Expand, OpDef
+from ...operators import Operators, Symbol, append, frontends, intercepted, state
+from ...operators.node_names import node_of
+from ..backward import grad
+from ..backward_engine import recorded_rules
+from ..backward_hooks import Cotangents
+from ..execution import watch
+from ..grad_mode import Mode, modes
+from ..operands import own
+from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
+from ..tensor import PublicTensor, Tensor, new, wrap
 from .composite_plans import program
 from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
-from .execution import watch
-from .grad_mode import Mode, modes
 from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .op_calls import same
 from .open_calls import open_call
-from .operands import own
 from .routes import routed
-from .tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
-from .tensor import PublicTensor, Tensor, new, wrap
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PLAIN = frozenset({int, float, bool, str, type(None), type, *(np.dtype(code).__class__ for code in np.typecodes["All"])})

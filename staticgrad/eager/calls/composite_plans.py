@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
-from ..autodiff.reverse import gradients
-from ..ir import Expand, Extent, Graph, Index, Node, Pointwise, Result, View
-from ..ir.walks import reached
-from ..operators import Symbol
-from ..signals import module
-from .backward_graphs import moved_from
+from ...autodiff.reverse import gradients
+from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Result, View
+from ...ir.walks import reached
+from ...operators import Symbol
+from ...signals import module
+from ..backward_graphs import moved_from
+from ..sparse_gradients import sparse_gradient_of
+from ..tensor import Tensor
 from .composite_records import Form, Saved
 from .kernels import NONE, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
-from .sparse_gradients import sparse_gradient_of
-from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..compiler.program import Program
-    from ..operators import OpenNumbers
+    from ...compiler.program import Program
+    from ...operators import OpenNumbers
 
 
 def program(

@@ -16,7 +16,7 @@ from staticgrad import functional as F
 from staticgrad import nn
 from staticgrad.bounded import Bounded
 from staticgrad.eager import Record
-from staticgrad.eager.composites import CompositeRecord
+from staticgrad.eager.calls.composites import CompositeRecord
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import GradientError, IndexRangeError
 from tests.helpers import assert_close, taken

@@ -15,8 +15,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.execute import array_copies
+from staticgrad.eager.calls.kernels import LEAST, USES, WORK, Requests, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.kernels import LEAST, USES, WORK, Requests, row_major, uses_of
 from staticgrad.errors import ArgumentError
 from tests.helpers import taken
 
