@@ -11,6 +11,7 @@ from ..autodiff import messages
 from ..bounded import Bounded
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
+from .calls.signature import attributes
 from .grad_mode import KEPT, modes
 from .tape import FreedTensor, Record, edge, saved_values
 from .tensor import Tensor, wrap
@@ -28,7 +29,7 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
     """
     edges = [edge(tensor, record.clock) for tensor in record.inputs]
     wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
-    key = record.op, wanted, tuple([t.shape for t in record.inputs]), tuple(record.attrs.items())
+    key = record.op, wanted, tuple([t.shape for t in record.inputs]), *attributes(record.op, record.attrs)
     try:
         known = _reads[key]
     except TypeError:  # attributes that can't be hashed

@@ -15,6 +15,7 @@ import numpy as np
 from ..ir import OpDef, lasting
 from .calls.composite_records import CompositeRecord, PartRecord
 from .calls.op_calls import FLOATS
+from .calls.signature import attributes
 from .grad_mode import modes
 from .tape import Record
 from .tensor import Tensor, ndarray
@@ -140,7 +141,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         if call is not None:
             tokens.append(id(call))
         elif attrs:
-            tokens.append(_token(attrs))
+            tokens += attributes(op, attrs)
         if len(records) > MOST:
             return None
     wanted: list[int] | None = None
@@ -162,15 +163,3 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         return None
     places = tuple([numbers[root._record] for root in roots])  # type: ignore[index]
     return key, Form(rows, kinds, places, None if wanted is None else tuple(wanted), tuple(order))
-
-
-def _token(value: Any) -> Hashable:
-    """An attribute as a part of a key: 0.0 and -0.0 differ, and so do 1 and 1.0."""
-    kind = value.__class__
-    if kind is float:
-        return float.hex(value)
-    if kind is tuple:
-        return tuple([_token(part) for part in value])
-    if kind is dict:
-        return tuple([(name, _token(part)) for name, part in value.items()])
-    return kind, value

@@ -42,6 +42,8 @@ class Attribute:
     optional: bool = False
     shifted: Callable[[Any], Any] | None = None
     """Of one that names axes: the value where every operand has one more axis in front."""
+    numeric: bool = False
+    """Whether it is a number of class float."""
 
 
 Range = tuple[int, int] | None
@@ -139,6 +141,8 @@ class OpDef:
     eager_least: int = field(init=False, repr=False, compare=False, default=0)
     """The number of elements of the first operand from which eager mode looks for a kernel; see
     `eager/calls/op_calls.py`. 0: not determined yet."""
+    numeric: bool = field(init=False, repr=False, default=False)
+    """Whether an attribute is a number of class float, of which 0.0 and -0.0 are two values that Python calls equal."""
     by_rules: bool = field(init=False, repr=False, default=False)
     """Whether `vjp` alone says what a backward pass does: there is neither `vjp_all` nor `vjp_add`."""
     product: bool = field(init=False, repr=False, default=False)
@@ -155,6 +159,7 @@ class OpDef:
         put(self, "aliases", isinstance(self.emit, View) or self.written is not None)
         put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
         put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
+        put(self, "numeric", any(kind.numeric for kind in self.attrs.values()))
         put(self, "by_rules", self.vjp_all is None and self.vjp_add is None)
         put(self, "product", isinstance(self.emit, Native) and self.emit.scales)
         put(self, "copies", isinstance(self.emit, Pointwise) and self.emit.memory == "row-major")

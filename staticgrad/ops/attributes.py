@@ -90,10 +90,12 @@ floating_dtype = Attribute(
     "a floating dtype", lambda value, types: isinstance(value, np.dtype) and value in SUPPORTED and value.kind == "f"
 )
 positive = Attribute(
-    "a finite number above 0", lambda value, types: value.__class__ is float and math.isfinite(value) and value > 0
+    "a finite number above 0",
+    lambda value, types: value.__class__ is float and math.isfinite(value) and value > 0,
+    numeric=True,
 )
-rate = Attribute("a number from 0 to below 1", lambda value, types: value.__class__ is float and 0 <= value < 1)
-number = Attribute("a number", lambda value, types: value.__class__ is float)
+rate = Attribute("a number from 0 to below 1", lambda value, types: value.__class__ is float and 0 <= value < 1, numeric=True)
+number = Attribute("a number", lambda value, types: value.__class__ is float, numeric=True)
 literal = Attribute(
     "a constant array",
     lambda value, types: isinstance(value, Literal) and value.array.dtype in SUPPORTED,

@@ -12,13 +12,13 @@ import numpy as np
 from ...autodiff import messages
 from ...errors import GradientError
 from ...ir import Expand, Graph, Node, OpDef
-from ...operators import Size
 from ...operators.node_names import NAMES
 from ...types import INEXACT
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
 from ..tensor import PublicTensor, Tensor
 from .op_calls import NEVER, Kinds, placeholders
+from .signature import WAYS, Signature, join
 
 if TYPE_CHECKING:
     from ..backward_graphs import Steps
@@ -49,28 +49,18 @@ class Form(NamedTuple):
         return args, {name: next(given) if a is OPEN else a for name, a in self.named}
 
 
-NESTED = frozenset({tuple, Size, Form})
-"""Classes of arguments that are part of a call's key if all in them are."""
+def _join_form(form: Form, key: Signature, tensors: list[Tensor] | None) -> bool:
+    key += (Form, form.function, len(form.args))
+    if not join(form.args, key, tensors):
+        return False
+    for name, a in form.named:
+        key.append(name)
+        if not join((a,), key, tensors):
+            return False
+    return True
 
 
-def part(items: Any) -> tuple[Any, ...] | None:
-    """A tuple of arguments, or a form, as a part of a key, in which 1, 1.0 and True differ, and 0.0 and -0.0; None where there
-    are tensors, which a key would keep alive."""
-    found: list[Any] = []
-    for x in items:
-        kind = x.__class__
-        if kind is int or kind is str:
-            found.append(x)
-        elif kind in NESTED:
-            inner = part(x)
-            if inner is None:
-                return None
-            found += (kind, inner)
-        elif isinstance(x, Tensor):
-            return None
-        else:
-            found += (kind, x if kind is not float or x else repr(x))
-    return tuple(found)
+WAYS[Form] = _join_form
 
 
 class Saved(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ... import types
 from ...autodiff import messages
 from ...autodiff.reverse import gradients
 from ...ir import REGISTRY, Expand, OpDef
@@ -30,15 +31,13 @@ from ..operands import own
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, new, wrap
 from .composite_plans import program
-from .composite_records import NESTED, OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, part, refused
+from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
 from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
-from .op_calls import same
-from .open_calls import open_call
+from .open_calls import numbers_of, open_call
 from .routes import routed
+from .signature import SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PLAIN = frozenset({int, float, bool, str, type(None), type, *(np.dtype(code).__class__ for code in np.typecodes["All"])})
-"""Classes of arguments that are part of a call's key."""
 PYTORCH = {
     "layer_norm": "NativeLayerNormBackward0", "group_norm": "NativeGroupNormBackward0", "linear": "AddmmBackward0",
     "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
@@ -48,8 +47,6 @@ PYTORCH = {
     "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
-HOLD = frozenset({int, float})
-"""Those that are numbers, which may vary."""
 REFUSED = object()
 
 
@@ -73,55 +70,40 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         mode = modes.now
         if mode.heavy is OFF[2] or mode.arrays or mode.apart or (frontends.tracing and intercepted()):
             return written(args, named)
-        signature: list[Any] = []
+        signature: Signature = [types.default_float]
         tensors: list[Tensor] = []
-        tracked, grad, numeric = False, mode.grad, False
+        tracked, grad = False, mode.grad
         for a in args:
-            kind = a.__class__
-            if kind is PublicTensor:
+            if a.__class__ is PublicTensor:
                 wants = grad and a._tracked
                 signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN:
-                signature += (kind, a if a or kind is not float else repr(a))  # 0.0 == -0.0
-                numeric |= kind in HOLD
-            elif kind in NESTED and (inner := part(a)) is not None:
-                signature.append(inner)
-                numeric |= kind is Form
-            else:
+            elif not join((a,), signature):
                 return other(args, named)
         for word, a in named.items():
-            kind = a.__class__
-            if kind is PublicTensor:
+            signature.append(word)
+            if a.__class__ is PublicTensor:
                 wants = grad and a._tracked
-                signature += (word, wants)
+                signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in PLAIN:
-                signature += (word, kind, a if a or kind is not float else repr(a))
-                numeric |= kind in HOLD
-            elif kind in NESTED and (inner := part(a)) is not None:
-                signature += (word, kind, inner)
-                numeric |= kind is Form
-            else:
+            elif not join((a,), signature):
                 return other(args, named)
         if not tensors or tensors[0]._data.size < mode.heavy:
             return written(args, named)
         arrays = [t._data for t in tensors]
         former, ready, owner = recent
         numbers = None
-        found = ready.run(*arrays) if owner is mode and same(former, signature) else None
+        found = ready.run(*arrays) if owner is mode and former == signature else None
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
-            try:
-                known = mode.calls[whole]
-            except TypeError:  # an argument that can't be hashed
-                return written(args, named)
-            opened = None
-            if numeric and (known is None or known.waits):
-                form = form_of(function, args, named)
-                opened = open_call(op, form, args, named, tensors, grad)
+            known, opened = mode.calls[whole], None
+            if known is None or known.waits:
+                values, rest = numbers_of(signature)
+                if values:
+                    form = form_of(function, args, named)
+                    opened = open_call(op, form, values, rest, tensors, grad)
             if opened is not None:
                 ready, numbers = opened
                 arrays += numbers
@@ -224,26 +206,27 @@ def soon(args: tuple[Any, ...]) -> int:
 
 def keyed(a: Any) -> Any:
     """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
-    if isinstance(a, list) and all(x.__class__ in PLAIN for x in a):
-        return tuple(a)
     if isinstance(a, np.integer):
         return int(a)
     if a.__class__ is np.float64:
         return float(a)
     if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
         return wrap(own(a) if modes.now.grad else a)  # as `tensors_of` does
-    if a.__class__ in NESTED:
-        return a if part(a) is not None else REFUSED
-    return a if a.__class__ in PLAIN or a.__class__ is PublicTensor else REFUSED
+    return a if a.__class__ is PublicTensor or join((a,), []) else REFUSED
 
 
 def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:
     """The call without its tensors."""
     return Form(
         function,
-        tuple([OPEN if isinstance(a, Tensor) else a for a in args]),
-        tuple([(name, OPEN if isinstance(a, Tensor) else a) for name, a in named.items()]),
+        tuple([OPEN if isinstance(a, Tensor) else lasting(a) for a in args]),
+        tuple([(name, OPEN if isinstance(a, Tensor) else lasting(a)) for name, a in named.items()]),
     )
+
+
+def lasting(a: Any) -> Any:
+    """An argument that nobody can change."""
+    return tuple([lasting(x) for x in a]) if a.__class__ in SEQUENCES else a
 
 
 def _written(node: Any, *operands: Any) -> Any:

@@ -16,6 +16,7 @@ from ..tape import Record
 from ..tensor import PublicTensor
 from .kernels import ALONE, MOVED, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
+from .signature import attributes
 
 if TYPE_CHECKING:
     from ...compiler.program import Program
@@ -57,7 +58,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         return None
     mode = modes.now
     former = mode.recent.get(op)
-    if former is not None and same(former[0], attrs):
+    if former is not None and former[0] == attrs:
         found = former[1](*arrays)
         if found is not None:
             return found[0]
@@ -72,7 +73,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
             return None if first.size < MOVED else _with_axes_moved(op, attrs, arrays)
     key: tuple[Any, ...]
     if attrs:
-        key = (op, *attrs.values(), *[a.shape for a in arrays], *[a.dtype for a in arrays])
+        key = (op, *attributes(op, attrs), *[a.shape for a in arrays], *[a.dtype for a in arrays])
     elif len(arrays) == 1:
         key = op, first.shape, first.dtype
     else:
@@ -92,7 +93,8 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         found = call.in_any_layout(*arrays)
         if found is None:
             return None
-    mode.recent[op] = attrs, call.run
+    if not op.numeric:
+        mode.recent[op] = attrs, call.run
     return found[0]
 
 
@@ -143,17 +145,9 @@ class Bound:
             return None
         mode = modes.now
         former = mode.recent.get(self.op)
-        if former is not None and same(former[0], self.attrs):
+        if former is not None and former[0] == self.attrs:
             self.mode, self.run = mode, former[1]
         return [found]
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether attributes or arguments are equal; arrays among them never are."""
-    try:
-        return bool(a == b)
-    except ValueError:
-        return False
 
 
 Kinds = Sequence[tuple[tuple[int, ...], np.dtype]]
@@ -245,7 +239,7 @@ def cotangents(
     g, repeated = compact(g)
     try:
         key = (
-            op, positions, repeated, g.shape, g.dtype, *record.attrs.values(),
+            op, positions, repeated, g.shape, g.dtype, *attributes(op, record.attrs),
             *[t._data.shape if t.__class__ is PublicTensor else t.shape for t in inputs], *[t.dtype for t in inputs],
         )  # fmt: skip
         call = modes.now.calls[key]

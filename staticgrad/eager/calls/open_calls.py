@@ -17,10 +17,11 @@ import numpy as np
 from ...ir import OpDef
 from ...operators import OpenNumbers
 from ..grad_mode import modes
-from ..tensor import PublicTensor, Tensor
+from ..tensor import Tensor
 from .composite_plans import program
-from .composite_records import NESTED, Form, part
+from .composite_records import Form
 from .kernels import Call, requests, uses_of
+from .signature import Signature, token
 
 if TYPE_CHECKING:
     from ...compiler.program import Program
@@ -35,35 +36,18 @@ KEPT = 64
 Values = Sequence[float | int]
 
 
-class Numbers:
-    """The numbers of a call, in order, and the rest of its signature."""
-
-    __slots__ = ("rest", "values")
-
-    def __init__(self, args: Sequence[Any], named: dict[str, Any]):
-        self.rest: list[Any] = []
-        self.values: list[float | int] = []
-        for a in args:
-            self._add(a)
-        for name, a in named.items():
-            self.rest.append(name)
-            self._add(a)
-
-    def _add(self, a: Any) -> None:
-        kind = a.__class__
-        self.rest.append(kind)
-        if kind in NUMBERS:
-            self.values.append(a)
-        elif kind is Form:
-            self.rest.append(a.function)
-            self.rest.append(len(a.args))
-            for x in a.args:
-                self._add(x)
-            for name, x in a.named:
-                self.rest.append(name)
-                self._add(x)
-        elif kind is not PublicTensor:
-            self.rest.append(part(a) if kind in NESTED else a)
+def numbers_of(signature: Signature) -> tuple[Values, Signature]:
+    """The numbers of a call, in order, those in tuples left out, and the rest of its signature."""
+    values: list[float | int] = []
+    rest: Signature = []
+    items = iter(signature)
+    for item in items:
+        rest.append(item)
+        if item in NUMBERS:
+            values.append(item(next(items)))
+        elif isinstance(item, type):
+            rest.append(next(items))
+    return values, rest
 
 
 def with_numbers(form: Form, numbers: Iterator[Any]) -> Form:
@@ -95,7 +79,7 @@ class Kind:
     def __init__(self, values: Values):
         self.number = next(numbers_of_kinds)
         """Its part of the plans' keys: plans outlast kinds."""
-        self.seen: list[set[str]] = [set() for _ in values]
+        self.seen: list[set[Hashable]] = [set() for _ in values]
         self.varying: list[int] = []
         """The positions of the numbers that are open."""
         self.constant: set[int] = set()
@@ -110,7 +94,7 @@ class Kind:
         for i, value in enumerate(values):
             seen = self.seen[i]
             if len(seen) < VALUES and i not in self.constant:
-                seen.add(repr(value))
+                seen.add(token(value))
                 if len(seen) == VALUES:
                     self.varying = sorted([*self.varying, i])
 
@@ -124,36 +108,29 @@ numbers_of_kinds = itertools.count()
 
 
 def open_call(
-    op: OpDef, form: Form, args: Sequence[Any], named: dict[str, Any], tensors: Sequence[Tensor], grad: bool
+    op: OpDef, form: Form, values: Values, rest: Signature, tensors: Sequence[Tensor], grad: bool
 ) -> tuple[Call, list[np.ndarray]] | None:
     """The plan of a call whose numbers vary, and the numbers to feed after the tensors; None where there is none, or not
-    yet. form: of the call; grad: whether calls are recorded."""
-    numbers = Numbers(args, named)
-    values = numbers.values
-    if not values:
-        return None
+    yet. form: of the call; values, rest: see `numbers_of`; grad: whether calls are recorded."""
     arrays = [t._data for t in tensors]
-    family = (op, *numbers.rest, *[grad and t._tracked for t in tensors])
+    family = (op, *rest)
     key = (family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     mode = modes.now
-    try:
-        kind: Kind | None = mode.kinds[key]
-        if kind is None:
-            kind = mode.kinds[key] = Kind(values)
-    except TypeError:  # an argument that can't be hashed
-        return None
+    kind: Kind | None = mode.kinds[key]
+    if kind is None:
+        kind = mode.kinds[key] = Kind(values)
     varying = kind.varying
     if len(varying) < len(values) - len(kind.constant):
         kind.note(values)
         varying = kind.varying
     if not varying:
         return None
-    rest = tuple([repr(x) for i, x in enumerate(values) if i not in varying])
-    plans = kind.plans.get((*varying, rest))
+    fixed = tuple([token(x) for i, x in enumerate(values) if i not in varying])
+    plans = kind.plans.get((*varying, fixed))
     if plans is None:
         if len(kind.plans) >= KEPT:
             return None
-        plans = kind.plans[*varying, rest] = []
+        plans = kind.plans[*varying, fixed] = []
     given, last = [values[i] for i in varying], uses_of(max([a.size for a in arrays]))
     for plan in plans:
         feeds = plan.fed(given)
@@ -165,7 +142,7 @@ def open_call(
                     return None
                 call = requests.call(plan.key, call, lambda: None)
             return None if call.plan is None else (call, feeds)
-    whole = ("open", kind.number, *varying, rest, kind.made)
+    whole = ("open", kind.number, *varying, fixed, kind.made)
     if len(plans) >= PLANS:
         return None
     call = mode.calls[whole] or requests.begin(whole, last)

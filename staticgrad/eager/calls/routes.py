@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
-
-import numpy as np
 
 from ... import types
 from ...bounded import Bounded
 from ...ir import Graph, Node
-from ...operators import Size, Symbol, frontends
+from ...operators import Symbol, frontends
 from ...operators.node_names import NodeName, node_of
 from ..grad_mode import modes
 from ..tensor import PublicTensor, Tensor, wrap
 from .op_calls import placeholders
 from .route_writer import Writer
+from .signature import SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-KINDS = frozenset({int, bool, str, type(None), type, type(...), *(np.dtype(code).__class__ for code in np.typecodes["All"])})
-"""Classes of arguments that are part of a call's kind as they are."""
-SEQUENCES = frozenset({tuple, list, Size})
-ENDS = frozenset({int, type(None)})
-"""Classes of the ends of slices."""
 USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
 KEPT = 128
@@ -57,33 +51,12 @@ def routed(function: Function) -> Function:
         if frontends.tracing:
             return function(*args, **named)
         tensors: list[Tensor] = []
-        key: list[Any] = [types.default_float]
-        for a in args:
-            kind = a.__class__
-            if kind is PublicTensor:
-                data = a._data
-                key.append(data.shape)
-                key.append(data.dtype)
-                tensors.append(a)
-            elif kind is int:
-                key.append(int)
-                key.append(a)
-            elif kind is list or kind is tuple:
-                key.append(kind)
-                key.append(len(a))
-                for x in a:
-                    if x.__class__ is PublicTensor:
-                        data = x._data
-                        key.append(data.shape)
-                        key.append(data.dtype)
-                        tensors.append(x)
-                    elif not joined((x,), key, tensors):
-                        return function(*args, **named)
-            elif not joined((a,), key, tensors):
-                return function(*args, **named)
+        key: Signature = [types.default_float]
+        if not join(args, key, tensors):
+            return function(*args, **named)
         if named:
             key += named
-            if not joined(named.values(), key, tensors):
+            if not join(named.values(), key, tensors):
                 return function(*args, **named)
         route = routes[kind := tuple(key)]
         if route is None:
@@ -99,8 +72,8 @@ def routed(function: Function) -> Function:
 
     def ready(*args: Any) -> Callable[..., Any] | None:
         """The route of a call, if there is one."""
-        key: list[Any] = [types.default_float]
-        return routes[tuple(key)] if joined(args, key, []) else None
+        key: Signature = [types.default_float]
+        return routes[tuple(key)] if join(args, key, []) else None
 
     call.route = ready  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -130,32 +103,6 @@ def viewed(function: Function) -> Function:
         return out
 
     return call  # type: ignore[return-value]
-
-
-def joined(items: Iterable[Any], key: list[Any], tensors: list[Tensor]) -> bool:
-    """Add arguments to the kind of a call, and the tensors in them to these; False if one is no part of a kind."""
-    for a in items:
-        kind = a.__class__
-        if kind is PublicTensor:
-            data = a._data
-            key += (data.shape, data.dtype)
-            tensors.append(a)
-        elif kind is float:
-            key += (kind, a or str(a))  # 0.0 == -0.0
-        elif kind in KINDS:
-            key += (kind, a)
-        elif kind is slice:
-            start, stop, step = a.start, a.stop, a.step
-            if start.__class__ not in ENDS or stop.__class__ not in ENDS or step.__class__ not in ENDS:
-                return False
-            key += (kind, start, stop, step)
-        elif kind in SEQUENCES:
-            key += (kind, len(a))
-            if not joined(a, key, tensors):
-                return False
-        else:
-            return False
-    return True
 
 
 def route_of(

@@ -14,6 +14,7 @@ from ...ops.sparse_rows import note
 from ...types import TensorType
 from ..grad_mode import modes
 from .kernels import ALONE, program_of, requests, uses_of
+from .signature import attributes
 
 if TYPE_CHECKING:
     from ...compiler.program import Program
@@ -31,7 +32,7 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     if arrays[0].size < modes.now.heavy or any(a.__class__ is not np.ndarray for a in arrays):
         return None
     shapes = tuple([tuple(a.shape) for a in operands])
-    key = ("sparse", op, tuple(attrs.values()), shapes, tuple([a.dtype for a in arrays]))
+    key = ("sparse", op, tuple(attributes(op, attrs)), shapes, tuple([a.dtype for a in arrays]))
     call = modes.now.calls[key]
     if call is None:
         call = requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))

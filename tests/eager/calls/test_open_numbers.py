@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager.calls.composite_records import Form, part
 from staticgrad.eager.calls.open_calls import VALUES
 from staticgrad.eager.grad_mode import modes
 from staticgrad.nn import functional as F
@@ -194,15 +193,3 @@ def test_numbers_of_other_kinds_in_a_tuple_are_other_calls(function):
             else:
                 with pytest.raises(sg.ArgumentError, match="axis must be an integer"):
                     function(x, v)
-
-
-def test_parts_of_keys_tell_numbers_apart():
-    different = [(1,), (1.0,), (True,), (0.0,), (-0.0,), (0,), ((1,),), ((1.0,),), (Form(math.exp, (0.0,), ()),)]
-    different += [
-        (Form(math.exp, (-0.0,), ()),),
-        (Form(math.exp, (), (("x", 1),)),),
-        (Form(math.exp, (), (("x", True),)),),
-        ("1",),
-    ]
-    assert len({part(each) for each in different}) == len(different)
-    assert part(((sg.tensor(1.0),),)) is None

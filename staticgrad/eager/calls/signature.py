@@ -1,0 +1,81 @@
+"""The signature of a call: equal for two calls only if one route or plan serves both.
+
+Every table of eager calls is keyed by signatures, and `WAYS` says how each kind of value is part of one. Values that Python
+calls equal are told apart where operations tell them apart: 1, 1.0 and True, 0.0 and -0.0. NaN is equal to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import EllipsisType, NoneType
+from typing import Any
+
+import numpy as np
+
+from ...ir import OpDef
+from ...operators import Size
+from ..tensor import PublicTensor, Tensor
+
+Signature = list[Any]
+"""Of each value its class and what stands for it there, and the words of named ones."""
+Way = Callable[[Any, Signature, "list[Tensor] | None"], bool]
+
+ITSELF = frozenset({
+    int, bool, str, NoneType, type, EllipsisType, OpDef, *(np.dtype(code).__class__ for code in np.typecodes["All"]),
+})  # fmt: skip
+"""Classes of values that stand for themselves."""
+SEQUENCES = frozenset({tuple, list, Size})
+ENDS = frozenset({int, NoneType})
+"""Classes of the ends of slices."""
+
+
+def join(values: Iterable[Any], key: Signature, tensors: list[Tensor] | None = None) -> bool:
+    """Add values to a signature, with the shapes and dtypes of tensors, which are collected. False if one is no part of any:
+    without `tensors` no tensor is, for it would be kept alive."""
+    for a in values:
+        kind = a.__class__
+        if kind in ITSELF:
+            key += (kind, a)
+        elif kind is float:
+            key += (kind, a if a and a == a else repr(a))
+        elif kind is PublicTensor:
+            if tensors is None:
+                return False
+            data = a._data
+            key += (data.shape, data.dtype)
+            tensors.append(a)
+        elif kind not in WAYS or not WAYS[kind](a, key, tensors):
+            return False
+    return True
+
+
+def _join_sequence(values: Any, key: Signature, tensors: list[Tensor] | None) -> bool:
+    inner: Signature = []
+    if not join(values, inner, tensors):
+        return False
+    key += (values.__class__, tuple(inner))
+    return True
+
+
+def _join_slice(value: slice, key: Signature, tensors: list[Tensor] | None) -> bool:
+    ends = value.start, value.stop, value.step
+    key += (slice, ends)
+    return ENDS.issuperset([end.__class__ for end in ends])
+
+
+WAYS: dict[type, Way] = {**dict.fromkeys(SEQUENCES, _join_sequence), slice: _join_slice}
+"""How values of the other classes are part of a signature; whether they are."""
+
+
+def token(value: Any) -> Hashable:
+    """One value as a part of a signature. Raises TypeError where it is none."""
+    key: Signature = []
+    if not join((value,), key):
+        raise TypeError(f"{value!r} is no part of a signature")
+    return tuple(key)
+
+
+def attributes(op: OpDef, attrs: Mapping[str, Any]) -> Iterable[Hashable]:
+    """The attributes of an op as parts of a signature. A record states of which class each is, so that those that are no
+    numbers stand for themselves."""
+    return [token(a) if a.__class__ is float else a for a in attrs.values()] if op.numeric else attrs.values()
