@@ -39,9 +39,13 @@ class Bounded(dict[Hashable, "Value | None"]):
 
     def __setitem__(self, key: Hashable, value: Value | None) -> None:
         if len(self) >= self.most and key not in self:
-            self.older = dict(self)
-            super().clear()
+            self.age()
         super().__setitem__(key, value)
+
+    def age(self) -> None:
+        """Make the younger generation the older one, whose keys are gone."""
+        self.older = dict(self)
+        super().clear()
 
     def forget(self, key: Hashable) -> None:
         """Let go of a value, if there is one."""

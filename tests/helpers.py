@@ -13,6 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
+from staticgrad.eager.calls.kernels import Call
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
@@ -120,7 +121,12 @@ def assert_same(actual: Any, expected: Any, what: str = "", rtol: float | None =
 
 def taken() -> dict[Any, Any]:
     """The calls of eager operations in this thread whose plans have taken over, by key."""
-    return {key: call for key, call in modes.now.calls.everything().items() if not call.waits}
+    return {key: call for key, call in known(Call).items() if not call.waits}
+
+
+def known(kind: type) -> dict[Any, Any]:
+    """What this thread's table of calls has of a class, by key."""
+    return {key: value for key, value in modes.now.calls.everything().items() if isinstance(value, kind)}
 
 
 def directional(fn: Callable[..., np.ndarray], point: Sequence[np.ndarray], along: Sequence[np.ndarray]) -> np.ndarray:

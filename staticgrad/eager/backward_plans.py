@@ -161,10 +161,10 @@ def planned(
     record = roots[0]._record
     if record is None:
         return None
-    place = record.op, len(roots), -1 if targets is None else len(targets)
-    group: Forms | None = mode.forms[place]
+    place = Forms, record.op, len(roots), -1 if targets is None else len(targets)
+    group: Forms | None = mode.calls[place]
     if group is None:
-        group = mode.forms[place] = Forms()
+        group = mode.calls[place] = Forms()
     for plan in group.plans:
         if plan.size >= heavy:
             found = plan.run(roots, seeds, targets)

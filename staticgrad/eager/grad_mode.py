@@ -14,16 +14,14 @@ from typing import Any, ClassVar, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from ..bounded import Bounded
 from ..errors import ArgumentError
+from .calls.call_cache import OF_THREAD, CallCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 NOTED = 20_000
 """How many records of a thread note their lines."""
-KEPT = 1024
-"""Kinds of calls of a thread that are remembered."""
 ELEMENTWISE = 2048
 """Elements from which a kernel beats NumPy's function of elements: below, the search for the kernel costs more."""
 
@@ -58,9 +56,8 @@ class Mode:
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
     there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
     backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
-    off. calls: of `kernels.Requests`, by key; recent: see `op_calls.py`; passing: when the latest call of a composite function
-    began and ended that was recorded op by op because its plan waits; forms: see `backward_plans.py`; kinds: see
-    `open_calls.py`.
+    off. calls: see `call_cache.py`; passing: when the latest call of a composite function began and ended that was recorded op
+    by op because its plan waits.
 
     A record notes its line for errors of in-place changes. As that takes a tenth of an operation's time, it is done for the
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
@@ -73,8 +70,8 @@ class Mode:
     """Threads in which anomalies are detected."""
 
     __slots__ = (
-        "_anomaly", "_left", "_saver", "apart", "arrays", "calls", "check_nan", "engine", "forms", "grad", "heavy", "inference",
-        "kinds", "least", "passing", "quiet", "recent", "waits", "watched",
+        "_anomaly", "_left", "_saver", "apart", "arrays", "calls", "check_nan", "engine", "grad", "heavy", "inference", "least",
+        "passing", "quiet", "waits", "watched",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -89,10 +86,7 @@ class Mode:
         self.apart = False
         self.arrays = False
         self.kernels = DEFAULT
-        self.calls: Bounded[Any] = Bounded(2 * KEPT)
-        self.forms: Bounded[Any] = Bounded(KEPT)
-        self.kinds: Bounded[Any] = Bounded(KEPT)
-        self.recent: dict[Any, Any] = {}
+        self.calls = CallCache(OF_THREAD)
         self.passing = 0, 0
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.

@@ -8,18 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..autodiff import messages
-from ..bounded import Bounded
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
+from .calls.call_cache import shared
 from .calls.signature import attributes
-from .grad_mode import KEPT, modes
+from .grad_mode import modes
 from .tape import FreedTensor, Record, edge, saved_values
 from .tensor import Tensor, wrap
 
 NAMES = ("self", "other")
 """PyTorch's names of the first operands."""
-
-_reads: Bounded[tuple[tuple[int, ...], bool]] = Bounded(4 * KEPT)
 
 
 def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
@@ -29,13 +27,13 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
     """
     edges = [edge(tensor, record.clock) for tensor in record.inputs]
     wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
-    key = record.op, wanted, tuple([t.shape for t in record.inputs]), *attributes(record.op, record.attrs)
+    key = positions_read, record.op, wanted, tuple([t.shape for t in record.inputs]), *attributes(record.op, record.attrs)
     try:
-        known = _reads[key]
+        known: tuple[tuple[int, ...], bool] | None = shared[key]
     except TypeError:  # attributes that can't be hashed
         return _probe(record, wanted)
     if known is None:
-        known = _reads[key] = _probe(record, wanted)
+        known = shared[key] = _probe(record, wanted)
     return known
 
 

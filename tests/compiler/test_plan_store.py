@@ -378,9 +378,6 @@ def test_eager_operations_backward_passes_and_steps_of_optimizers_read_their_pla
     def run():
         kernels.requests.plans.clear()
         modes.now.calls.clear()
-        modes.now.recent.clear()
-        modes.now.forms.clear()
-        kernels._templates.clear()
         w = nn.Parameter(np.ones((311, 311), dtype))
         opt = optim.Adam([w], lr=0.01)
         found = []

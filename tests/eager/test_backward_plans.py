@@ -19,7 +19,7 @@ from staticgrad.eager.calls.kernels import NONE, Requests
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.sparse_gradients import DeferredGradient, deferred
 from staticgrad.errors import GradientError
-from tests.helpers import assert_close
+from tests.helpers import assert_close, known
 
 F = sg.functional
 Program = Callable[..., Any]
@@ -35,8 +35,8 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         taken.append(found is not None)
         return found
 
+    modes.now.calls.clear()
     monkeypatch.setattr(import_module("staticgrad.eager.backward"), "planned", noted)
-    modes.now.forms.clear()
     with sg.eager_kernels(wait=True):
         yield taken
 
@@ -102,7 +102,7 @@ def test_the_whole_pass_is_one_plan(name: str, plans: list[bool]):
     program, shapes = PROGRAMS[name]
     gradients(program, shapes)
     assert plans == [True]
-    (plan,) = {plan for group in modes.now.forms.everything().values() for plan in group.plans}
+    (plan,) = {plan for group in known(backward_plans.Forms).values() for plan in group.plans}
     assert not any(number >= 0 for number, _ in plan.places)
 
 
@@ -211,7 +211,7 @@ def test_numbers_are_read_anew(plans: list[bool]):
         (x * number * x.exp() + number).sum().backward()
         assert_close(x.grad.numpy(), number * (1 + x.detach().numpy()) * np.exp(x.detach().numpy()), rtol=1e-12)
     assert plans == [True] * 4
-    assert len({id(plan) for group in modes.now.forms.everything().values() for plan in group.plans}) == 1
+    assert len({id(plan) for group in known(backward_plans.Forms).values() for plan in group.plans}) == 1
 
 
 def test_forms_that_differ_in_one_thing(plans: list[bool]):

@@ -16,7 +16,7 @@ from ...operators.node_names import NAMES
 from ...types import INEXACT
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
-from ..tensor import PublicTensor, Tensor
+from ..tensor import PublicTensor
 from .op_calls import NEVER, Kinds, placeholders
 from .signature import WAYS, Signature, join
 
@@ -49,15 +49,9 @@ class Form(NamedTuple):
         return args, {name: next(given) if a is OPEN else a for name, a in self.named}
 
 
-def _join_form(form: Form, key: Signature, tensors: list[Tensor] | None) -> bool:
-    key += (Form, form.function, len(form.args))
-    if not join(form.args, key, tensors):
-        return False
-    for name, a in form.named:
-        key.append(name)
-        if not join((a,), key, tensors):
-            return False
-    return True
+def _join_form(form: Form, key: Signature) -> bool:
+    key += (form.function, len(form.args), *[name for name, _ in form.named])
+    return join((*form.args, *[a for _, a in form.named]), key)
 
 
 WAYS[Form] = _join_form

@@ -35,7 +35,7 @@ from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRec
 from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
 from .open_calls import numbers_of, open_call
 from .routes import routed
-from .signature import SEQUENCES, Signature, join
+from .signature import ITSELF, SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PYTORCH = {
@@ -74,20 +74,26 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         tensors: list[Tensor] = []
         tracked, grad = False, mode.grad
         for a in args:
-            if a.__class__ is PublicTensor:
+            kind = a.__class__
+            if kind is PublicTensor:
                 wants = grad and a._tracked
                 signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
+            elif kind in ITSELF or (kind is float and a > 0):  # as `join`, without a call
+                signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)
         for word, a in named.items():
             signature.append(word)
-            if a.__class__ is PublicTensor:
+            kind = a.__class__
+            if kind is PublicTensor:
                 wants = grad and a._tracked
                 signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
+            elif kind in ITSELF or (kind is float and a > 0):  # as `join`, without a call
+                signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)
         if not tensors or tensors[0]._data.size < mode.heavy:
@@ -205,14 +211,18 @@ def soon(args: tuple[Any, ...]) -> int:
 
 
 def keyed(a: Any) -> Any:
-    """An argument as a part of a key, as `call` takes it; `REFUSED` where there is none."""
+    """An argument as a part of a signature; `REFUSED` where there is none."""
+    kind = a.__class__
+    if kind in SEQUENCES:
+        inner = tuple([keyed(x) for x in a])
+        return inner if join(inner, []) else REFUSED
     if isinstance(a, np.integer):
         return int(a)
-    if a.__class__ is np.float64:
+    if kind is np.float64:
         return float(a)
-    if a.__class__ is np.ndarray and a.dtype.kind in "fiub":
+    if kind is np.ndarray and a.dtype.kind in "fiub":
         return wrap(own(a) if modes.now.grad else a)  # as `tensors_of` does
-    return a if a.__class__ is PublicTensor or join((a,), []) else REFUSED
+    return a if kind is PublicTensor or join((a,), []) else REFUSED
 
 
 def form_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Form:

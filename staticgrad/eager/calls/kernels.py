@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...bounded import Bounded
 from ...errors import CompileError, StaticgradError
 from ...ir import Graph, Node
 from ...locks import rlock
 from ...signals import module
-from ..grad_mode import KEPT, kernels_setting, modes
+from ..grad_mode import kernels_setting, modes
+from .call_cache import shared
 
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
@@ -56,6 +56,11 @@ class Call:
     def __init__(self, plan: Plan | None, use: Any = None):
         self.plan, self.use = plan, use
         self.run: Callable[..., Any] = declined
+
+    @property
+    def nbytes(self) -> int:
+        """The plan's own memory."""
+        return 0 if self.plan is None else self.plan.memory.arena
 
     def arrive(self) -> None:
         """Wait for the kernels. From now on the plan runs."""
@@ -158,8 +163,8 @@ class Requests:
     """
 
     def __init__(self) -> None:
-        self.plans: Bounded[Call] = Bounded(KEPT)
-        """Those that any thread asked for, by key."""
+        self.plans = shared
+        """Those that any thread asked for, by key, among others."""
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
         self.making = rlock()
 
@@ -226,7 +231,7 @@ class Requests:
     def wait(self) -> None:
         """Until the plans are compiled that this thread has asked for."""
         for key, call in modes.now.calls.everything().items():
-            asked = self.plans[key] if call.waits else None
+            asked = self.plans[key] if isinstance(call, Waiting) else None
             if asked is not None:
                 asked.arrive()
 
@@ -249,11 +254,8 @@ def wait_for_kernels() -> None:
 
 def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable) -> Program:
     """The program that computes nodes of a graph from others. family: programs that may differ in extents alone."""
-    templates = _templates[family]
+    templates = shared[program_of, family]
     if templates is None:
-        templates = _templates[family] = module("staticgrad.compiler.templates").Templates()
+        templates = shared[program_of, family] = module("staticgrad.compiler.templates").Templates()
     found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates, kept=True)
     return found
-
-
-_templates: Bounded[Any] = Bounded(KEPT)

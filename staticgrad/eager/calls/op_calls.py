@@ -48,7 +48,7 @@ def least_of(op: OpDef) -> int:
 def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     """op(*arrays) by its kernel; None where NumPy has to compute it.
 
-    `Mode.recent` has the attributes of an op's last call, and its plan. That declines arrays of other shapes and dtypes, so a
+    An op's own entry has the attributes of its last call, and its plan. That declines arrays of other shapes and dtypes, so a
     call with these attributes needs no key.
     """
     first = arrays[0]
@@ -57,7 +57,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if len(arrays) == 1 and first.dtype not in FLOATS and not op.draws:
         return None
     mode = modes.now
-    former = mode.recent.get(op)
+    former = mode.calls[op]
     if former is not None and former[0] == attrs:
         found = former[1](*arrays)
         if found is not None:
@@ -94,7 +94,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         if found is None:
             return None
     if not op.numeric:
-        mode.recent[op] = attrs, call.run
+        mode.calls[op] = attrs, call.run
     return found[0]
 
 
@@ -144,7 +144,7 @@ class Bound:
         if found is None:
             return None
         mode = modes.now
-        former = mode.recent.get(self.op)
+        former = mode.calls[self.op]
         if former is not None and former[0] == self.attrs:
             self.mode, self.run = mode, former[1]
         return [found]

@@ -21,7 +21,7 @@ from ..tensor import Tensor
 from .composite_plans import program
 from .composite_records import Form
 from .kernels import Call, requests, uses_of
-from .signature import Signature, token
+from .signature import SEQUENCES, Signature, token
 
 if TYPE_CHECKING:
     from ...compiler.program import Program
@@ -40,13 +40,16 @@ def numbers_of(signature: Signature) -> tuple[Values, Signature]:
     """The numbers of a call, in order, those in tuples left out, and the rest of its signature."""
     values: list[float | int] = []
     rest: Signature = []
-    items = iter(signature)
+    items, inside = iter(signature), 0
     for item in items:
         rest.append(item)
-        if item in NUMBERS:
+        if not isinstance(item, type):
+            continue
+        if item in NUMBERS and not inside:
             values.append(item(next(items)))
-        elif isinstance(item, type):
-            rest.append(next(items))
+            continue
+        rest.append(next(items))
+        inside = max(inside - 1, 0) + (rest[-1] if item in SEQUENCES else 0)
     return values, rest
 
 
@@ -114,11 +117,11 @@ def open_call(
     yet. form: of the call; values, rest: see `numbers_of`; grad: whether calls are recorded."""
     arrays = [t._data for t in tensors]
     family = (op, *rest)
-    key = (family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    key = (Kind, family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     mode = modes.now
-    kind: Kind | None = mode.kinds[key]
+    kind: Kind | None = mode.calls[key]
     if kind is None:
-        kind = mode.kinds[key] = Kind(values)
+        kind = mode.calls[key] = Kind(values)
     varying = kind.varying
     if len(varying) < len(values) - len(kind.constant):
         kind.note(values)

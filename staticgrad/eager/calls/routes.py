@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ... import types
-from ...bounded import Bounded
 from ...ir import Graph, Node
 from ...operators import Symbol, frontends
 from ...operators.node_names import NodeName, node_of
 from ..grad_mode import modes
 from ..tensor import PublicTensor, Tensor, wrap
+from .call_cache import shared
 from .op_calls import placeholders
 from .route_writer import Writer
 from .signature import SEQUENCES, Signature, join
@@ -27,8 +27,6 @@ from .signature import SEQUENCES, Signature, join
 Function = TypeVar("Function", bound=Callable[..., Any])
 USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
-KEPT = 128
-"""Kinds of calls of a function that are remembered."""
 
 
 def no_route(*tensors: Tensor) -> Any:
@@ -43,37 +41,56 @@ def routed(function: Function) -> Function:
     """Let calls on eager tensors take routes. The function has no effects, draws nothing, and does the same for symbols as for
     tensors."""
     node = node_of(function.__name__)
-    routes: Bounded[Callable[..., Any]] = Bounded(KEPT)
-    seen: Bounded[int] = Bounded(KEPT)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if frontends.tracing:
             return function(*args, **named)
         tensors: list[Tensor] = []
-        key: Signature = [types.default_float]
-        if not join(args, key, tensors):
-            return function(*args, **named)
+        key: Signature = [function, types.default_float]
+        for a in args:  # as `join`, without a call for the most frequent ones
+            kind = a.__class__
+            if kind is PublicTensor:
+                data = a._data
+                key.append(data.shape)
+                key.append(data.dtype)
+                tensors.append(a)
+            elif kind is int:
+                key.append(int)
+                key.append(a)
+            elif kind is list:
+                key.append(list)
+                key.append(len(a))
+                for x in a:
+                    if x.__class__ is PublicTensor:
+                        data = x._data
+                        key.append(data.shape)
+                        key.append(data.dtype)
+                        tensors.append(x)
+                    elif not join((x,), key, tensors):
+                        return function(*args, **named)
+            elif not join((a,), key, tensors):
+                return function(*args, **named)
         if named:
             key += named
             if not join(named.values(), key, tensors):
                 return function(*args, **named)
-        route = routes[kind := tuple(key)]
+        route = shared[signature := tuple(key)]
         if route is None:
             if modes.now.arrays or not tensors:
                 return function(*args, **named)
-            uses = seen[kind] = (seen[kind] or 0) + 1
+            uses = shared[USES, signature] = (shared[USES, signature] or 0) + 1
             if uses <= USES:
                 return function(*args, **named)
-            route = routes[kind] = route_of(function, node, args, named, tensors)
+            route = shared[signature] = route_of(function, node, args, named, tensors)
         if route is no_route:
             return function(*args, **named)
         return route(*tensors)
 
     def ready(*args: Any) -> Callable[..., Any] | None:
         """The route of a call, if there is one."""
-        key: Signature = [types.default_float]
-        return routes[tuple(key)] if join(args, key, []) else None
+        key: Signature = [function, types.default_float]
+        return shared[tuple(key)] if join(args, key, []) else None
 
     call.route = ready  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -83,7 +100,6 @@ def viewed(function: Function) -> Function:
     """As `routed`, for a function whose result is a view: the route of a tensor and integers is found by shape, dtype
     and integers."""
     general = routed(function)
-    views: Bounded[Callable[[Tensor], Any]] = Bounded(KEPT)
 
     @functools.wraps(function)
     def call(x: Any = no_route, /, *others: Any, **named: Any) -> Any:
@@ -93,13 +109,13 @@ def viewed(function: Function) -> Function:
             if a.__class__ is not int:
                 return general(x, *others)
         data = x._data
-        route = views[data.shape, data.dtype, others]
+        route = shared[function, data.shape, data.dtype, others]
         if route is not None:
             return route(x)
         out = general(x, *others)
         found = general.route(x, *others)  # type: ignore[attr-defined]
         if found is not None and found.moves:
-            views[data.shape, data.dtype, others] = found
+            shared[function, data.shape, data.dtype, others] = found
         return out
 
     return call  # type: ignore[return-value]

@@ -18,10 +18,10 @@ from ..tensor import PublicTensor, Tensor
 
 Signature = list[Any]
 """Of each value its class and what stands for it there, and the words of named ones."""
-Way = Callable[[Any, Signature, "list[Tensor] | None"], bool]
 
 ITSELF = frozenset({
-    int, bool, str, NoneType, type, EllipsisType, OpDef, *(np.dtype(code).__class__ for code in np.typecodes["All"]),
+    int, bool, str, NoneType, EllipsisType, type, type(PublicTensor), OpDef,
+    *(np.dtype(code).__class__ for code in np.typecodes["All"]),
 })  # fmt: skip
 """Classes of values that stand for themselves."""
 SEQUENCES = frozenset({tuple, list, Size})
@@ -34,37 +34,36 @@ def join(values: Iterable[Any], key: Signature, tensors: list[Tensor] | None = N
     without `tensors` no tensor is, for it would be kept alive."""
     for a in values:
         kind = a.__class__
-        if kind in ITSELF:
-            key += (kind, a)
-        elif kind is float:
-            key += (kind, a if a and a == a else repr(a))
-        elif kind is PublicTensor:
+        if kind is PublicTensor:
             if tensors is None:
                 return False
             data = a._data
-            key += (data.shape, data.dtype)
+            key.append(data.shape)
+            key.append(data.dtype)
             tensors.append(a)
-        elif kind not in WAYS or not WAYS[kind](a, key, tensors):
+            continue
+        key.append(kind)
+        if kind in ITSELF:
+            key.append(a)
+        elif kind is float:
+            key.append(a if a and a == a else repr(a))
+        elif kind in SEQUENCES:
+            key.append(len(a))
+            if not join(a, key, tensors):
+                return False
+        elif kind not in WAYS or not WAYS[kind](a, key):
             return False
     return True
 
 
-def _join_sequence(values: Any, key: Signature, tensors: list[Tensor] | None) -> bool:
-    inner: Signature = []
-    if not join(values, inner, tensors):
-        return False
-    key += (values.__class__, tuple(inner))
-    return True
-
-
-def _join_slice(value: slice, key: Signature, tensors: list[Tensor] | None) -> bool:
+def _join_slice(value: slice, key: Signature) -> bool:
     ends = value.start, value.stop, value.step
-    key += (slice, ends)
+    key.append(ends)
     return ENDS.issuperset([end.__class__ for end in ends])
 
 
-WAYS: dict[type, Way] = {**dict.fromkeys(SEQUENCES, _join_sequence), slice: _join_slice}
-"""How values of the other classes are part of a signature; whether they are."""
+WAYS: dict[type, Callable[[Any, Signature], bool]] = {slice: _join_slice}
+"""How values of the other classes follow their class in a signature; whether they do."""
 
 
 def token(value: Any) -> Hashable:

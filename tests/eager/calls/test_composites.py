@@ -14,8 +14,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
-from staticgrad.bounded import Bounded
 from staticgrad.eager import Record
+from staticgrad.eager.calls.call_cache import CallCache
 from staticgrad.eager.calls.composites import CompositeRecord
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import GradientError, IndexRangeError
@@ -108,7 +108,7 @@ def test_zeros_of_both_signs():
 
 
 def test_calls_make_room(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(modes.now, "calls", Bounded(3))
+    monkeypatch.setattr(modes.now, "calls", CallCache(3))
     x = sg.tensor(arrays_of([(4, 5)])[0], requires_grad=True)
     with sg.eager_kernels(wait=True):
         for alpha in np.arange(1, 9).tolist() * 2:

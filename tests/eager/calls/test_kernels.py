@@ -15,10 +15,11 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.execute import array_copies
-from staticgrad.eager.calls.kernels import LEAST, USES, WORK, Requests, row_major, uses_of
+from staticgrad.eager.backward_plans import Forms
+from staticgrad.eager.calls.kernels import LEAST, USES, WORK, Call, Requests, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import ArgumentError
-from tests.helpers import taken
+from tests.helpers import known, taken
 
 
 def random(*shape: int) -> sg.Tensor:
@@ -68,19 +69,18 @@ def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
             optimizer.zero_grad()
             sg.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-        keys = modes.now.calls.everything()
+        keys = known(Call)
         return sorted({getattr(key[0], "name", key[0]) for key in keys if key.__class__ is tuple})
 
     with sg.eager_kernels(False):
         steps(1)  # it makes the optimizer's slots
     modes.now.calls.clear()
-    modes.now.forms.clear()
     with sg.eager_kernels(True):
         assert steps(USES - 1) == ["cross_entropy", "linear"]
         assert not taken()
         assert steps(LEAST) == ["backward of a tape", "cross_entropy", "linear"]
     assert len(taken()) == 4
-    assert sum(len(group.plans) for group in modes.now.forms.everything().values()) == 1
+    assert sum(len(group.plans) for group in known(Forms).values()) == 1
 
 
 def images() -> tuple[sg.nn.Module, sg.Tensor]:
@@ -117,7 +117,6 @@ def test_a_step_before_its_plans_costs_what_numpy_costs(program: Any):
         optimizer.step()
 
     modes.now.calls.clear()
-    modes.now.forms.clear()
     with sg.eager_kernels(False):
         *_, numpy = [calls_in(step) for _ in range(8)]
     with sg.eager_kernels(True):
@@ -133,7 +132,6 @@ def test_derivatives_of_functions_that_are_plans_become_plans_soon():
     w = random(6, 6).requires_grad_()
     x = random(5, 6).requires_grad_()
     modes.now.calls.clear()
-    modes.now.forms.clear()
 
     def step() -> None:
         y = sg.functional.silu(sg.functional.linear(x, w))
@@ -156,7 +154,7 @@ def test_passes_that_never_recur_take_kernels_of_single_operations():
         for i in range(3):
             x = sg.rand(50, 60, requires_grad=True)
             (x.square().sum(0) * (i + 2.5) ** (1 / (i + 1))).reshape(i + 1, -1 if i < 2 else 20).sum().backward()
-    keys = modes.now.calls.everything()
+    keys = known(Call)
     assert any(key[1:2] == ((0,),) for key in keys)  # the cotangent of operand 0
 
 

@@ -64,7 +64,7 @@ def test_tensors_are_collected_where_they_may_be_part():
     x, y = sg.ones(2, 3), sg.ones(4, dtype=sg.float64)
     key, tensors = [], []
     assert join((x, [y, 1]), key, tensors)
-    assert (key, tensors[0] is x, tensors[1] is y) == ([(2, 3), sg.float32, list, ((4,), sg.float64, int, 1)], True, True)
+    assert (key, tensors[0] is x, tensors[1] is y) == ([(2, 3), sg.float32, list, 2, (4,), sg.float64, int, 1], True, True)
 
 
 def test_attributes_that_are_numbers_are_told_apart():
