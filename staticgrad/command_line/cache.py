@@ -1,11 +1,14 @@
-"""`cache info`, `cache clear`, `cache warm`."""
+"""`cache info`, `cache clear`, `cache warm`, `cache eager`."""
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
+import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from typing import Any
 
 from ..compiler.backend import cache_size, disk_cache
@@ -45,6 +48,34 @@ def clear(given: Namespace) -> int:
     count, size = cache_size.trim(disk_cache.folder(), most)
     left = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
     print(f"{count} kernels removed, {size_text(size)}; {size_text(left)} left")
+    return 0
+
+
+def eager(given: Namespace) -> int:
+    """Run a program, and print which of its eager calls have a plan or a route, and how often these ran."""
+    from ..eager.calls import call_cache
+
+    if not os.path.isfile(given.file):
+        raise Misuse(f"there is no file {given.file}")
+    call_cache.runs = Counter()
+    sys.argv = [given.file, *given.arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(given.file)))
+    runpy.run_path(given.file, run_name="__main__")
+    from ..eager.calls.report import report
+
+    found = report()
+    if given.json:
+        print(json.dumps({"tables": found.facts, "calls": [row._asdict() for row in found.rows]}))
+        return 0
+    for name, facts in found.facts.items():
+        holds = f"{facts['entries']:,d} entries, {size_text(facts['bytes'])} of plans"
+        print(f"{name:8} {holds}, {facts['misses']:,d} misses, {facts['dropped']:,d} dropped")
+    print(f"\n{'runs':>10}  {'call':60}  computed by")
+    for row in found.rows[: given.most]:
+        what = row.what if len(row.what) <= 60 else f"{row.what[:57]}..."
+        print(f"{row.runs:10,d}  {what:60}  {row.state}{f', {size_text(row.nbytes)}' if row.nbytes else ''}")
+    if len(found.rows) > given.most:
+        print(f"{'':12}{len(found.rows) - given.most:,d} more; --most shows so many")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from staticgrad.__main__ import main
 from staticgrad.command_line import doctor
 from staticgrad.compiler.backend import disk_cache
 from staticgrad.compiler.backend.object_code import COMPILERS, DEFAULT
+from staticgrad.eager.calls import call_cache
+from staticgrad.eager.grad_mode import modes
 
 PROGRAM = """
 import numpy as np
@@ -107,6 +110,7 @@ CASES: list[tuple[str, int, str, str]] = [
     ("compare program.py:double --peer torch=twin", 2, "", "the file defines no 'twin', which --peer names"),
     ("run .", 2, "", "is no exported step"),
     ("cache clear --to much", 2, "", "'much' is no size"),
+    ("cache eager none.py", 2, "", "there is no file none.py"),
     ("--version", 0, sg.__version__, ""),
     ("", 2, "usage: staticgrad", ""),
 ]
@@ -188,6 +192,32 @@ def test_cache(program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
     assert capsys.readouterr().out == "1 kernels removed, 1,000 B; 2,000 B left\n"
     assert main(["cache", "clear"]) == 0
     assert [path.name for path in (tmp_path / "cache").iterdir()] == []
+
+
+def test_eager_calls_of_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    program = """
+        import sys
+        import staticgrad as sg
+
+        x = sg.ones(19, 3)
+        for _ in range(int(sys.argv[1])):
+            sg.flip(x, (0,))
+        with sg.eager_kernels(wait=True):
+            sg.functional.gelu(x)
+    """
+    (tmp_path / "flips.py").write_text(textwrap.dedent(program))
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(call_cache, "runs", None)
+    monkeypatch.setattr(modes.now, "calls", call_cache.CallCache(100))
+    assert main(["cache", "eager", "--json", str(tmp_path / "flips.py"), "9"]) == 0
+    found = {row["what"]: row for row in json.loads(capsys.readouterr().out)["calls"]}
+    assert (found["flip 19x3 0"]["state"], found["flip 19x3 0"]["runs"]) == ("route", 6)
+    assert (found["gelu 19x3"]["state"], found["gelu 19x3"]["runs"]) == ("plan", 1)
+    assert main(["cache", "eager", "--most", "1", str(tmp_path / "flips.py"), "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line][:3] == ["thread", "process", "runs"]
+    assert "more; --most shows so many" in lines[-1]
 
 
 def test_doctor(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

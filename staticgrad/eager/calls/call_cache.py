@@ -7,7 +7,9 @@ of one place, such as the last one of a function, and decline others.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+from collections import Counter
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from ...bounded import Bounded
@@ -55,3 +57,21 @@ class CallCache(Bounded[Any]):
 
 shared = CallCache(OF_PROCESS)
 """The table of the process."""
+
+runs: Counter[Hashable] | None = None
+"""How often each plan and route ran, by the function that runs it, while somebody asks; see `report.py`."""
+
+
+def counted(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that runs a plan or route, or one that also counts its runs: those with a result other than None."""
+    if runs is None:
+        return run
+    count = runs
+
+    @functools.wraps(run)
+    def counting(*operands: Any) -> Any:
+        found = run(*operands)
+        count[counting] += found is not None
+        return found
+
+    return counting

@@ -20,7 +20,7 @@ from ...ir import Graph, Node
 from ...locks import rlock
 from ...signals import module
 from ..grad_mode import kernels_setting, modes
-from .call_cache import shared
+from .call_cache import counted, shared
 
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
@@ -59,8 +59,9 @@ class Call:
 
     @property
     def nbytes(self) -> int:
-        """The plan's own memory."""
-        return 0 if self.plan is None else self.plan.memory.arena
+        """The plan's own memory, and that of the plan of its gradient."""
+        reverse = getattr(self.use, "reverse", None)
+        return (0 if self.plan is None else self.plan.memory.arena) + (0 if reverse is None else reverse.nbytes)
 
     def arrive(self) -> None:
         """Wait for the kernels. From now on the plan runs."""
@@ -70,7 +71,7 @@ class Call:
             except CompileError:  # NumPy computes it
                 self.plan = None
             else:
-                self.run = _fast(self.plan)
+                self.run = counted(_fast(self.plan))
 
     def in_any_layout(self, *arrays: np.ndarray) -> Any:
         """As `run`, for arrays in any order of memory, and while another thread runs the plan."""

@@ -14,6 +14,7 @@ from ..execution import link, recover, watch
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick
 from ..tensor import PublicTensor, ndarray, wrap
+from .call_cache import counted
 from .op_calls import Bound, by_plan, least_of
 
 GLOBALS = {
@@ -222,5 +223,4 @@ class Writer:
         exec(compile(text, self.file, "exec"), self.names)
         route: Any = self.names["route"]
         route.moves = all(n.op.aliases for n in steps)
-        made: Callable[..., Any] = route
-        return made
+        return counted(route)
