@@ -51,7 +51,8 @@ class BackwardEngine(Hooked):
         self.recorded = create
         mode = modes.now
         self.anomaly = mode.anomaly and mode.check_nan
-        self.heavy = OFF[2] if waits or self.anomaly or self.create != create else mode.heavy
+        alone = waits or self.anomaly or self.create != create
+        self.heavy = OFF.heavy if alone else mode.whole if create else mode.heavy
         """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import GradientError
 from ..operators import frontends, intercepted
-from ..signals import module
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
-from .calls.kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
+from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
 from .tape_form import Form, Kind, form_of
 from .tape_guards import Guards
 from .tensor import Tensor, ndarray, wrap
-
-if TYPE_CHECKING:
-    from ..compiler.program import Program
 
 ARENA = 1 << 25
 """Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
@@ -155,8 +151,8 @@ def planned(
 ) -> Found | Literal[False] | None:
     """The backward pass of a tape by its plan; None where the engine has to do it, False where it does until there is one."""
     mode = modes.now
-    heavy = mode.heavy
-    if heavy is OFF[2] or mode.anomaly or not roots or (frontends.tracing and intercepted()):
+    whole = mode.whole
+    if whole is OFF.whole or mode.anomaly or not roots or (frontends.tracing and intercepted()):
         return None
     record = roots[0]._record
     if record is None:
@@ -166,17 +162,17 @@ def planned(
     if group is None:
         group = mode.calls[place] = Forms()
     for plan in group.plans:
-        if plan.size >= heavy:
+        if plan.size >= whole:
             found = plan.run(roots, seeds, targets)
             if found is not None:
                 return found
     if group.vain > VAIN and group.vain % SELDOM and not mode.waits:
         group.vain += 1
         return None
-    return _requested(group, roots, seeds, targets, heavy)
+    return _requested(group, roots, seeds, targets, whole)
 
 
-def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -> Found | Literal[False] | None:
+def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -> Found | Literal[False] | None:
     """Count the form of a tape, and request its plan when it has recurred; the pass, where the plan is there."""
     formed = form_of(roots, targets)
     if not formed:
@@ -186,7 +182,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, heavy: int) -
     mode = modes.now
     call: Call | None = mode.calls[key]
     if call is None:
-        if form.size < heavy:
+        if form.size < whole:
             return None
         recurring = any(row.call is not None for row in form.rows)  # it had plans of functions before it had this form
         call = requests.begin(key, uses_of(elements_of(form), LEAST if recurring else USES))
@@ -224,12 +220,11 @@ def elements_of(form: Form) -> int:
     return sum(max(math.prod(row.shape), *map(size, row.operands)) for row in form.rows) // len(form.rows)
 
 
-def _program(form: Form) -> tuple[Program | None, TapePlan] | None:
+def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
     backward = backward_graph(form)
     if backward is None:
         return None
     plan = TapePlan(form, backward)
     if not backward.fetches:
         return None, plan
-    make = module("staticgrad.compiler.program").Program
-    return make(backward.graph, backward.fetches, backward.feeds, kept=True), plan
+    return program_of(backward.graph, backward.fetches, backward.feeds), plan

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, ClassVar, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -26,12 +26,26 @@ ELEMENTWISE = 2048
 """Elements from which a kernel beats NumPy's function of elements: below, the search for the kernel costs more."""
 
 
-def kernels_setting(enabled: bool, wait: bool = False, least: int = 0) -> tuple[bool, int, int]:
+class Setting(NamedTuple):
+    """Who computes eager operations. waits: whether the first call of an operation makes its plan; least: the number of
+    elements from which elementwise operations look for a kernel; heavy: the same for all other single operations; whole: the
+    same for plans of several operations, which are functions, backward passes and steps of optimizers; numpy: NumPy runs such
+    plans, None for the thread's choice."""
+
+    waits: bool = False
+    least: int = sys.maxsize
+    heavy: int = sys.maxsize
+    whole: int = sys.maxsize
+    numpy: bool | None = None
+
+
+def kernels_setting(enabled: bool, wait: bool = False, least: int = 0) -> Setting:
     """The value of `Mode.kernels`: see `eager_kernels`."""
-    return (wait, max(least, ELEMENTWISE), max(least, 1)) if enabled else (wait, sys.maxsize, sys.maxsize)
+    most = max(least, 1)
+    return Setting(wait, max(least, ELEMENTWISE), most, most, False) if enabled else Setting(wait, whole=most, numpy=True)
 
 
-def _of_environment() -> tuple[bool, int, int]:
+def _of_environment() -> Setting:
     """The setting that STATICGRAD_EAGER names: numpy, kernels, or wait, the latter two perhaps with ":" and the least number of
     elements."""
     text = os.environ.get("STATICGRAD_EAGER", "kernels")
@@ -66,12 +80,14 @@ class Mode:
     waits: bool
     least: int
     heavy: int
+    whole: int
+    numpy: bool
     anomalous: ClassVar[int] = 0
     """Threads in which anomalies are detected."""
 
     __slots__ = (
         "_anomaly", "_left", "_saver", "apart", "arrays", "calls", "check_nan", "engine", "grad", "heavy", "inference", "least",
-        "passing", "quiet", "waits", "watched",
+        "numpy", "others", "passing", "quiet", "waits", "watched", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -85,8 +101,10 @@ class Mode:
         self.watched = True
         self.apart = False
         self.arrays = False
+        self.numpy = DEFAULT.numpy is True
+        self.calls, self.others = CallCache(OF_THREAD), CallCache(OF_THREAD)
+        """What is known of calls; the same while the other one, kernels or NumPy, runs plans."""
         self.kernels = DEFAULT
-        self.calls = CallCache(OF_THREAD)
         self.passing = 0, 0
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.
@@ -95,14 +113,16 @@ class Mode:
         self.quiet: Callable[..., Any] = context.run
 
     @property
-    def kernels(self) -> tuple[bool, int, int]:
-        """(waits, least, heavy): whether the first call of an operation makes its kernel; the number of elements from which
-        elementwise operations look for one; the same for all others."""
-        return self.waits, self.least, self.heavy
+    def kernels(self) -> Setting:
+        """Who computes operations."""
+        return Setting(self.waits, self.least, self.heavy, self.whole, self.numpy)
 
     @kernels.setter
-    def kernels(self, value: tuple[bool, int, int]) -> None:
-        self.waits, self.least, self.heavy = value
+    def kernels(self, value: Setting) -> None:
+        self.waits, self.least, self.heavy, self.whole, numpy = value
+        if numpy is not None and numpy is not self.numpy:
+            self.numpy = numpy
+            self.calls, self.others = self.others, self.calls
 
     @property
     def anomaly(self) -> bool:
@@ -400,8 +420,8 @@ class eager_kernels(_Decorator):
     decorator while the function runs. It holds for this thread.
 
     enabled: kernels compute what recurs, from a certain call of an operation on, and NumPy the rest; False: NumPy computes
-    everything. wait: the first call of an operation makes its kernel, for benchmarks. Results don't depend on time with any of
-    these. least: the number of elements from which operations look for a kernel.
+    everything, and runs the plans of what recurs, too. wait: the first call of an operation makes its kernel, for benchmarks.
+    Results don't depend on time with any of these. least: the number of elements from which operations look for a kernel.
 
     The environment variable STATICGRAD_EAGER gives the setting that a process begins with: `kernels` (the default), `wait`,
     or `numpy`. Kernels agree with NumPy within the bounds of `docs/numerics.md`, not in the last bit.

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager import Tensor
-from ..eager.calls.kernels import OFF, requests, uses_of
+from ..eager.calls.array_plans import ArrayPlan
+from ..eager.calls.kernels import OFF, Computation, program_of, requests, uses_of
 from ..eager.calls.op_calls import placeholders
 from ..eager.grad_mode import modes
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
@@ -23,12 +24,10 @@ from ..eager.tensor import Structure
 from ..ir import REGISTRY, Cell, Graph
 from ..operators import Operators, Symbol, append, frontends, intercepted
 from ..ops.control.subgraph_tracing import copied
-from ..signals import module
 from ..types import type_of
 from .groups import Member
 
 if TYPE_CHECKING:
-    from ..compiler.program import Program
     from .optimizer import Optimizer
 
 Gradients = dict[int, list[tuple[Tensor, Any]]]
@@ -39,7 +38,7 @@ class NativeStep:
     """The plan of one structure of an optimizer. places: the tensors that it changes."""
 
     def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[[list[Cell]], Any]):
-        self.facts, self.places = facts, places
+        self.facts, self.places, self.numpy = facts, places, modes.now.numpy
         self.changes = -1
         """`_changes` when the structure was last compared."""
         self.members: tuple[Hashable, ...] = ()
@@ -63,6 +62,9 @@ class NativeStep:
             requests.forget(self.key)  # the plan holds the parameters, and lives as long as this step
             arrays = [place._data for place in self.places]
             plan.bind(dict(zip(self.cells, arrays, strict=True)))
+            if isinstance(plan, ArrayPlan):
+                self.run = plan.call
+                return True
             from ..compiler.execute.fast_path import fast_path
             from ..compiler.execute.fastcall import Spec
 
@@ -91,14 +93,14 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool | None:
     """Do one step natively. Returns whether it was done: False where later ones will be, None where none will; then nothing has
     happened."""
     mode = modes.now
-    if mode.heavy is OFF[2] or (frontends.tracing and intercepted()) or _refused.get(optimizer) == _changes():
+    if mode.whole is OFF.whole or (frontends.tracing and intercepted()) or _refused.get(optimizer) == _changes():
         return None
     members = tuple([
         (id(p), g.pending[0]) if g.__class__ is DeferredGradient else id(p) for pairs in gradients.values() for p, g in pairs
     ])  # fmt: skip
     step = _steps.get(optimizer)
-    if step is None or step.changes != _changes() or step.members != members:
-        if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.heavy, 1):
+    if step is None or step.numpy is not mode.numpy or step.changes != _changes() or step.members != members:
+        if sum(p.numel() for pairs in gradients.values() for p, _ in pairs) < max(mode.whole, 1):
             return None
         step = _prepared(optimizer, gradients, step)
         if step is None:
@@ -148,7 +150,7 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     order = [m.parameter for _, _, members in cohorts for m in members]
     if None in ways or [*map(id, order)] != [id(p) for pairs in gradients.values() for p, _ in pairs]:
         return None
-    facts = optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
+    facts = modes.now.numpy, optimizer.structure(), tuple(map(id, places)), tuple(map(id, arrays))
     steps = _ways.setdefault(optimizer, {})
     if old is None or old.facts != facts:
         steps.clear()
@@ -197,7 +199,7 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
         for _, _, members in cohorts
     ]
 
-    def make(cells: list[Cell]) -> tuple[Program, None] | None:
+    def make(cells: list[Cell]) -> tuple[Computation, None] | None:
         optimizer = owner()
         if optimizer is None:
             return None
@@ -232,7 +234,6 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
                 given.append(Member(p, g, {name: variable() for name in own}))
             for place, value in optimizer.updates(group, step, given, graph):
                 assigns.append(append(graph, REGISTRY["assign"], [place, value], {}).node)
-        found: Program = module("staticgrad.compiler.program").Program(graph, [], feeds, assigns, kept=True)
-        return found, None
+        return program_of(graph, [], feeds, effects=assigns), None
 
     return make

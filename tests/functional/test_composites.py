@@ -12,7 +12,7 @@ from staticgrad.eager.calls.composite_records import CompositeRecord, PartRecord
 from staticgrad.nn import functional as F
 from tests.functional.cases import ROWS, Row
 from tests.functional.test_cases import program, results
-from tests.helpers import assert_close
+from tests.helpers import assert_close, op_by_op
 from tests.ops.modes import eager, leaves
 
 pytestmark = pytest.mark.usefixtures("empty_default_graph")
@@ -22,13 +22,14 @@ pytestmark = pytest.mark.usefixtures("empty_default_graph")
 def test_kernels_agree_with_numpy(row: Row):
     """Every fourth row to the second gradient, whose kernels take most of the time."""
     arrays, call = row.arrays(), program(row, 2 if ROWS.index(row) % 4 == 0 else 1)
-    with sg.eager_kernels(False):
+    with op_by_op():
         wanted = eager(call, arrays)
-    with sg.eager_kernels(wait=True):
-        found = eager(call, arrays)
-    for a, b in zip(found, wanted, strict=True):
-        assert a.dtype == b.dtype
-        assert_close(a, b, 1e-9)
+    for kernels in (False, True):
+        with sg.eager_kernels(kernels, wait=True):
+            found = eager(call, arrays)
+        for a, b in zip(found, wanted, strict=True):
+            assert a.dtype == b.dtype
+            assert_close(a, b, 1e-9)
 
 
 SEVERAL = {

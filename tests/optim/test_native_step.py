@@ -13,7 +13,7 @@ from staticgrad import nn, optim
 from staticgrad.eager.sparse_gradients import DeferredGradient
 from staticgrad.optim.native_step import _prepared as prepared
 from staticgrad.optim.native_step import _steps
-from tests.helpers import assert_close
+from tests.helpers import assert_close, op_by_op
 
 F = sg.functional
 
@@ -24,8 +24,8 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-def trained(kind: Any, options: dict[str, Any], native: bool) -> tuple[list[np.ndarray], Any]:
-    with sg.eager_kernels(native, wait=True):
+def trained(kind: Any, options: dict[str, Any], native: bool | None) -> tuple[list[np.ndarray], Any]:
+    with op_by_op() if native is None else sg.eager_kernels(native, wait=True):
         sg.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to(sg.float64)
         optimizer = kind(model.parameters(), **options)
@@ -42,10 +42,11 @@ def trained(kind: Any, options: dict[str, Any], native: bool) -> tuple[list[np.n
         return [p.detach().numpy() for p in model.parameters()], optimizer
 
 
+@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize(("kind", "options"), CASES)
-def test_steps_agree_with_the_rule(kind: Any, options: dict[str, Any]):
-    wanted, _ = trained(kind, options, False)
-    found, optimizer = trained(kind, options, True)
+def test_steps_agree_with_the_rule(kind: Any, options: dict[str, Any], native: bool):
+    wanted, _ = trained(kind, options, None)
+    found, optimizer = trained(kind, options, native)
     assert _steps[optimizer].run is not None
     for a, b in zip(found, wanted, strict=True):
         assert_close(a, b, rtol=1e-9, atol=1e-12)
@@ -69,12 +70,12 @@ def test_a_step_is_an_in_place_change():
     assert_close(w.detach(), sg.tensor([-0.75, 0.25]))
 
 
-def embedded(native: bool, kind: Any, options: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def embedded(native: bool | None, kind: Any, options: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Parameters after steps of a model whose table is read by rows, and its gradients before the last step."""
     rng = np.random.default_rng(0)
     table, w = (sg.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((6, 3), (3, 2)))
     optimizer, index = kind([table, w], **options), np.array([[0, 2], [2, 2], [5, 0]])
-    with sg.eager_kernels(native, wait=True):
+    with op_by_op() if native is None else sg.eager_kernels(native, wait=True):
         for i in range(6):
             optimizer.zero_grad()
             F.embedding(sg.from_numpy(index), table).mean(1).matmul(w).square().sum().backward()
@@ -89,9 +90,11 @@ def embedded(native: bool, kind: Any, options: dict[str, Any]) -> tuple[list[np.
 @pytest.mark.parametrize(("kind", "options"), [(optim.SGD, {"lr": 0.1}), (optim.SGD, {"lr": 0.1, "momentum": 0.9}), *CASES])
 def test_rows_of_a_table(kind: Any, options: dict[str, Any]):
     """The gradient of a table is made of its rows when it is read."""
-    for found, wanted in zip(embedded(True, kind, options), embedded(False, kind, options), strict=True):
-        for a, b in zip(found, wanted, strict=True):
-            assert_close(a, b, rtol=1e-9, atol=1e-12)
+    expected = embedded(None, kind, options)
+    for native in (True, False):
+        for found, wanted in zip(embedded(native, kind, options), expected, strict=True):
+            for a, b in zip(found, wanted, strict=True):
+                assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_a_step_does_not_make_the_gradient_of_rows():

@@ -57,6 +57,8 @@ class CallCache(Bounded[Any]):
 
 shared = CallCache(OF_PROCESS)
 """The table of the process."""
+by_numpy = CallCache(OF_PROCESS)
+"""The same of plans that NumPy runs."""
 
 runs: Counter[Hashable] | None = None
 """How often each plan and route ran, by the function that runs it, while somebody asks; see `report.py`."""

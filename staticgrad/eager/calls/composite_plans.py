@@ -12,20 +12,20 @@ from ...ir.walks import reached
 from ...operators import Symbol
 from ...signals import module
 from ..backward_graphs import moved_from
+from ..grad_mode import modes
 from ..sparse_gradients import sparse_gradient_of
 from ..tensor import Tensor
 from .composite_records import Form, Saved
-from .kernels import NONE, program_of, requests
+from .kernels import NONE, Computation, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 
 if TYPE_CHECKING:
-    from ...compiler.program import Program
     from ...operators import OpenNumbers
 
 
 def program(
     form: Form, tensors: Sequence[Tensor], recording: bool, opened: tuple[OpenNumbers, Hashable] | None = None
-) -> tuple[Program, Saved] | None:
+) -> tuple[Computation, Saved] | None:
     """The program of a call, its `Saved` and, where `recording`, the plan of its backward pass. opened: the open numbers in the
     form, which are fed after the tensors, and what stands for the form without them."""
     kinds = [(t._data.shape, t._data.dtype) for t in tensors]
@@ -62,7 +62,9 @@ def program(
         return None
     positions, found = tuple(reached), [*reached.values()]
     feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
-    graph, feeds, fetches = _whole(graph, feeds, [x.node for x in (*outs, *found)])
+    fetches = [x.node for x in (*outs, *found)]
+    if not modes.now.numpy:
+        graph, feeds, fetches = _whole(graph, feeds, fetches)
     n, end = len(operands), len(operands) + len(seeds)
     feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]
     results, fetches = fetches[: len(outs)], fetches[len(outs) :]
@@ -136,6 +138,8 @@ def _costs_little(node: Node) -> bool:
     emit = node.op.emit
     if isinstance(emit, Expand):  # a broadcast, but not what folds an axis
         return bool(node.type.size > max((i.type.size for i in node.inputs[:1]), default=0))
+    if modes.now.numpy:  # each operation takes time of its own
+        return bool(node.op.leaf or node.op.aliases)
     if node.op.draws:  # a random number takes as long as some thirty additions
         return False
     return bool(node.op.leaf) or isinstance(emit, (Pointwise, View, Extent, Index))

@@ -61,14 +61,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     node = node_of(name)
     recent: tuple[list[Any], Call, Any] = [], NONE, None
-    """The signature of the call before, its plan, and the mode of its thread. The plan declines arrays of other shapes and
+    """The signature of the call before, its plan, and the table where that is. The plan declines arrays of other shapes and
     dtypes, so a call with that signature needs no key."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         nonlocal recent
         mode = modes.now
-        if mode.heavy is OFF[2] or mode.arrays or mode.apart or (frontends.tracing and intercepted()):
+        if mode.whole is OFF.whole or mode.arrays or mode.apart or (frontends.tracing and intercepted()):
             return written(args, named)
         signature: Signature = [types.default_float]
         tensors: list[Tensor] = []
@@ -96,12 +96,12 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)
-        if not tensors or tensors[0]._data.size < mode.heavy:
+        if not tensors or tensors[0]._data.size < mode.whole:
             return written(args, named)
         arrays = [t._data for t in tensors]
         former, ready, owner = recent
         numbers = None
-        found = ready.run(*arrays) if owner is mode and former == signature else None
+        found = ready.run(*arrays) if owner is mode.calls and former == signature else None
         if found is None:
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
             known, opened = mode.calls[whole], None
@@ -127,7 +127,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 if found is None:
                     return written(args, named)
             if opened is None:
-                recent = signature, ready, mode
+                recent = signature, ready, mode.calls
         places: Saved = ready.use
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])

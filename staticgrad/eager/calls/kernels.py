@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from ...errors import CompileError, StaticgradError
 from ...ir import Graph, Node
 from ...locks import rlock
 from ...signals import module
-from ..grad_mode import kernels_setting, modes
-from .call_cache import counted, shared
+from ..grad_mode import Setting, modes
+from .array_plans import ArrayPlan
+from .call_cache import CallCache, by_numpy, counted, shared
 
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
@@ -40,9 +41,11 @@ SHAPES = 64
 """Shapes of large results from which spare arrays of the older ones are released."""
 MOVED = 1 << 14
 """Elements from which a kernel copies an array in another order of memory sooner than NumPy."""
-OFF = kernels_setting(False)
+OFF = Setting()
 
-Make = Callable[..., "tuple[Program | None, Any] | None"]
+Computation: TypeAlias = "Program | ArrayPlan"
+"""What a plan is made of: for kernels a program, for NumPy the plan itself."""
+Make = Callable[..., "tuple[Computation | None, Any] | None"]
 """Gives a program and its `Call.use`."""
 
 
@@ -53,7 +56,7 @@ class Call:
     __slots__ = ("plan", "run", "use")
     waits: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan | None, use: Any = None):
+    def __init__(self, plan: Plan | ArrayPlan | None, use: Any = None):
         self.plan, self.use = plan, use
         self.run: Callable[..., Any] = declined
 
@@ -71,7 +74,7 @@ class Call:
             except CompileError:  # NumPy computes it
                 self.plan = None
             else:
-                self.run = counted(_fast(self.plan))
+                self.run = counted(self.plan.call if isinstance(self.plan, ArrayPlan) else _fast(self.plan))
 
     def in_any_layout(self, *arrays: np.ndarray) -> Any:
         """As `run`, for arrays in any order of memory, and while another thread runs the plan."""
@@ -164,10 +167,13 @@ class Requests:
     """
 
     def __init__(self) -> None:
-        self.plans = shared
-        """Those that any thread asked for, by key, among others."""
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
         self.making = rlock()
+
+    @property
+    def plans(self) -> CallCache:
+        """Those that any thread asked for, by key, among others: of who runs the plans of this thread."""
+        return by_numpy if modes.now.numpy else shared
 
     def begin(self, key: Hashable, last: int) -> Call:
         """The first call of a key, which `call` counts. last: the call that its plan takes over."""
@@ -180,7 +186,7 @@ class Requests:
         mode = modes.now
         waiting.left -= 1
         asks = waiting.left == waiting.last - waiting.last // 2
-        if waiting.left > 0 and not mode.waits and not (asks and self.made(key, make, *args) is NONE):
+        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, make, *args) is NONE or mode.numpy)):
             return waiting  # type: ignore[no-any-return]
         mode.calls[key] = call = self.made(key, make, *args)
         call.arrive()
@@ -189,9 +195,9 @@ class Requests:
     def made(self, key: Hashable, make: Make, *args: Any) -> Call:
         """The call of a key, whose kernels workers may still compile."""
         with self.making:
+            mode = modes.now
             found = self.plans[key]
             if found is None:
-                mode = modes.now
                 saved = mode.kernels, mode.arrays, mode.grad
                 mode.kernels, mode.arrays, mode.grad = OFF, False, True
                 try:
@@ -208,8 +214,8 @@ class Requests:
             if made is None:
                 return NONE
             program, use = made
-            if program is None:
-                return Call(None, use)
+            if program is None or isinstance(program, ArrayPlan):
+                return Call(program, use)
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
         except (StaticgradError, MemoryError):
             return NONE  # NumPy computes it, or raises the error
@@ -253,10 +259,15 @@ def wait_for_kernels() -> None:
     requests.wait()
 
 
-def program_of(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable) -> Program:
+def program_of(
+    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable = None, effects: Sequence[Node] = ()
+) -> Computation:
     """The program that computes nodes of a graph from others. family: programs that may differ in extents alone."""
-    templates = shared[program_of, family]
-    if templates is None:
+    if modes.now.numpy:
+        return ArrayPlan(graph, fetches, feeds, effects)
+    templates = None if family is None else shared[program_of, family]
+    if templates is None and family is not None:
         templates = shared[program_of, family] = module("staticgrad.compiler.templates").Templates()
-    found: Program = module("staticgrad.compiler.program").Program(graph, fetches, feeds, templates=templates, kept=True)
+    make = module("staticgrad.compiler.program").Program
+    found: Program = make(graph, fetches, feeds, effects, templates=templates, kept=True)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from ...types import TensorType, int64
 from ..grad_mode import Mode, modes
 from ..tape import Record
 from ..tensor import PublicTensor
-from .kernels import ALONE, MOVED, copied, declined, program_of, requests, uses_of
+from .kernels import ALONE, MOVED, Computation, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
 from .signature import attributes
-
-if TYPE_CHECKING:
-    from ...compiler.program import Program
 
 NEVER = 1 << 62
 THREADED = 1 << 18
@@ -164,7 +161,7 @@ def family_of(kinds: Kinds) -> tuple[Any, ...]:
     return tuple([(len(shape), dtype) for shape, dtype in kinds])
 
 
-def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Program, None] | None:
+def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Computation, None] | None:
     kinds = [(a.shape, a.dtype) for a in arrays]
     graph = Graph()
     operands = placeholders(graph, kinds)
@@ -266,7 +263,7 @@ def cotangents(
     return needs.positions, found
 
 
-def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: np.ndarray) -> tuple[Program, Reads] | None:
+def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: np.ndarray) -> tuple[Computation, Reads] | None:
     op, kinds = record.op, [(tuple(t.shape), t.dtype) for t in record.inputs]
     graph = Graph()
     (given,) = placeholders(graph, [(g.shape, g.dtype)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,8 @@ from ..grad_mode import modes
 from ..tensor import Tensor
 from .composite_plans import program
 from .composite_records import Form
-from .kernels import Call, requests, uses_of
+from .kernels import Call, Computation, requests, uses_of
 from .signature import SEQUENCES, Signature, token
-
-if TYPE_CHECKING:
-    from ...compiler.program import Program
 
 NUMBERS = frozenset({float, int})
 VALUES = 4
@@ -161,7 +158,7 @@ def open_call(
 def _program(
     kind: Kind, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values, tensors: Sequence[Tensor],
     grad: bool,
-) -> tuple[Program | None, Any] | None:  # fmt: skip
+) -> tuple[Computation | None, Any] | None:  # fmt: skip
     varying = kind.varying
     numbers = OpenNumbers([values[i] for i in varying])
     opened = dict(zip(varying, numbers.numbers, strict=True))

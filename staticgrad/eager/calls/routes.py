@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ... import types
-from ...ir import Graph, Node
+from ...ir import Graph, Node, Region
 from ...operators import Symbol, frontends
 from ...operators.node_names import NodeName, node_of
 from ..grad_mode import modes
@@ -149,7 +149,7 @@ def route_of(
             continue
         if n.op.leaf == "constant":
             writer.given(n, _constant(n))
-        elif n.op.leaf or not n.op.pure or n.op.draws or n.type.dtype.kind == "c" or n.after:
+        elif n.op.leaf or not n.op.pure or n.op.draws or n.type.dtype.kind == "c" or n.after or isinstance(n.op.emit, Region):
             return no_route
         else:
             steps.append(n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from ...ops.gathering import rows_named
 from ...ops.sparse_rows import note
 from ...types import TensorType
 from ..grad_mode import modes
-from .kernels import ALONE, program_of, requests, uses_of
+from .kernels import ALONE, Computation, program_of, requests, uses_of
 from .signature import attributes
-
-if TYPE_CHECKING:
-    from ...compiler.program import Program
 
 
 def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray:
@@ -50,7 +47,7 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     return out
 
 
-def _program(op: OpDef, attrs: dict[str, Any], given: Sequence[Any]) -> tuple[Program, None] | None:
+def _program(op: OpDef, attrs: dict[str, Any], given: Sequence[Any]) -> tuple[Computation, None] | None:
     graph, operands, feeds = Graph(), [], []
     for p, a in enumerate(given):
         kind = TensorType(tuple(a.shape), np.dtype(a.dtype))

@@ -19,7 +19,7 @@ from staticgrad.eager.calls.call_cache import CallCache
 from staticgrad.eager.calls.composites import CompositeRecord
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import GradientError, IndexRangeError
-from tests.helpers import assert_close, taken
+from tests.helpers import assert_close, op_by_op, taken
 
 pytestmark = pytest.mark.usefixtures("empty_default_graph")
 
@@ -62,13 +62,14 @@ def derivatives(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     return [np.zeros(()) if x is None else x.detach().numpy() for x in found]
 
 
+@pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("name", CASES)
-def test_values_and_gradients_agree_with_numpy(name: str):
+def test_values_and_gradients_agree_with_single_operations(name: str, kernels: bool):
     function, shapes = CASES[name]
     arrays = arrays_of(shapes)
-    with sg.eager_kernels(False):
+    with op_by_op():
         wanted = derivatives(function, arrays)
-    with sg.eager_kernels(wait=True):
+    with sg.eager_kernels(kernels, wait=True):
         assert isinstance(function(*[sg.tensor(a, requires_grad=True) for a in arrays])._record, CompositeRecord)
         found = derivatives(function, arrays)
     for a, b in zip(found, wanted, strict=True):

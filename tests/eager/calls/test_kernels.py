@@ -195,7 +195,7 @@ def test_the_setting_is_a_statement_a_context_and_a_decorator():
         sg.eager_kernels(False)
         off = modes.now.kernels
         with sg.eager_kernels(wait=True, least=10_000):
-            assert modes.now.kernels == (True, 10_000, 10_000)
+            assert modes.now.kernels == (True, 10_000, 10_000, 10_000, False)
         assert modes.now.kernels == off
 
         @sg.eager_kernels(True)

@@ -13,7 +13,7 @@ import staticgrad as sg
 from staticgrad.eager.calls.open_calls import VALUES, Kind
 from staticgrad.eager.grad_mode import modes
 from staticgrad.nn import functional as F
-from tests.helpers import known, taken
+from tests.helpers import known, op_by_op, taken
 
 Function = Callable[[Any, Any, float], Any]
 VARYING: dict[str, Function] = {
@@ -77,8 +77,8 @@ def results(function: Function, v: Any, dtype: Any, second: bool = True) -> list
     return [out.numpy(force=True), *[g.numpy(force=True) for g in (*found, *more)]]
 
 
-def op_by_op(*args: Any, **named: Any) -> list[np.ndarray]:
-    with sg.eager_kernels(False):
+def by_numpy(*args: Any, **named: Any) -> list[np.ndarray]:
+    with op_by_op():
         return results(*args, **named)
 
 
@@ -90,18 +90,21 @@ def check(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         np.testing.assert_allclose(a, b, rtol=bound, atol=bound * max(1, np.abs(b).max()))
 
 
+@pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", VARYING)
-def test_values_and_gradients(name: str, dtype: Any) -> None:
+def test_values_and_gradients(name: str, dtype: Any, kernels: bool) -> None:
     function = VARYING[name]
-    for v in RANGE:
-        check(results(function, v, dtype), op_by_op(function, v, dtype))
-    before = plans()
-    for v in RANGE:
-        v += 0.005
-        check(results(function, v, dtype), op_by_op(function, v, dtype))
-    assert plans() <= before, "a plan per value"
-    assert any(kind.varying for kind in known(Kind).values())
+    with sg.eager_kernels(kernels, wait=True):
+        modes.now.calls.clear()
+        for v in RANGE:
+            check(results(function, v, dtype), by_numpy(function, v, dtype))
+        before = plans()
+        for v in RANGE:
+            v += 0.005
+            check(results(function, v, dtype), by_numpy(function, v, dtype))
+        assert plans() <= before, "a plan per value"
+        assert any(kind.varying for kind in known(Kind).values())
 
 
 def test_dropout_draws_the_same_numbers() -> None:
@@ -109,9 +112,9 @@ def test_dropout_draws_the_same_numbers() -> None:
         return F.dropout(x, v)
 
     for v in RANGE:
-        check(results(function, v, np.float32), op_by_op(function, v, np.float32))
+        check(results(function, v, np.float32), by_numpy(function, v, np.float32))
     before = plans()
-    check(results(function, 0.345, np.float32), op_by_op(function, 0.345, np.float32))
+    check(results(function, 0.345, np.float32), by_numpy(function, 0.345, np.float32))
     assert plans() <= before
 
 
@@ -123,7 +126,7 @@ def test_special_numbers(name: str, v: Any) -> None:
         results(function, number, np.float32, second=False)
     for _ in range(2):
         with np.errstate(all="ignore"):
-            found, expected = results(function, v, np.float32, False), op_by_op(function, v, np.float32, False)
+            found, expected = results(function, v, np.float32, False), by_numpy(function, v, np.float32, False)
         for a, b in zip(found, expected, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_allclose(a, b, rtol=2e-6)
@@ -158,12 +161,12 @@ def test_a_number_whose_value_is_needed_stays_in_the_key() -> None:
         return F.scaled_dot_product_attention(x[None], y[None], y[None], scale=v)
 
     for v in RANGE:
-        check(results(function, v, np.float64), op_by_op(function, v, np.float64))
+        check(results(function, v, np.float64), by_numpy(function, v, np.float64))
 
 
 def test_numbers_of_numpy() -> None:
     for v in np.linspace(0.1, 0.9, 12):
-        check(results(VARYING["elu"], v, np.float32), op_by_op(VARYING["elu"], v, np.float32))
+        check(results(VARYING["elu"], v, np.float32), by_numpy(VARYING["elu"], v, np.float32))
     before = plans()
     results(VARYING["elu"], np.float64(0.345), np.float32)
     assert plans() <= before

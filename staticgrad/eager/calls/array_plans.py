@@ -1,0 +1,214 @@
+"""Plans that NumPy runs: a graph as the text of a Python function of arrays.
+
+What eager mode makes a plan of - functions of several ops, backward passes, steps of optimizers - is a graph. Where kernels are
+off, its plan is such a text: the `eval` of each op, one after another, in the order and with the bits that single operations
+have. There is no tensor, record or check of an operand in between, and a value that nobody reads any more gives its memory to
+the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Reduction, Region
+from ...types import TensorType
+from ..grad_mode import modes
+
+LARGE = 1 << 12
+"""Elements from which memory is released as soon as nobody reads it."""
+
+
+class Memory(NamedTuple):
+    """See `Plan.memory`: it keeps nothing from run to run."""
+
+    arena: int = 0
+
+
+class ArrayPlan:
+    """`call(*arrays)` gives the list of the fetches, each in memory that nobody else holds, and assigns the effects. It returns
+    None, and nothing has happened, for arrays of other shapes or dtypes, and where NumPy raises an error. source: the text.
+
+    Raises ArgumentError for graphs with loops, random numbers of a generator, or unknown extents.
+    """
+
+    memory: ClassVar[Memory] = Memory()
+
+    def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
+        writer = _Writer(graph, fetches, feeds, effects)
+        self.feed_types = [node.type for node in feeds]
+        self.source, self.names, self.cells = writer.text(), writer.names, writer.cells
+        exec(compile(self.source, "<plan of NumPy>", "exec"), self.names)
+        self.compute = self.names["plan"]
+
+    def wait(self) -> None:
+        """It is ready."""
+
+    def bind(self, arrays: dict[Cell, np.ndarray]) -> None:
+        """Give variables their memory."""
+        for cell, name in self.cells.items():
+            self.names[name] = arrays[cell]
+
+    def call(self, *arrays: np.ndarray) -> Any:
+        """See the class."""
+        try:
+            return modes.now.quiet(self.compute, *arrays)
+        except RuntimeError:  # inside the `eval` of an op, whose context is in use
+            return None
+
+    def run(self, arrays: Sequence[np.ndarray], store: Any) -> Any:
+        """See `Plan.run`."""
+        return self.call(*arrays)
+
+
+class _Writer:
+    """The text is straight-line: `d3 = c5(d1, d2)` for each node, with the memory of a dead operand where it fits,
+    `d3 = c5(d1, d2, d1)`."""
+
+    def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node]):
+        self.graph, self.fetches, self.feeds = graph, [*fetches], [*feeds]
+        self.assigns: list[tuple[Cell, Node]] = []
+        for node in effects:
+            if node.op is not REGISTRY["assign"]:
+                raise ArgumentError(f"no plan of NumPy has the effect {node.op.name}")
+            self.assigns.append((node.inputs[0].attrs["cell"], node.inputs[1]))
+        self.wanted = [*self.fetches, *[value for _, value in self.assigns]]
+        self.fed = {*self.feeds}
+        self.order = graph.reaching(self.wanted, self.fed)
+        self.names: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray, "float64": np.float64}
+        self.constants: dict[Any, str] = {}
+        self.values: dict[Node, str] = {node: f"d{i}" for i, node in enumerate(feeds)}
+        """The names of values."""
+        self.cells: dict[Cell, str] = {}
+        self.lines: list[str] = []
+        self.root: dict[Node, Node] = {}
+        """Of each view the value of which it is one; of others themselves."""
+        self.last: dict[Node, int] = {}
+        """Of each root the position of the last node that reads its memory."""
+        self.lent: set[Node] = set()
+        """The roots that an op has read whose result may be a view of them, for some operands."""
+
+    def constant(self, value: Any) -> str:
+        key: Any = id(value)
+        if value.__class__ is tuple or isinstance(value, np.dtype):
+            key = value.__class__, repr(value)
+        if key not in self.constants:
+            name = self.constants[key] = f"c{len(self.constants)}"
+            self.names[name] = value
+        return self.constants[key]
+
+    def text(self) -> str:
+        checks = []
+        for i, node in enumerate(self.feeds):
+            shape, dtype = self.constant(node.type.shape), self.constant(node.type.dtype)
+            checks.append(f"d{i}.__class__ is not ndarray or d{i}.shape != {shape} or d{i}.dtype is not {dtype}")
+        self.live()
+        for position, node in enumerate(self.order):
+            if node not in self.values:
+                self.node(position, node)
+        for _, value in self.assigns:
+            if self.root[value].op.leaf or self.root[value] in self.fed:  # another assignment may write to it first
+                self.lines.append(f"{self.values[value]}_ = {self.values[value]}.copy()")
+                self.values[value] += "_"
+        results = self.results()
+        lines = [f"def plan({', '.join([f'd{i}' for i in range(len(self.feeds))])}):"]
+        if checks:
+            lines.append(f"    if {' or '.join(checks)}: return None")
+        lines += ["    try:", *[f"        {line}" for line in self.lines or ["pass"]], "    except Exception: return None"]
+        if self.assigns:
+            writes = [f"        {self.cells[cell]}[...] = {self.values[value]}" for cell, value in self.assigns]
+            lines += ["    try:", *writes, "    except BaseException:  # of a signal's handler", *writes, "        raise"]
+        return "\n".join([*lines, f"    return [{', '.join(results)}]", ""])
+
+    def live(self) -> None:
+        """Find out whose memory values are in, and how long it is read."""
+        for node in self.order:
+            kind = node.type
+            if not isinstance(kind, TensorType) or None in kind.shape or kind.dtype.kind == "c":
+                raise ArgumentError(f"no plan of NumPy has the type {kind}")
+            self.root[node] = self.root[node.inputs[0]] if node.op.aliases and node not in self.fed else node
+        for position, node in enumerate(self.order):
+            for operand in () if node in self.fed else node.inputs:
+                self.last[self.root[operand]] = position
+                if not self.makes(node) and not node.op.aliases:
+                    self.lent.add(self.root[operand])
+        for node in self.wanted:
+            self.last[self.root[node]] = len(self.order)
+
+    def node(self, position: int, node: Node) -> None:
+        """Compute a value."""
+        op, name = node.op, f"d{len(self.values)}"
+        if op.leaf == "variable":
+            self.values[node] = self.cells[node.attrs["cell"]] = f"v{len(self.cells)}"
+            return
+        if op.leaf == "constant":
+            self.values[node] = self.constant(node.attrs["value"].array)
+            return
+        if op.leaf == "argument":
+            source = node.attrs["source"]
+            self.lines.append(f"{name} = float64({self.constant(source.owner)}[{self.constant(source.key)}])")
+            self.values[node] = name
+            return
+        effects = not op.pure or op.stateful or node.after
+        if effects or (op.leaf and op.leaf != "shape") or isinstance(op.emit, (Deferred, Region)):
+            raise ArgumentError(f"no plan of NumPy has the operation {op.name}")
+        operands = [self.values[x] for x in node.inputs]
+        if op.prepared is not None:
+            call = [self.constant(op.prepared(node)), *operands]
+        else:
+            words = [f"{word}={self.constant(value)}" for word, value in node.attrs.items()]
+            call = [self.constant(op.eval), *operands, *words]
+        elementwise = isinstance(op.eval, np.ufunc) and op.eval.signature is None
+        room = self.room(position, node) if elementwise else None
+        if room is not None:
+            name = self.values[room]
+            call.append(name)
+        self.lines.append(f"{name} = {call[0]}({', '.join(call[1:])})")
+        self.values[node] = name
+        by_ufuncs = all(isinstance(reader.op.eval, np.ufunc) for reader in self.graph.succ[node])
+        if not node.type.shape and (node in self.wanted or not by_ufuncs):  # NumPy gives scalars in place of 0-d arrays
+            self.lines.append(f"{name} = asarray({name})")
+        self.release(position, node)
+
+    def room(self, position: int, node: Node) -> Node | None:
+        """The operand whose memory the result of a ufunc can have: one of its type that is not read again. Where the operands
+        are in several orders of memory, the first one decides about that of the result, as it does in NumPy."""
+        for operand in node.inputs:
+            kind = operand.type
+            if (kind.shape, kind.dtype) == (node.type.shape, node.type.dtype) and kind.shape:
+                own = self.makes(operand) and operand not in self.lent
+                return operand if own and self.last[operand] == position else None
+        return None
+
+    def release(self, position: int, node: Node) -> None:
+        """Let go of large values that were read for the last time."""
+        for operand in dict.fromkeys(node.inputs):
+            name = self.values[operand]
+            dead = self.last[self.root[operand]] == position and not (operand.op.leaf or operand in self.fed)
+            if dead and operand.type.size >= LARGE and name != self.values[node]:
+                self.lines.append(f"{name} = None")
+
+    def results(self) -> list[str]:
+        """The fetches, each in row-major order where it is a view, and in memory of its own."""
+        found: list[str] = []
+        taken = {self.root[value] for _, value in self.assigns}
+        for node in self.fetches:
+            root, name = self.root[node], self.values[node]
+            if root in taken or root.op.leaf or root in self.fed or (root is not node and not self.makes(root)):
+                found.append(f"{name}.copy()")
+            elif root is not node:
+                found.append(f"{name} if {name}.flags.c_contiguous else {name}.copy()")
+            elif self.makes(node):
+                found.append(name)
+            else:
+                others = [f" and {name} is not {self.values[x]}" for x in dict.fromkeys(node.inputs) if x.type == node.type]
+                found.append(f"{name} if {name}.base is None{''.join(others)} else {name}.copy()")
+            taken.add(root)
+        return found
+
+    def makes(self, node: Node) -> bool:
+        """Whether a value is a new array for all operands."""
+        return (isinstance(node.op.eval, np.ufunc) or isinstance(node.op.emit, Reduction)) and node not in self.fed

@@ -1,0 +1,104 @@
+"""Plans that NumPy runs: values, the memory that they read and write, and what they decline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.eager.calls.array_plans import ArrayPlan
+from staticgrad.eager.calls.op_calls import placeholders
+from staticgrad.errors import ArgumentError
+from staticgrad.ir import Graph
+from staticgrad.operators import F
+
+SHAPE = (3, 4)
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "a chain in one array": lambda x, y: ((x * y + 1).exp() - x).sqrt(),
+    "a value that is read twice": lambda x, y: (z := x * y) + z.exp() * z,
+    "an operand": lambda x, y: x,
+    "a view of an operand": lambda x, y: x.T,
+    "views of one value": lambda x, y: ((z := x + y).T, z.reshape(-1), z),
+    "a view that outlives its value": lambda x, y: (z := (x + y).T) + (x + y).exp().T * z,
+    "a broadcast that outlives its value": lambda x, y: F.broadcast_to((z := x[0] * 2), SHAPE) + (z + 1) * x,
+    "an op that may return its operand": lambda x, y: ((z := x * y).contiguous() + z).clamp(0.5, 1.5) * z,
+    "numbers": lambda x, y: (x.sum() * y.mean() + 1).exp() / x.amax(),
+    "softmax": lambda x, y: ((x * 2).softmax(-1), (y * 2).log_softmax(0)),
+    "integers": lambda x, y: (x > y, x.argmax(1), F.where(x > y, x, y)),
+}
+
+
+def plan_of(function: Callable[..., Any]) -> ArrayPlan:
+    graph = Graph()
+    operands = placeholders(graph, [(SHAPE, np.dtype(np.float32))] * 2)
+    out = function(*operands)
+    return ArrayPlan(graph, [x.node for x in (out if isinstance(out, tuple) else (out,))], [x.node for x in operands])
+
+
+def operands() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(0.5, 1.5, SHAPE).astype(np.float32) for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_have_the_bits_of_single_operations(name: str):
+    function, arrays = FUNCTIONS[name], operands()
+    with sg.no_grad():
+        wanted = function(*[sg.tensor(a) for a in arrays])
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    plan, given = plan_of(function), operands()
+    for _ in range(2):
+        found = plan.call(*given)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a, b.numpy())
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        for a, b in zip(given, arrays, strict=True):
+            np.testing.assert_array_equal(a, b, err_msg="an operand was overwritten")
+        for i, a in enumerate(found):
+            others = [*given, *found[:i], *found[i + 1 :]]
+            assert not any(np.shares_memory(a, b) for b in others), "a result is in memory of somebody else"
+
+
+def test_a_dead_value_gives_its_memory():
+    assert plan_of(FUNCTIONS["a chain in one array"]).source.count(", d2)") == 4
+
+
+def test_other_arrays_are_declined():
+    plan = plan_of(lambda x, y: x + y)
+    x, y = operands()
+    assert plan.call(x, y) is not None
+    for other in (y.astype(np.float64), y[:2], y.view(np.recarray), 1.0):
+        assert plan.call(x, other) is None
+
+
+def test_errors_are_left_to_single_operations():
+    graph = sg.Graph()
+    (x,) = placeholders(graph, [((3,), np.dtype(np.int64))])
+    plan = ArrayPlan(graph, [F.take(sg.arange(3), x).node], [x.node])
+    np.testing.assert_array_equal(plan.call(np.array([2, 0, 1]))[0], [2, 0, 1])
+    assert plan.call(np.array([2, 0, 3])) is None
+
+
+@pytest.mark.parametrize("function", [lambda x: sg.scan(lambda c, x: (c + x, c), x[0], x)[0], lambda x: x + sg.rand(3, 4)])
+def test_loops_and_generators_have_none(function: Any):
+    graph = sg.Graph()
+    with graph.as_default():
+        (x,) = placeholders(graph, [(SHAPE, np.dtype(np.float32))])
+        out = function(x)
+    with pytest.raises(ArgumentError, match="no plan of NumPy"):
+        ArrayPlan(graph, [out.node], [x.node])
+
+
+def test_a_thread_changes_its_back_end():
+    """Plans of one are none of the other."""
+    x = sg.tensor(operands()[0], requires_grad=True)
+    outs = []
+    for kernels in (False, True, False):
+        with sg.eager_kernels(kernels, wait=True):
+            outs.append(sg.nn.functional.gelu(x))
+    np.testing.assert_array_equal(outs[0].detach().numpy(), outs[2].detach().numpy())
+    calls = [out._record.saved.reverse.plan.__class__ is ArrayPlan for out in outs]
+    assert calls == [True, False, True]
