@@ -40,7 +40,7 @@ class Value(FreedTensor):
     operation and attributes, where these are not the node's.
     """
 
-    __slots__ = ("__weakref__", "array", "error", "node", "owner", "source", "view")
+    __slots__ = ("__weakref__", "array", "node", "owner", "source", "view")
 
     def __init__(self, node: Any, owner: Deferral, source: Any = None):
         kind = node.type
@@ -49,15 +49,11 @@ class Value(FreedTensor):
         self.node, self.owner, self.source = node, owner, source
         self.view: tuple[Any, Mapping[str, Any]] | None = None
         self.array: np.ndarray | None = None
-        self.error: Exception | None = None
-        """Raised by an operation before it."""
 
     def get(self) -> np.ndarray:
         """The array."""
-        if self.array is None and self.error is None:
+        if self.array is None:
             self.owner.settle()
-        if self.error is not None:
-            raise self.error
         assert self.array is not None
         return self.array
 
@@ -124,24 +120,6 @@ def pending(value: Value, record: Record | None = None) -> Tensor:
     out._views = None
     value.owner.tensors.append(ref(out))
     return out
-
-
-def restored(tensor: Any, value: np.ndarray | None) -> None:
-    """Make a tensor that was changed after an operation which failed an ordinary one. value: that of the last change before
-    the operation; None for the array from before all changes. One that was made after the operation has no value."""
-    try:
-        array: np.ndarray = Tensor._data.__get__(tensor)  # type: ignore[attr-defined]
-    except AttributeError:
-        return
-    if value is not None and value is not array:
-        if tensor._home is None:
-            array = np.array(value)
-        else:
-            np.copyto(array, value)
-    Tensor._data.__set__(tensor, array)  # type: ignore[attr-defined]
-    tensor.__class__ = PublicTensor
-    del tensor.__dict__["_value"]
-    tensor.__dict__.pop("_home", None)
 
 
 def settled(tensor: Any) -> None:

@@ -59,6 +59,7 @@ c2c_op: OpDef = define(
         jvp=linear,
         complex=OWN,
         backward="FftC2CBackward0",
+        fails=False,
         doc="The discrete Fourier transform of complex signals along `axes`.",
     )
 )
@@ -92,6 +93,7 @@ r2c_op: OpDef = define(
         jvp=linear,
         complex=OWN,
         backward="FftR2CBackward0",
+        fails=False,
         doc="The first half of the transform of real signals along `axis`; the other half is its conjugate.",
     )
 )
@@ -124,6 +126,7 @@ c2r_op: OpDef = define(
         jvp=linear,
         complex=OWN,
         backward="FftC2RBackward0",
+        fails=False,
         doc="The real signals of n elements along `axis` with these halves of their transforms: the inverse of `fft_r2c`.",
     )
 )

@@ -20,7 +20,7 @@ from . import return_types
 from .batched_moves import searched
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
-from .reductions import OVER, argmax_op, argmin_op, reduced, shared_by_equals
+from .reductions import OVER, argmax_op, argmin_op, positions, reduced, shared_by_equals
 
 # sort -----------------------------------------------------------------------------------------------------------------
 
@@ -37,6 +37,8 @@ def _argsort_eval(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 argsort_op = define(
     OpDef(
         name="argsort",
+        fails=False,
+        range=positions,
         attrs={"axis": at.axis_of(0), "descending": at.flag},
         infer=lambda x, axis, descending: x.with_dtype(int64),
         eval=_argsort_eval,
@@ -96,6 +98,7 @@ topk_op = define(
         infer=_top_infer,
         eval=_top_eval,
         emit=Native(_top_plan),
+        range=positions,
         promote=None,
         doc="The positions of the first k elements along an axis in the order of their values.",
     )
@@ -219,7 +222,18 @@ def _row_record(name: str, of_row: Callable[[np.ndarray], np.ndarray], doc: str)
             raise IndexRangeError(f"{name}: expected reduction dim {axis} to have non-zero size.")
         return x.with_shape((*x.shape[:axis], 1, *x.shape[axis + 1 :])).with_dtype(int64)
 
-    return define(OpDef(name=name, attrs={"axis": at.axis_of(0)}, infer=infer, eval=evaluate, promote=None, doc=doc))
+    return define(
+        OpDef(
+            name=name,
+            attrs={"axis": at.axis_of(0)},
+            infer=infer,
+            eval=evaluate,
+            promote=None,
+            fails=False,
+            doc=doc,
+            range=positions,
+        )
+    )
 
 
 def _median_row(rows: np.ndarray) -> np.ndarray:
@@ -273,6 +287,7 @@ def _middle(name: str, of_row: Callable[[np.ndarray], np.ndarray]) -> OpDef:
             eval=value,
             vjp=(shared_by_equals,),
             promote=None,
+            fails=False,
         )
     )
 
@@ -465,7 +480,7 @@ def _search_infer(edges: TensorType, values: TensorType, right: bool) -> TensorT
 
 
 search_op = define(
-    OpDef("searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None, batch=searched,
+    OpDef("searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None, batch=searched, fails=False,
           doc="The places of values among sorted ones, along the last axis.")
 )  # fmt: skip
 

@@ -173,6 +173,7 @@ def _seeded(name: str, evaluate: Any, doc: str) -> OpDef:
     return define(OpDef(
         name=name, infer=lambda seed, shape, dtype: _infer(seed, shape=shape, dtype=dtype, index=0),
         eval=lambda seed, shape, dtype: evaluate(seed, shape=shape, dtype=dtype, index=0), vjp=lambda i: None, emit=None,
+        fails=False,
         promote=keep, doc=doc, attrs={"shape": at.drawn_shape, "dtype": at.floating_dtype},
     ))  # fmt: skip
 

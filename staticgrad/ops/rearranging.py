@@ -113,7 +113,9 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
             result = _rolled_by(result, step, axis, whole)
             continue
         back = integer("roll", "a shift", step) % whole if whole else 0
-        if back:
+        if state.deferral is not None and state.deferral.differs(("roll", axis), back):
+            result = F.take(result, (np.arange(whole) - back) % whole, axis)
+        elif back:
             result = F.concatenate([cut(result, axis, whole - back, None), cut(result, axis, None, whole - back)], axis)
     return F.clone(result) if result is input else result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..ir import Expand, Extent, Node, OpDef, Reduction, define
+from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, with_example
 from ..types import (
     Axis,
@@ -283,10 +283,18 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 ALONG = {"axis": at.one_axis, "keepdims": at.flag}
 
 
+def positions(types: Sequence[TensorType], attrs: Mapping[str, Any], x: Range) -> Range:
+    """The range of positions along an axis."""
+    axis = attrs["axis"]
+    return 0, max(types[0].shape[axis[0] if isinstance(axis, tuple) else axis] - 1, 0)
+
+
 def _position_op(name: str, of_array: Callable[..., Any], extremum: OpDef) -> OpDef:
     """The position of the first extremum along an axis."""
     emit, prepared = Expand(_arg_expand(extremum)), _arg_prepared(name)
-    return define(OpDef(name, _arg_infer, _arg_eval(of_array), None, emit, keep, attrs=ALONG, prepared=prepared))
+    return define(
+        OpDef(name, _arg_infer, _arg_eval(of_array), None, emit, keep, attrs=ALONG, prepared=prepared, range=positions)
+    )
 
 
 argmax_op = _position_op("argmax", np.ndarray.argmax, max_op)

@@ -96,8 +96,9 @@ def compile(
     split function have none.
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
-    A call raises what the operations raise. An error of the code leaves what the step did before, as in eager mode; where an
-    operation of a plan fails (an index out of range), nothing is changed.
+    A call raises what eager mode raises, and leaves what the step did before: where an operation of a plan fails (an index out
+    of range), nothing is changed, and the call runs once more eagerly. Where the plan calls Python functions, as those of
+    TensorFlow's `py_func`, it does not, and nothing is changed.
     Under `detect_anomaly` a step that ends in NaN is an AnomalyError. One thread at a time runs a compiled function, others
     wait.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 
 from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
-from ..errors import DataDependentError, StaticgradError, TraceError
+from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
 from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
@@ -224,13 +224,17 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             except DecisionMissed as missed:
                 number, outcome = missed.decision
                 road = (*specialization.road[:number], outcome)
+            except (AnomalyError, GraphError, TraceError):
+                raise
             except StaticgradError:
-                if not specialization.road:
+                known = specialization.road
+                found = outcomes_of(known, specialization.program.prepared, arrays) if known else None
+                if found is not None:
+                    road = found
+                elif specialization.repeatable:
+                    break  # eager mode raises it, after the effects that come before it
+                else:
                     raise
-                found = outcomes_of(specialization.road, specialization.program.prepared, arrays)
-                if found is None:
-                    break
-                road = found
             else:
                 completed: Output = specialization.complete(results, call, arrays)
                 return completed
@@ -258,8 +262,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
 
-        source(specialization): the addresses of the steps' arrays, or None. before: number of steps already done. Returns
-        None, with nothing done, where steps have to run one by one.
+        source(specialization): the addresses of the steps' arrays, or None. before: number of steps already done. Those from
+        the first on that raises are not done. Returns None, with nothing done, where steps have to run one by one.
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None
@@ -278,10 +282,11 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             if feeds is None:
                 return None
             try:
-                return specialization, *specialization.run_steps(feeds, before)
+                results, done = specialization.run_steps(feeds, before)
             except MemoryError:
                 self._drop(specialization)
                 raise
+            return (specialization, results, done) if done or not len(feeds[0]) else None
 
     # inspection ---------------------------------------------------------------------------------------------------------
 

@@ -25,16 +25,17 @@ from .observer.python_types import is_heap_type
 from .outputs import container, is_record
 from .plain import ATOMS, ByIdentity
 from .plain import key as plain_key
+from .segments.runs import Again
 
 NAMED = ("attribute", "item", "lookup", "method", "contains", "type of attribute", "type of item")
 """Kinds of reads of one attribute, from the object or its `__dict__`."""
 
 
-class ObjectsRead(BaseException):
+class ObjectsRead(Again):
     """A trace read more of its stand-ins than the key has. The next one has it."""
 
 
-class ObjectsRefused(BaseException):
+class ObjectsRefused(Again):
     """A trace needs its objects of some forms themselves. The next one has them."""
 
     def __init__(self, forms: Collection[Hashable]):

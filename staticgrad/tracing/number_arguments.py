@@ -20,6 +20,7 @@ from ..operators import append, state
 from ..types import TensorType, bool_
 from .numbers import NUMBERS, StateNumber, StateNumbers
 from .plain import same
+from .segments.runs import Again
 
 if TYPE_CHECKING:
     from .arguments import Call
@@ -151,7 +152,7 @@ def needed(conditions: Iterable[tuple[str, Any]]) -> set[str]:
     return {number for text in lengths for number in re.findall(r"[as]\[\d+\]", text)}
 
 
-class NumbersRefused(BaseException):
+class NumbersRefused(Again):
     """A trace with run-time numbers failed. The next one has their values."""
 
 

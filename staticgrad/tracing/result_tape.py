@@ -195,34 +195,47 @@ class _FreedRun:
         raise messages.freed()
 
 
+class _IdleRun(_FreedRun):
+    """Stands for a run whose results require grad by leaves that the function made and nobody else has."""
+
+    def __init__(self, result: Tensor):
+        self.results, self.saved = [wrap(result._data)], (wrap(np.zeros(())),)  # which a backward pass frees
+
+    def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+        return [None]
+
+
 class ResultFlags:
     """Results that require grad, though no backward pass can go through them: in eager mode a loss whose tape `backward` has
-    freed still does, and another backward pass raises an error. A leaf that the function made is a leaf outside as well.
+    freed still does, and another backward pass raises an error. One through `idle` results does nothing that can be seen. A
+    leaf that the function made is a leaf outside as well.
 
-    freed, leaves: their positions among the fetches; differentiated: captured tensors that require grad.
+    freed, idle, leaves: their positions among the fetches; differentiated: captured tensors that require grad.
     """
 
-    def __init__(self, freed: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
-        self.freed, self.leaves, self.differentiated = freed, leaves, differentiated
+    def __init__(self, freed: Sequence[int], idle: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
+        self.freed, self.idle, self.leaves, self.differentiated = freed, idle, leaves, differentiated
         self._records: list[tuple[int, Record | None]] | None = None
         """With the position of each. Made by the first run: the trace is active when these flags are."""
 
     def set(self, tensors: Sequence[Tensor]) -> None:
         """Set the flags of the results of a run."""
         if self._records is None:
-            self._records = [(position, self._recorded()) for position in self.freed]
-        for position, record in self._records:
+            self._records = [(position, _recorded(_FreedRun(), self.differentiated)) for position in self.freed]
+        more = [(position, _recorded(_IdleRun(tensors[position]), ())) for position in self.idle]
+        for position, record in (*self._records, *more):
             tensor = tensors[position]
             tensor._record, tensor._tracked = record, True
         for position in self.leaves:
             tensor = tensors[position]
             tensor._since, tensor._tracked = tick(), True
 
-    def _recorded(self) -> Record | None:
-        """The record of one result in all runs: it holds nothing of theirs."""
-        leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
-        record: Record | None = CompiledCall.apply(_FreedRun(), leaf, *self.differentiated)[0]._record
-        return record
+
+def _recorded(run: _FreedRun, differentiated: Sequence[Tensor]) -> Record | None:
+    """A record of a result, which holds nothing of its run."""
+    leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
+    record: Record | None = CompiledCall.apply(run, leaf, *differentiated)[0]._record
+    return record
 
 
 def result_tape(
@@ -245,13 +258,15 @@ def result_tape(
         freed = [i for i in roots if (one := alone.get(i, request)) is not None and one.found is None]
         roots = [i for i in roots if i not in freed]
         request = _request(specialization, tracer, [fetches[i].node for i in roots])
-    if made and request is not None and not {fetches[i].node for i in made}.isdisjoint(request.order):
+    alive = [i for i in roots if i not in freed]
+    if made and not {fetches[i].node for i in made}.isdisjoint(tracer.graph.reaching([fetches[i].node for i in alive])):
         raise TraceError(
             "a compiled function returns a tensor that requires grad since it was made there, and what depends on it",
             "make the tensor outside, or call backward() inside the function",
         )
     differentiated = [tensor for tensor, leaf in tracer.captured.values() if tensor._tracked]
-    flags = ResultFlags(freed, made, differentiated) if freed or made else None
+    idle = alive if request is None else []
+    flags = ResultFlags(freed, idle, made, differentiated) if freed or idle or made else None
     tape = None
     if request is not None and request.found is not None:
         tape = _tape(specialization, tracer, fetches, feeds, saves, roots, request)

@@ -18,6 +18,7 @@ from ..ir import Node
 from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, scatter_op
 from ..types import shape_text
+from .segments.runs import Again
 from .traced import Alias, Traced
 
 ndarray = np.ndarray
@@ -54,7 +55,7 @@ class Place(NamedTuple):
     label: str
 
 
-class SharedMemory(BaseException):
+class SharedMemory(Again):
     """Arguments share memory that the step writes: the trace begins again with `places`, by the arguments' numbers."""
 
     def __init__(self, places: Mapping[int, Place]):

@@ -20,7 +20,7 @@ from ..eager.grad_mode import modes, watches_nan
 from ..eager.sparse_gradients import sparse_gradient_of
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
-from ..errors import TraceError
+from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
 from ..operators import Symbol, append
 from ..ops.decisions import decision_op
@@ -166,6 +166,8 @@ class Specialization:
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         effects += checked
+        self.checked = bool(checked)
+        """Whether a run may raise an error for the values of its operands."""
         if tracer.decisions is not None:
             tracer.decisions.close()
         self.road: tuple[bool, ...] = () if tracer.decisions is None else tuple(tracer.decisions.outcomes)
@@ -639,17 +641,26 @@ class Specialization:
         return alike and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
-        """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""
+        """Steps on arrays at the addresses of `feeds`, up to one that raises an error of the code, which runs by itself: the
+        stacked results, and how many steps there were."""
         if self.reads != Structure.reads:
             self._renew_held()
         addresses, ids, _ = feeds
         steps = Steps(self.plan, addresses, ids)
         try:
             self.plan.alone(steps.run, before)
+        except StaticgradError as error:
+            if isinstance(error, (MemoryError, GraphError)) or not self.repeatable:
+                raise
         finally:
             if steps.done:
                 self.finish()
-        return steps.results, steps.done
+        return [value[: steps.done] for value in steps.results], steps.done
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether eager mode may repeat a run that has raised an error: such a run has called none of the user's functions."""
+        return not any(each.node is not None and each.node.op.stateful for each in self.plan.instructions)
 
     def finish(self) -> None:
         """Tell the tape which tensors were written, and set the gradients."""

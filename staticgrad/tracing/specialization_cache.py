@@ -452,7 +452,7 @@ class SpecializationCache:
                 unplant()
         numbers = () if tracer.given_numbers is None else tracer.given_numbers.conditions.items()
         self.trace_templates.note(call, needed([*numbers, *self.state.numbers.conditions.items()]))
-        if specialization.road:
+        if specialization.road or specialization.checked:
             self._print_later(specialization)
         if symbols is None:
             return specialization
@@ -488,7 +488,8 @@ class SpecializationCache:
                 raise ArgumentReached(other)
 
     def _print_later(self, specialization: Specialization) -> None:
-        """Drop what a trace with decisions has printed: its first run prints it, or another road that the call takes."""
+        """Drop what a trace has printed whose run may take another road, or raise an error: the first run prints it, that of
+        another road, or eager mode."""
         if drop_held():
             for effect in specialization.effects:
                 if effect.kind == "print" and isinstance(effect.kwargs.get("file"), (HeldOutput, NoneType)):

@@ -28,6 +28,7 @@ from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
 from .observer.access_log import AccessLog, key_of
 from .plain import ByIdentity, same
 from .plain import key as plain_key
+from .segments.runs import Again
 from .tracer import ArgumentReached
 
 WRITES = ("attribute", "item", "cell")
@@ -45,7 +46,7 @@ MOST = 256
 NOTHING: Mapping[Hashable, Collection[str]] = MappingProxyType({})
 
 
-class StateReached(BaseException):
+class StateReached(Again):
     """The function replaces values that it reads. Ends the trace; the next one has them as arguments."""
 
     def __init__(self, places: list[Place]):

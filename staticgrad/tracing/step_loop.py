@@ -12,7 +12,7 @@ import numpy as np
 from ..compiler.backend import abi as t
 from ..compiler.execute import many_runs
 from ..compiler.execute.fastcall import address, block, fast_call
-from ..compiler.execute.many_runs import numbered, places
+from ..compiler.execute.many_runs import numbered, places, told
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
@@ -58,18 +58,25 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
     inside = frontends.tracing and state.tracer is not None  # another trace, which the steps become part of
     single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
     arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
+    done: dict[int, Any] = {}
+    """Results of steps that ran together up to one that raised, by number."""
 
     def batch(number: int) -> list[Any]:
         return [part[number, ...] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
 
     def together(before: int) -> Any:
-        found = None if single else function.run_steps(batch(before), partial(_rows, arrays, before), before)
+        found = None if single or before in done else function.run_steps(batch(before), partial(_rows, arrays, before), before)
         if found is None:
             return None
-        specialization, values, _ = found
+        specialization, values, number = found
+        if before + number < count:
+            done.update({before + k: specialization.built([wrap(x[k, ...]) for x in values], ()) for k in range(number)})
+            return None
         return Rest(specialization.results.build([wrap(value) for value in values], ()))
 
     def one(number: int) -> Any:
+        if number in done:
+            return done.pop(number)
         if not count:
             raise ArgumentError("loop: a stack of no batches", "pass a list of batches: its results are a list")
         args = batch(number)
@@ -152,6 +159,9 @@ def _one(function: AnyCompiled, args: Sequence[Any], step: int) -> Any:
         return function(*args)
     except StaticgradError as error:
         raise numbered(error, step) from None
+    except Exception as error:
+        error.add_note(told(step))
+        raise
 
 
 def _apart(function: AnyCompiled, args: Sequence[Any], result: Any) -> Any:

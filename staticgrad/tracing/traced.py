@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Collection
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,9 +15,10 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node
-from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained
+from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, state
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
+from .observer.code_origin import IGNORED, origin_of
 from .selection import is_unknown_mask, select
 
 
@@ -223,16 +227,31 @@ class Traced(Symbol):
         return self._no_value("what could be saved", "return it from the compiled function, and save it outside")
 
     def __str__(self) -> str:
-        self._no_value(
-            "its text",
-            "return it from the compiled function, and print it outside; repr() shows where it was computed",
-        )
+        self._no_value("its text", "return it from the compiled function, and print it outside")
 
     def __format__(self, spec: str) -> str:
         return self.__str__()
 
+    def __repr__(self) -> str:
+        """Where it was computed, for debuggers and for messages of this package. The user's code, which keeps or prints the
+        text of a list, say, needs that of the value."""
+        return self.__str__() if state.tracer is self.tracer and _asked_by_code() else super().__repr__()
+
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         self._no_value(f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result")
+
+
+DEBUGGERS = ("bdb.py", "pydevd.py", "pydevd_frame.py")
+
+
+def _asked_by_code() -> bool:
+    """Whether the user's code asks for a text, and no debugger in it."""
+    frame: FrameType | None = sys._getframe(2)
+    if frame is None or origin_of(frame.f_code.co_filename) is IGNORED:
+        return False
+    while frame is not None and os.path.basename(frame.f_code.co_filename) not in DEBUGGERS:
+        frame = frame.f_back
+    return frame is None
 
 
 for _name in METHODS:  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`

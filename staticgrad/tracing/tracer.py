@@ -25,6 +25,7 @@ from .guards import contents
 from .handlers import caught
 from .numbers import RunNumber, TracedNumber, closed, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
+from .segments.runs import Again
 from .selection import Selection, apply_to_elements
 from .sharing import ADVICE, MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met
@@ -37,7 +38,7 @@ FIXED = 1 << 16
 """The most bytes of a tensor whose values a trace may depend on; each call compares them."""
 
 
-class ArgumentReached(BaseException):
+class ArgumentReached(Again):
     """A tensor or a container that was passed as an argument is also captured by the function: it is state, not input.
 
     Ends the trace. The next one binds it by its identity.

@@ -232,3 +232,38 @@ def test_refused_gradients_of_gradients():
     x.add_(1)
     with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
         g.sum().backward()
+
+
+def returned_leaf(x, keep):
+    v = sg.ones(3, requires_grad=True)
+    keep.append(v)
+    return (v * v * x).sum()
+
+
+def leaf_that_nobody_has(x, keep):
+    v = sg.ones(3, requires_grad=True)
+    return (v * v * x).sum() * 2
+
+
+def point(x, keep):
+    v = x.detach().requires_grad_()
+    y = (v**3).sum()
+    (g,) = sg.autograd.grad(y, v, create_graph=True)
+    keep.append(g)
+    return g.sum()
+
+
+@pytest.mark.parametrize("options", [{}, {"wait": True}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
+@pytest.mark.parametrize("step", [returned_leaf, leaf_that_nobody_has, point])
+def test_results_that_depend_on_leaves_made_inside_require_grad(step, options):
+    found = []
+    for fn in (sg.compile(step, **options), step):
+        for _ in range(3):
+            keep = []
+            loss = fn(sg.tensor([1.0, 2.0, 3.0]), keep)
+            flags = loss.requires_grad, loss.is_leaf, [x.requires_grad for x in keep]
+            loss.backward()
+            with pytest.raises(sg.errors.GradientError):
+                loss.backward()
+            found.append((loss.item(), flags, [x.grad.tolist() for x in keep if x.is_leaf]))
+    assert found[:3] == found[3:]

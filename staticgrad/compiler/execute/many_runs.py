@@ -162,8 +162,12 @@ class Steps:
 
 def numbered(error: StaticgradError, step: int) -> StaticgradError:
     """The error of one run among many."""
-    line = f"in step {step}, counted from 0: the steps before it are done"
-    return type(error)(error.summary, line, *error.details, where=error.where)
+    return type(error)(error.summary, told(step), *error.details, where=error.where)
+
+
+def told(step: int) -> str:
+    """The line that says which run raised an error."""
+    return f"in step {step}, counted from 0: the steps before it are done"
 
 
 def places(whole: np.ndarray) -> np.ndarray:

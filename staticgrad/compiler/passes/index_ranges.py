@@ -147,6 +147,13 @@ def _results(node: Node, types: Sequence[TensorType], found: dict[str, tuple[Sub
     return [joint(*pair) for pair in zip(*sides, strict=True)]
 
 
+def range_of(node: Node, known: dict[Node, Range], depth: int) -> Range:
+    """The range of the integers in a value, as far as it follows from the operations before it, `depth` of them."""
+    if node not in known and depth and node.type.dtype.kind in "biu":
+        known[node] = _range(node, [i.type for i in node.inputs], [range_of(i, known, depth - 1) for i in node.inputs])
+    return known.get(node)
+
+
 def _range(node: Node, types: Sequence[TensorType], given: Sequence[Range]) -> Range:
     if node.op.range is not None:
         return node.op.range(types, node.attrs, *given)

@@ -19,7 +19,6 @@ from ...eager.tensor import Tensor
 from ...ir import Node, OpDef
 from ...operators import frontends
 from ...types import get_default_dtype
-from ..handlers import caught
 from .ownership import exclusive
 
 if TYPE_CHECKING:
@@ -49,13 +48,13 @@ class Made(NamedTuple):
 
 
 class Call(NamedTuple):
-    """The last step of a call, and the number of its operations. fails: one of them may fail; numbers: those that the tape has
+    """The last step of a call, and the number of its operations. checks: those that may fail; numbers: those that the tape has
     saved; made: the tensors; records: of all that the call recorded, the number of the tensor made, None where nothing holds
     the record any more; results: a number of a tensor, or several."""
 
     end: Step
     steps: int
-    fails: bool
+    checks: tuple[Step, ...]
     numbers: tuple[Tensor, ...]
     made: tuple[Made, ...]
     records: tuple[int | None, ...]
@@ -74,7 +73,7 @@ def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...]
         return function(*args, **named)
     start = deferral.at
     known = start.calls.get(key)
-    if known is not None and not (known.fails and caught()):
+    if known is not None and all(deferral.passes(step.op, step.refs, step.attrs) for step in known.checks):
         return _follow(deferral, known, tensors)
     inputs, count, given, records = deferral.inputs, deferral.count, len(deferral.arrays), len(deferral.records)
     changes = len(deferral.assigned)
@@ -89,7 +88,7 @@ def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...]
     ):  # fmt: skip
         made = _made(tensors, noted, deferral.records[records:], result)
         if made is not None:
-            start.calls[key] = Call(deferral.at, deferral.count - count, _fails(start, deferral.at), *made)
+            start.calls[key] = Call(deferral.at, deferral.count - count, _checks(start, deferral.at), *made)
     return result
 
 
@@ -210,14 +209,15 @@ def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
     return lambda tensors: (tensors[place],)
 
 
-def _fails(start: Step, end: Step) -> bool:
-    """Whether an operation between two steps may fail."""
+def _checks(start: Step, end: Step) -> tuple[Step, ...]:
+    """The operations between two steps that may fail."""
     step: Step | None = end
+    found = []
     while step is not None and step is not start:
         if step.op is not None and step.op.fails:
-            return True
+            found.append(step)
         step = step.parent
-    return False
+    return tuple(found)
 
 
 def _key(

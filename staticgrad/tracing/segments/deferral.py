@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.passes.index_ranges import range_of
 from ...eager.calls.kernels import row_major
 from ...eager.execution import flows, link, record_of
 from ...eager.grad_mode import modes
 from ...eager.operands import number
-from ...eager.pending import Pending, Value, pending, restored, settled
+from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, wrap
-from ...errors import PACKAGE_DIR, user_line
-from ...ir import REGISTRY, Node, OpDef
+from ...errors import PACKAGE_DIR, StaticgradError, user_line
+from ...ir import REGISTRY, Native, Node, OpDef
 from ...operators import F, frontends, promotion, state
-from ..handlers import caught
 from ..observer.code_origin import IGNORED, origin_of_class
 from . import calls
 from .ownership import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
@@ -47,6 +47,8 @@ from .roads import NUMBERS, Roads, Segment, Step
 ndarray = np.ndarray
 LARGE = 1 << 22
 """Bytes from which an array that others hold is not copied: the operation runs at once."""
+DEEP = 16
+"""Operations, one after the other, by which integers are followed."""
 LONG = 4000
 """Operations after which a segment ends."""
 CAST = REGISTRY["cast"]
@@ -81,6 +83,10 @@ class Deferral:
         """How many of them are views of a base, by its id."""
         self.given: set[int] = set()
         """The ids of `arrays`."""
+        self.places: dict[Node, int] = {}
+        """Where those of tensors are among `arrays`, by node: another reference would count as another holder."""
+        self.computed: dict[Node, ndarray] = {}
+        """Integers that were computed of them."""
         self.leaves: dict[Node, Tensor | None] = {}
         """Leaves that require grad, by the nodes of their arrays."""
         self.copied: dict[int, tuple[Node, Tensor]] = {}
@@ -107,8 +113,6 @@ class Deferral:
         """Note an operation; None for one that runs at once."""
         mode = modes.now
         if op.leaf or not args or mode.arrays or (mode.watched and mode.saver is not None):
-            return None
-        if op.fails and caught():
             return None
         refs: list[Any] = []
         large = whole = False
@@ -149,6 +153,8 @@ class Deferral:
             return None
         if large:
             refs = [self._taken(a._data.copy(), like=a._data) if r is None else r for a, r in zip(args, refs, strict=True)]
+        if op.fails and not self.passes(op, refs, attrs):
+            return None
         step = self.at.latest
         if step is None or not step.matches(op, refs, attrs, flags):
             step = self.roads.find(self.at, op, refs, attrs, flags)
@@ -172,6 +178,46 @@ class Deferral:
         if self.count >= LONG:
             self.settle()
         return out
+
+    def passes(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+        """Whether an operation that may fail does not: a check of integers that follow from arrays, or that are in range
+        wherever they come from. Others run at once, so nothing of the code that follows runs where they fail."""
+        if not isinstance(op.emit, Native) or op.emit.again is not None:
+            return False
+        array = self._known(refs[0], DEEP)
+        if array is None:
+            ends = range_of(refs[0], self.roads.ranges, DEEP)
+            if ends is None:
+                return False
+            array = np.array([*ends, min(max(ends[0], 0), ends[1])])
+        try:
+            op.eval(array, *[ref.type for ref in refs[1:]], **attrs)
+        except StaticgradError:  # which it raises at once
+            return False
+        return True
+
+    def _known(self, ref: Any, depth: int) -> ndarray | None:
+        """The value of integers that follow from integers of arrays by a few operations."""
+        if ref.__class__ is not Node:
+            return np.asarray(ref)
+        op, kind = ref.op, ref.type
+        if op.leaf == "constant":
+            return ref.attrs["value"].array  # type: ignore[no-any-return]
+        if ref in self.places:
+            return self.arrays[self.places[ref]]
+        found = self.computed.get(ref)
+        if found is not None or not depth or not op.pure or kind.nbytes >= LARGE:
+            return found
+        operands: list[Any] = []
+        for i, operand in enumerate(ref.inputs):
+            shape_only = i in op.shape_only
+            if not shape_only and operand.type.dtype.kind not in "biu":
+                return None
+            operands.append(operand.type if shape_only else self._known(operand, depth - 1))
+            if operands[-1] is None:
+                return None
+        found = self.computed[ref] = np.asarray(op.eval(*operands, **ref.attrs))
+        return found
 
     def _numbers(self, step: Step, args: tuple[Any, ...], refs: list[Any]) -> None:
         """Take the numbers among the operands, where any number will do."""
@@ -277,12 +323,20 @@ class Deferral:
         """Give the plan an array as the next input. key: the tensor's array that it is, or stands for."""
         self.arrays.append(array)
         self.given.add(id(array))
+        self.places[node] = len(self.arrays) - 1
         if key is not None:
             self.inputs[id(key)] = node
             self.held.append(key)
             base = key.base
             if base is not None:
                 self.bases[id(base)] = self.bases.get(id(base), 0) + 1
+
+    def differs(self, key: Any, number: int) -> bool:
+        """Whether a run before had another number here. key: what tells it from other numbers."""
+        known = self.at.calls.setdefault(key, number)
+        if known != number:
+            self.at.calls[key] = None
+        return self.at.calls[key] is None
 
     def _casts(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> bool:
         """Whether operands are cast first."""
@@ -481,35 +535,20 @@ class Deferral:
     def _run(self) -> None:
         live = [value for reference in self.values if (value := reference()) is not None and value.array is None]
         roots = [value for value in live if value.source is None]
-        raised: Exception | None = None
-        if roots or self.at.fails:
+        if roots:
             where = (lambda: (None, "")) if self.ended else _cut
             segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where, self.latest)
             self.latest = segment
-            failed: Exception | None = None
-            results: Sequence[Any] = ()
             if segment is not None:
                 self.operations += segment.operations
                 self.elements += segment.elements
-                try:
-                    results = segment.run(self.arrays)
-                except MemoryError:
-                    raise
-                except Exception as error:
-                    failed = error
-            if segment is None or failed is not None:
-                if failed is None:
-                    self.full()
-                computed: dict[Node, ndarray] = {}
-                try:
-                    self.roads.interpret(self.at, self.arrays, computed)
-                except Exception as error:
-                    raised = error
-                results = [np.array(computed[value.node]) if value.node in computed else None for value in roots]
+                results = segment.run(self.arrays)
+            else:
+                self.full()
+                computed = self.roads.interpret(self.at, self.arrays)
+                results = [np.array(computed[value.node]) for value in roots]
             for value, array in zip(roots, results, strict=True):
-                value.array = None if array is None else self.roads.laid_out(value.node, array)
-            if raised is not None:
-                self._restore(computed)
+                value.array = self.roads.laid_out(value.node, array)
         for home, value in self.written.values():
             if value.array is not None:
                 np.copyto(home, value.array)
@@ -528,27 +567,11 @@ class Deferral:
             record = made()
             if record is not None and record.out.__class__ is Value and record.out.array is not None:
                 record.out = record.out.array
-        if raised is not None:
-            for value in live:
-                value.error = raised if value.array is None else None
         for kept in (self.values, self.tensors, self.records, self.written):
             kept.clear()
         if self.region is not None:
             self.region.whole = False
         self._begin()
-        if raised is not None:
-            raise raised
-
-    def _restore(self, computed: Mapping[Node, ndarray]) -> None:
-        """Take back the changes of tensors after an operation that failed. computed: the values before it."""
-        before = {node: former for _, former, node, _ in self.assigned}
-        for reference in self.tensors:
-            tensor: Any = reference()
-            if tensor is not None and tensor.__class__ is Pending and tensor._value.array is None:
-                node = before.get(tensor._value.node)
-                while node is not None and node not in computed:
-                    node = before.get(node)
-                restored(tensor, None if node is None else computed[node])
 
 
 def _cut() -> tuple[Any, str]:

@@ -19,11 +19,9 @@ from ...compiler.execute.fast_path import declined, fast_path
 from ...compiler.execute.fastcall import Spec
 from ...compiler.program import Program
 from ...compiler.templates import Templates
-from ...eager.execution import recover
 from ...eager.pending import at_once
-from ...eager.tensor import wrap
-from ...errors import StaticgradError, Where
-from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Reduction, View, failing, is_complex, over_complex
+from ...errors import Where
+from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, is_complex, over_complex
 from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
 from ...types import TensorType
@@ -39,14 +37,14 @@ class Step:
     operation as the tape has it, that over complex numbers where there are some.
 
     refs: the operand nodes, and the numbers. numbers: dtypes of the numbers among its operands, by position; free: whether
-    these are inputs, so that any number will do. fails: an operation of the road up to here may fail. flags: which operands are
+    these are inputs, so that any number will do. flags: which operands are
     on the tape, and how; flows: whether a gradient can flow through it then, None before that was found out. view: the result
     shares the memory of the first operand. regions, calls: see `regions.py` and `calls.py`. opening: of one whose integers
     among the attributes are inputs.
     """
 
     __slots__ = (
-        "attrs", "calls", "children", "fails", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op",
+        "attrs", "calls", "children", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op",
         "opening", "parent", "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
@@ -58,7 +56,6 @@ class Step:
         self.attrs: Mapping[str, Any] = {}
         self.numbers: dict[int, np.dtype] = {}
         self.free = False
-        self.fails: bool = parent is not None and parent.fails
         self.flags = 0
         self.flows: bool | None = None
         self.view = False
@@ -190,6 +187,8 @@ class Roads:
         self.numerics, self.passes, self.most = numerics, passes, most
         self.templates = Templates()
         self.segments: list[Segment] = []
+        self.ranges: dict[Node, Range] = {}
+        """Of integers for which they were asked."""
         self.layouts: dict[Node, Layout | None] = {}
         """Those of eager mode, of the values for which they were asked."""
 
@@ -266,7 +265,7 @@ class Roads:
         step = Step(at, node if opening is None else opened, made)
         step.opening = opening
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
-        step.flags, step.view, step.fails = flags, view, at.fails or bool(op.fails)
+        step.flags, step.view = flags, view
         types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
         step.recorded = over_complex(op) if is_complex(types) else op
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
@@ -306,7 +305,6 @@ class Roads:
             if len(self.segments) >= self.most:
                 return None
             feeds: list[Node] = []
-            checked: list[Node] = []
             operations = elements = 0
             step: Step | None = at
             while step is not None and step.node is not None:
@@ -314,13 +312,11 @@ class Roads:
                     operations += 1
                     elements += math.prod(step.node.type.shape)
                 feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
-                checked += [node for node in step.nodes if failing(node)]
                 step = step.parent
             program = Program(
                 self.graph,
                 fetches,
                 feeds[::-1],
-                checked,
                 numerics=self.numerics,
                 passes=self.passes,
                 templates=self.templates,
@@ -331,8 +327,9 @@ class Roads:
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 
-    def interpret(self, at: Step, arrays: Sequence[np.ndarray], values: dict[Node, np.ndarray]) -> None:
-        """Enter the values of all operations of a road, one by one. Raises the error of the first that fails."""
+    def interpret(self, at: Step, arrays: Sequence[np.ndarray]) -> dict[Node, np.ndarray]:
+        """The values of all operations of a road, computed one by one."""
+        values: dict[Node, np.ndarray] = {}
         nodes: list[Node] = []
         step: Step | None = at
         while step is not None and step.node is not None:
@@ -344,7 +341,8 @@ class Roads:
                 if node.op.leaf == "placeholder":
                     values[node] = next(given)
                 else:
-                    values[node] = _evaluated(node, [values[i] for i in node.inputs])
+                    values[node] = np.asarray(node.op.eval(*[values[i] for i in node.inputs], **node.attrs))
+        return values
 
 
 def is_view(node: Node) -> bool:
@@ -362,17 +360,6 @@ def is_view(node: Node) -> bool:
     except Exception:  # of zeros
         return False
     return result is operands[0] or result.base is operands[0]
-
-
-def _evaluated(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
-    """The value of a node. Raises the errors of eager mode, with the line of the operation."""
-    try:
-        return np.asarray(node.op.eval(*operands, **node.attrs))
-    except Exception as error:
-        try:
-            return np.asarray(recover(error, node.op, tuple(map(wrap, operands)), node.attrs))
-        except StaticgradError as ours:
-            raise type(ours)(ours.summary, *ours.details, where=node.where) from None
 
 
 def _differ_in_numbers(step: Step, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:

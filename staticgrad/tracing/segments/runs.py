@@ -31,8 +31,13 @@ AGAIN = 256
 """One call in so many runs in segments where operations are small, to look at their sizes again."""
 
 
+class Again(BaseException):
+    """Ends a trace that another one follows."""
+
+
 def printed_once(run: Callable[[Any], Result], work: Any) -> Result:
-    """The result of a trace. What it prints is dropped where it ends in an error of the package: the function runs again."""
+    """The result of a trace. What it prints is dropped where it ends in an error of the package, or another one follows: the
+    function runs again."""
     return _held("stdout", partial(_held, "stderr", run), work)
 
 
@@ -44,7 +49,7 @@ def _held(name: str, run: Callable[[Any], Result], work: Any) -> Result:
     setattr(sys, name, held)
     try:
         result = run(work)
-    except StaticgradError:
+    except (StaticgradError, Again):
         held.text.clear()
         raise
     finally:

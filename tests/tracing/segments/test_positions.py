@@ -134,3 +134,23 @@ def test_positions_outside():
                 step(X)
         else:
             assert_same(step(X), expected, f"at {k}")
+
+
+@pytest.mark.parametrize("dtype", [sg.float32, sg.float64])
+def test_rolls_by_other_numbers_are_one_road(dtype):
+    w = sg.tensor([1.0, -2.0, 0.5, 3.0, 1.5], dtype=dtype, requires_grad=True)
+
+    def step(x, i):
+        y = sg.roll(x * w, -int(i), -1).tanh() + sg.roll(x, (int(i), 1), (0, 1))
+        (g,) = sg.autograd.grad((y * x).sum(), [w], create_graph=True)
+        (second,) = sg.autograd.grad((g * g).sum(), [w])
+        return y + g, second
+
+    compiled = sg.compile(step)
+    x = sg.linspace(-1, 2, 10, dtype=dtype).reshape(2, 5)
+    for i in [1, 3, 0, 5, -2, 2, 4, 1, 9, 3]:
+        for a, b in zip(compiled(x, sg.tensor(i)), step(x, sg.tensor(i)), strict=True):
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
+        if i == 3:
+            known = len(compiled.segmented.roads.segments)
+    assert len(compiled.segmented.roads.segments) == known

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import pprint
 import re
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -133,3 +135,26 @@ def test_what_other_threads_print_during_a_trace_goes_through(capsys):
     sg.compile(step)(sg.ones(3))
     assert capsys.readouterr().out == "through\n" + "held\nthrough\n"
     assert not isinstance(sys.stdout, runs.HeldOutput)
+
+
+TEXTS = {
+    "repr": lambda x: repr(x * 2),
+    "list": lambda x: str([x * 2]),
+    "dict": lambda x: f"{ {'y': x * 2} }",
+    "f-string": lambda x: f"{x * 2!r}",
+    "format": lambda x: str.format("{}", (x * 2,)),
+    "namespace": lambda x: str(types.SimpleNamespace(y=x * 2)),
+    "pprint": lambda x: pprint.pformat({"y": x * 2}),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_of_values(name):
+    step = TEXTS[name]
+    for options in ({}, {"wait": True}, {"numerics": "strict"}, {"on_break": "split"}, {"on_break": "eager"}):
+        compiled = sg.compile(step, **options)
+        for k in range(3):
+            x = sg.ones(2) * k
+            assert compiled(x) == step(x)
+    with pytest.raises(sg.TraceError, match="its text"):
+        sg.compile(step, on_break="error")(sg.ones(2))
