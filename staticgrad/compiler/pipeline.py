@@ -29,6 +29,7 @@ from ..ir import REGISTRY, Cell, Graph, Node, Pointwise, Reduction
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
 from . import memory_budget
+from .backend.machine_code import NOW
 from .backend.machine_code import tiers as tiers
 from .execute.plan import Plan
 from .fusion.concat_elision import ConcatElision
@@ -61,16 +62,16 @@ def compile_plan(
     inspect: Inspect = None,
     strict: bool = False,
     passes: Sequence[Pass] = (),
-    later: bool = False,
+    when: int = NOW,
     budget: int | float | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
-    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. later: workers compile what has
-    to be compiled, and whoever runs the plan waits for them; see `Plan.wait`. budget: of memory, see `memory_budget.py`."""
+    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. when: kernels are compiled, see
+    `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`."""
     if budget is not None:
-        return _within_budget(budget, prepared, known, inspect, strict, passes, later)
+        return _within_budget(budget, prepared, known, inspect, strict, passes, when)
     decided = _decided(prepared, known, inspect, strict, passes)
-    return _scheduled(decided, prepared, known, strict, passes, later=later)
+    return _scheduled(decided, prepared, known, strict, passes, when=when)
 
 
 def _within_budget(
@@ -80,7 +81,7 @@ def _within_budget(
     inspect: Inspect,
     strict: bool,
     passes: Sequence[Pass],
-    later: bool,
+    when: int,
 ) -> Plan:
     """The plan whose buffers are within a budget."""
     rewrites: list[tuple[str, str]] = []
@@ -96,7 +97,7 @@ def _within_budget(
     def lower(arranged: tuple[Decided, Schedule]) -> tuple[Builder, int]:
         decided, order = arranged
         builder = Builder(
-            decided.graph, decided.layouts, order, decided.feeds, decided.fetches, later=later and not strict, held=strict,
+            decided.graph, decided.layouts, order, decided.feeds, decided.fetches, when=NOW if strict else when, held=strict,
             asks=False,
         ).build()  # fmt: skip
         return builder, builder.memory.arena + _held(decided, order, strict)
@@ -115,16 +116,16 @@ def specialized_plan(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     origin: SymbolicProgram | None = None,
-    later: bool = False,
+    when: int = NOW,
     budget: int | float | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in.
-    later: see `compile_plan`."""
+    when: see `compile_plan`."""
     if strict or passes or prepared.deferred or budget is not None:
         why = "numerics are strict" if strict else "passes of the user decide for themselves" if passes else ""
         why = "memory has a budget" if budget is not None else why
-        plan = compile_plan(prepared, known, None, strict, passes, later, budget)
+        plan = compile_plan(prepared, known, None, strict, passes, when, budget)
         return plan, _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
     reason, other, axes = "", templates.error, leading(prepared, known)
@@ -146,21 +147,21 @@ def specialized_plan(
             continue
         templates.served(template)
         same = template.shapes == [kind.shape for kind in types]
-        return _scheduled(decided, prepared, known, write=write, later=later), "" if same else "new shape, plan re-bound"
+        return _scheduled(decided, prepared, known, write=write, when=when), "" if same else "new shape, plan re-bound"
     reason = reason if reason else _anew(other, origin)
     if templates.vain >= VAIN or not axes:
-        return compile_plan(prepared, known, later=later), reason
+        return compile_plan(prepared, known, when=when), reason
     try:
         recorded = None if origin is None else origin.restated(types)
         template = Template(prepared, known, axes, partial(_decided, specialized=True), written, recorded)
         if template.twins:
-            plan = compile_plan(prepared, known, later=later)
+            plan = compile_plan(prepared, known, when=when)
         else:
             decided, write = template.first()
-            plan = _scheduled(decided, prepared, known, write=write, later=later)
+            plan = _scheduled(decided, prepared, known, write=write, when=when)
     except (Unsuitable, Unfollowed, StaticgradError) as error:  # an error of the program comes again with its numbers
         templates.failed(error)
-        return compile_plan(prepared, known, later=later), reason
+        return compile_plan(prepared, known, when=when), reason
     template.complete = True
     templates.add(template)
     return plan, reason
@@ -223,12 +224,12 @@ def _scheduled(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     write: Writer = written,
-    later: bool = False,
+    when: int = NOW,
 ) -> Plan:
     """The schedule and the plan."""
     order = _order(decided, {})
     builder = Builder(
-        decided.graph, decided.layouts, order, decided.feeds, decided.fetches, write, later and not strict, strict
+        decided.graph, decided.layouts, order, decided.feeds, decided.fetches, write, NOW if strict else when, strict
     ).build()
     return _plan(decided, order, builder, prepared, known, strict, passes)
 

@@ -123,7 +123,7 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 with garbage.paused():
-                    plan, self.outcome = self._made(known)
+                    plan, self.outcome = self._made(known, later)
                 if not later:
                     plan.wait()
                 self.plans[key] = plan
@@ -131,28 +131,28 @@ class Program:
                 tell("new plan of %d instructions for %s", len(plan.instructions), [a.shape for a in arrays])
             return plan
 
-    def _made(self, known: dict[Node, TensorType]) -> tuple[Plan, str]:
+    def _made(self, known: dict[Node, TensorType], later: bool) -> tuple[Plan, str]:
         """A new plan, and whether it was re-bound. One that is not may be in the kernel cache."""
         graph, place, count = self.prepared.graph, None, get_num_threads()
         if self.kept and not (self.strict or self.passes or self.budget is not None or self.decisive):
             place = module("staticgrad.compiler.plan_store").entry(self.prepared, known, count)
-        stored = None if place is None else place.read(lambda: self._compiled(known, count)[0])
+        stored = None if place is None else place.read(lambda: self._compiled(known, count, False)[0])
         if stored is not None:
             outcome = "" if self.templates.first else "plan from the kernel cache"
             self.templates.read(graph, stored)
             return stored, outcome
         self.templates.prepare(graph)
-        plan, outcome = self._compiled(known, count)
+        plan, outcome = self._compiled(known, count, later)
         if place is not None and not outcome:
             place.write(plan)
         return plan, outcome
 
-    def _compiled(self, known: dict[Node, TensorType], count: int) -> tuple[Plan, str]:
+    def _compiled(self, known: dict[Node, TensorType], count: int, later: bool) -> tuple[Plan, str]:
         """The plan for so many threads."""
         pipeline = module("staticgrad.compiler.pipeline")
         with planned(count):
             found: tuple[Plan, str] = pipeline.specialized_plan(
-                self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(), self.budget
+                self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(later), self.budget
             )
         return found
 

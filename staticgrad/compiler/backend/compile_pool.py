@@ -4,6 +4,10 @@ There are none until there is something to compile, then one for each CPU, and a
 when all have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes
 the answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
+Jobs for which nobody waits yet are left to patient workers, of which there are half as many: their priority is low, and they do
+what was asked for first. A process can't raise its priority again without privileges, so when somebody comes to wait, jobs are
+given to the other workers, those that patient workers have begun as well; the first result counts.
+
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
 compiles it in this process, and there is one warning.
 """
@@ -17,7 +21,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,14 +44,13 @@ TICK = 0.5
 """Seconds between two lines of progress."""
 LIMIT = 300.0
 """Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
-GRACE = 0.5
-"""Seconds in which the leader of workers ends after them, unless it is killed."""
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "STATICGRAD_KERNELS")
 """The variables on which the place of the kernel cache depends, and the compiler."""
 
 START = """\
-import gc, json, sys, types
+import gc, json, signal, sys, types
 gc.disable()
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 first = json.loads(sys.stdin.buffer.readline())
 sys.path[:] = first["path"]
 sys.modules["scipy"] = None
@@ -54,20 +58,21 @@ package = types.ModuleType("staticgrad")
 package.__path__ = [first["package"]]
 sys.modules["staticgrad"] = package
 from staticgrad.compiler.backend.compile_worker import lead
-lead(first["parent"], first["places"])
+lead(first["parent"], first["places"], first["patient"])
 """
-"""The program of a leader. It imports only what a worker has use for, so not the package's `__init__`, nor SciPy, whose version
-Numba would look at. It does not look for garbage among what it imports: there is none, and that takes a tenth of the time."""
+"""The program of a leader. Ctrl-C is for the parent. It imports only what a worker has use for, so not the package's `__init__`
+nor SciPy, whose version Numba would look at. It does not look for garbage among what it imports: there is none, and that takes
+a tenth of the time."""
 
 
 class Job:
-    """Machine code to be made. over: it has been delivered to `disk_cache`, or else `error` says why it has not. told: what the
-    worker would have warned of."""
+    """Machine code to be made. urgent: somebody waits for it, or will at once. over: it has been delivered to `disk_cache`, or
+    else `error` says why it has not. told: what the worker would have warned of."""
 
-    __slots__ = ("error", "over", "pool", "text", "told")
+    __slots__ = ("error", "over", "pool", "text", "told", "urgent")
 
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, text: str, urgent: bool = True):
+        self.text, self.urgent = text, urgent
         self.over, self.error = False, ""
         self.told: list[str] = []
         self.pool: Pool | None = None
@@ -81,14 +86,14 @@ class Job:
 
 
 class Worker:
-    """A process that compiles."""
+    """A process that compiles. patient: with low priority."""
 
-    def __init__(self, leader: Leader, connection: Connection):
-        self.leader, self.connection = leader, connection
+    def __init__(self, leader: Leader, connection: Connection, patient: bool):
+        self.leader, self.connection, self.patient = leader, connection, patient
 
-    def do(self, job: Job, tick: Callable[[], None]) -> None:
-        """Do a job, and call `tick` meanwhile. Raises OSError, EOFError or ValueError when the worker ends, writes something
-        else, or gives no answer in time."""
+    def do(self, job: Job, tick: Callable[[], None]) -> tuple[list[str], str]:
+        """Do a job, and call `tick` meanwhile. Returns (told, error). Raises OSError, EOFError or ValueError when the worker
+        ends, writes something else, or gives no answer in time."""
         self.connection.send_bytes(json.dumps({"text": job.text, "environment": _environment()}).encode())
         until = time.monotonic() + LIMIT
         while not self.connection.poll(TICK):
@@ -99,9 +104,9 @@ class Worker:
         answer = json.loads(line)
         if "status" in answer:
             raise EOFError(f" with status {answer['status']}" if answer["status"] >= 0 else f" by signal {-answer['status']}")
-        job.told, job.error = answer["told"], answer["error"]
-        if not job.error:
+        if not (answer["error"] or job.over):
             disk.deliver(disk.File(answer["name"], answer["key"]), content)
+        return answer["told"], answer["error"]
 
     def end(self) -> None:
         """End the process, in the middle of a job too, and the leader with its last one."""
@@ -109,40 +114,35 @@ class Worker:
             self.leader.workers.remove(self)
             self.connection.close()
             if not self.leader.workers:
-                self.leader.end()
+                self.leader.process.kill()
+                self.leader.process.wait()
 
 
 class Leader:
     """A process that has imported what compiles, and forks workers. Raises OSError or ValueError where none can be started."""
 
-    def __init__(self, count: int):
+    def __init__(self, count: int, patient: int):
         import subprocess  # imported late, as pipes are: a process that finds its kernels starts no worker
         from multiprocessing.connection import Pipe
 
         if not sys.executable:
             raise ValueError("there is no Python interpreter to start")
-        pairs = [Pipe() for _ in range(count)]
+        pairs = [Pipe() for _ in range(count + patient)]
         places = [theirs.fileno() for _, theirs in pairs]
         self.process = subprocess.Popen(
             [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**_without_numba(), "OPENBLAS_NUM_THREADS": "1"}, pass_fds=places,
         )  # fmt: skip
-        self.late = subprocess.TimeoutExpired
-        self.workers = [Worker(self, ours) for ours, _ in pairs]
-        first = {"path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places}
+        self.workers = [Worker(self, ours, number >= count) for number, (ours, _) in enumerate(pairs)]
+        first = {
+            "path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places,
+            "patient": patient,
+        }  # fmt: skip
         assert self.process.stdin is not None
         with suppress(BrokenPipeError), self.process.stdin as stream:
             stream.write(json.dumps(first).encode() + b"\n")
         for _, theirs in pairs:
             theirs.close()
-
-    def end(self) -> None:
-        """End the process, whose workers end."""
-        try:
-            self.process.wait(GRACE)
-        except self.late:
-            self.process.kill()
-            self.process.wait()
 
 
 class Pool:
@@ -152,6 +152,9 @@ class Pool:
         self.most = most
         self.changed = threading.Condition()
         self.waiting: list[Job] = []
+        """The urgent jobs, a heap."""
+        self.later: deque[Job] = deque()
+        """The others."""
         self.workers: set[Worker] = set()
         self.starting = False
         self.crashes = 0
@@ -175,9 +178,21 @@ class Pool:
                 job.error = self.broken
                 self._finish(job)
                 return
-            heapq.heappush(self.waiting, job)
+            if job.urgent:
+                heapq.heappush(self.waiting, job)
+            else:
+                self.later.append(job)
             self.hire()
-            self.changed.notify()
+            self.changed.notify_all()
+
+    def hurry(self, jobs: Iterable[Job]) -> None:
+        """Have workers of usual priority do these jobs."""
+        with self.changed:
+            for job in jobs:
+                if not (job.urgent or job.over):
+                    job.urgent = True
+                    heapq.heappush(self.waiting, job)
+            self.changed.notify_all()
 
     def hire(self) -> None:
         """Start the workers, for jobs to come, unless there are some."""
@@ -192,15 +207,27 @@ class Pool:
     def wait(self, jobs: Any = None) -> None:
         """Wait until these jobs are over, or all."""
         with self.changed:
+            self.hurry([*self.later] if jobs is None else jobs)
             while self.done < self.given if jobs is None else not all(job.over for job in jobs):
                 self.changed.wait()
 
     def close(self) -> None:
         """End the workers."""
-        self.closed = True
-        self.broken = "the process ends"
+        self._refuse()
         for worker in [*self.workers]:
             worker.end()
+
+    def abandon(self) -> None:
+        """As `close`, at the end of the process, which does not wait for them."""
+        self._refuse()
+        for worker in self.workers:
+            worker.leader.process.kill()
+            worker.leader.process.returncode = 0
+            worker.connection.close()
+
+    def _refuse(self) -> None:
+        self.closed = True
+        self.broken = "the process ends"
 
     def forget(self) -> None:
         """In a child of a fork: nothing of this is the child's."""
@@ -213,7 +240,7 @@ class Pool:
 
     def _start(self) -> None:
         try:
-            workers = [*Leader(self.most).workers]
+            workers = [*Leader(self.most, max(1, self.most // 2)).workers]
         except (OSError, ValueError) as error:
             self._break(f"no process can be started to compile: {error}")
             return
@@ -230,31 +257,42 @@ class Pool:
     def _serve(self, worker: Worker) -> None:
         failed = False
         while not failed and (job := self._next(worker)) is not None:
+            told: list[str] = []
             try:
-                worker.do(job, self._show)
-            except (OSError, ValueError, EOFError) as error:
-                failed, job.error = True, _failure(error)
+                told, error = worker.do(job, self._show)
+            except (OSError, ValueError, EOFError) as problem:
+                failed, error = True, _failure(problem)
             with self.changed:
-                self._finish(job)
+                if not job.over:
+                    job.told, job.error = told, error
+                    self._finish(job)
                 if failed:
                     self.workers.discard(worker)
                     self.crashes += 1
                     if self.crashes >= CRASHES:
-                        self._break(job.error)
-                    elif self.waiting:
+                        self._break(error)
+                    elif self.waiting or self.later:
                         self.hire()
         worker.end()
 
     def _next(self, worker: Worker) -> Job | None:
         """The next job; None when there has been none for a while, and the worker has left the pool, as all do then."""
         with self.changed:
-            while not self.waiting:
+            while (job := self._taken(worker.patient)) is None:
                 left = None if self.given else self.busy + IDLE - time.monotonic()
                 if self.broken or (left is not None and left <= 0):
                     self.workers.discard(worker)
                     return None
                 self.changed.wait(left)
-            return heapq.heappop(self.waiting)
+            return job
+
+    def _taken(self, patient: bool) -> Job | None:
+        """The first job for a worker, out of its queue."""
+        while self.later if patient else self.waiting:
+            job = self.later.popleft() if patient else heapq.heappop(self.waiting)
+            if not (job.over or (patient and job.urgent)):
+                return job
+        return None
 
     def _finish(self, job: Job) -> None:
         job.over = True
@@ -270,9 +308,12 @@ class Pool:
     def _break(self, why: str) -> None:
         with self.changed:
             self.broken, self.starting = why, False
-            while self.waiting:
-                self.waiting[-1].error = why
-                self._finish(self.waiting.pop())
+            for job in {*self.waiting, *self.later}:
+                if not job.over:
+                    job.error = why
+                    self._finish(job)
+            self.waiting.clear()
+            self.later.clear()
             self.changed.notify_all()
 
     def _show(self) -> None:
@@ -330,7 +371,7 @@ def pool() -> Pool:
     if _pool is None:
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         _pool = Pool(min(cpus, MOST))
-        atexit.register(_pool.close)
+        atexit.register(_pool.abandon)
     return _pool
 
 

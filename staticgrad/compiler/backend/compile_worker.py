@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import queue
-import signal
 import threading
 import time
 import warnings
@@ -24,20 +23,23 @@ from typing import Any, NoReturn
 
 from . import kernel_cache
 
+NICE = 10
+"""What patient workers add to their niceness: beside a process of usual priority they get a tenth of a CPU."""
 LOOK = 1.0
 """Seconds between two looks for the parent: a child that it forked may hold the connection open."""
 
 
-def lead(parent: int, places: list[int]) -> None:
-    """Fork a worker for each connection, given by its descriptor, and wait until they have ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+def lead(parent: int, places: list[int], patient: int) -> None:
+    """Fork a worker for each connection, given by its descriptor, and wait until they have ended. The last ones are patient."""
     kernel_cache.prepare()
     gc.freeze()  # what was imported stays, and no collection of a worker copies its pages
     gc.enable()
     leader, connections = os.getpid(), [Connection(place) for place in places]
     workers: dict[int, Connection] = {}
-    for connection in connections:
+    for number, connection in enumerate(connections):
         if (worker := os.fork()) == 0:
+            if number >= len(connections) - patient:
+                os.nice(NICE)
             for other in connections:
                 if other is not connection:
                     other.close()

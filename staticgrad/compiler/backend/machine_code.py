@@ -17,6 +17,9 @@ from .compile_pool import Job, pool
 TIERS = "STATICGRAD_TIERS"
 """The environment variable that has kernels compiled in this process, before the first run, where it is 0."""
 
+NOW, SOON, LATER = 0, 1, 2
+"""How code is compiled: in this process; by workers, for which somebody waits at once; by workers whose priority is low."""
+
 _lock = rlock()
 _codes: dict[tuple[str, str], Code] = {}
 _jobs: dict[str, Job] = {}
@@ -33,9 +36,11 @@ def own(symbol: str) -> int:
     return 0 if find is None else find()
 
 
-def tiers() -> bool:
-    """Whether workers compile."""
-    return os.environ.get(TIERS, "1") != "0"
+def tiers(later: bool = False) -> int:
+    """`NOW` where no workers compile, else `SOON` or `LATER`."""
+    if os.environ.get(TIERS, "1") == "0":
+        return NOW
+    return LATER if later else SOON
 
 
 class Wanted(NamedTuple):
@@ -65,7 +70,7 @@ class Code:
             return True
         if self.job.pool is not pool():  # that of a parent, before it forked
             with _lock:
-                self.job = _submitted(self.wanted, anew=True)
+                self.job = _submitted(self.wanted, SOON, anew=True)
         return False
 
     def arrive(self) -> None:
@@ -91,16 +96,18 @@ class Code:
             _jobs.pop(kernel_cache.without_comments(self.wanted.text), None)
 
 
-def code(wanted: Wanted, later: bool) -> Code:
-    """The machine code, at once, or `later`, where it has to be compiled."""
-    if not later:
+def code(wanted: Wanted, when: int) -> Code:
+    """The machine code. when: `NOW`, `SOON` or `LATER`, where it has to be compiled."""
+    if when == NOW:
         return Code(wanted, wanted.find())
     key = kernel_cache.without_comments(wanted.text), wanted.name
     with _lock:
         found = _codes.get(key)
         if found is None:
             at_hand = not wanted.text or kernel_cache.at_hand(wanted.text)
-            found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted))
+            found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted, when))
+        elif when == SOON and found.job is not None and found.job.pool is pool():
+            pool().hurry([found.job])
         return found
 
 
@@ -112,11 +119,11 @@ def arrive(codes: Sequence[Code]) -> None:
         code.arrive()
 
 
-def _submitted(wanted: Wanted, anew: bool = False) -> Job:
+def _submitted(wanted: Wanted, when: int, anew: bool = False) -> Job:
     """The job that compiles this. anew: the one there is belongs to another process."""
     key = kernel_cache.without_comments(wanted.text)
     job = _jobs.get(key)
     if job is None or (anew and job.pool is not pool()):
-        job = _jobs[key] = Job(wanted.text)
+        job = _jobs[key] = Job(wanted.text, when == SOON)
         pool().submit(job)
     return job

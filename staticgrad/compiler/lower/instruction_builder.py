@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import Cell, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
+from ..backend.machine_code import NOW
 from ..codegen.kernel_writer import KernelWriter
 from ..codegen.parameters import BufferRef, KernelSource
 from ..fusion.fuse import Group
@@ -233,10 +234,10 @@ class Builder(GraphLowering, Placement):
 
     def __init__(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, feeds: Sequence[Node], fetches: Sequence[Node],
-        write: Writer = written, later: bool = False, held: bool = False, asks: bool = True,
+        write: Writer = written, when: int = NOW, held: bool = False, asks: bool = True,
     ):  # fmt: skip
-        """later, asks: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
-        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), later, asks), write=write)
+        """when, asks: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
+        super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), when, asks), write=write)
         self.status = self.stream.status
         self.held = held
         self.feed_index = {node: i for i, node in enumerate(feeds)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..backend import kernel_cache
 from ..backend.abi import STATUS_WORDS
-from ..backend.machine_code import Code, Wanted, code
+from ..backend.machine_code import NOW, Code, Wanted, code
 from ..fusion.fuse import Decision
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, LoopInstruction
@@ -15,10 +15,10 @@ from .instructions import Buffer, Instruction, LoopInstruction
 class InstructionStream:
     """Instructions in the order in which they run, and the state that all bodies share."""
 
-    def __init__(self, threads: int, later: bool = False, asks: bool = True) -> None:
-        """later: kernels may be compiled when the plan is there already. asks: for machine code at once; otherwise `ask` does,
-        if the stream becomes a plan."""
-        self.threads, self.later, self.asks = threads, later, asks
+    def __init__(self, threads: int, when: int = NOW, asks: bool = True) -> None:
+        """when: kernels are compiled, see `machine_code.code`. asks: for machine code at once; otherwise `ask` does, if the
+        stream becomes a plan."""
+        self.threads, self.when, self.asks = threads, when, asks
         self.codes: dict[Wanted, Code] = {}
         self.instructions: list[Instruction] = []
         self.temporaries: list[Buffer] = []
@@ -40,12 +40,12 @@ class InstructionStream:
         """Machine code for instructions: the same object for the same code."""
         wanted = Wanted(text, name)
         if wanted not in self.codes:
-            self.codes[wanted] = code(wanted, self.later) if self.asks else Code(wanted)
+            self.codes[wanted] = code(wanted, self.when) if self.asks else Code(wanted)
         return self.codes[wanted]
 
     def ask(self) -> None:
         """Give the instructions the machine code for which the stream has not asked."""
-        self.codes = {wanted: code(wanted, self.later) for wanted in self.codes}
+        self.codes = {wanted: code(wanted, self.when) for wanted in self.codes}
         for instruction in self.instructions:
             if instruction.code is not None:
                 instruction.code = self.codes.get(instruction.code.wanted, instruction.code)
