@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,8 @@ from ..types import TensorType, int64
 from . import attributes as at
 from .rules import keep
 
-M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-W0, W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-LOW = np.uint64(0xFFFFFFFF)
-HALF = np.uint64(32)
+M0, M1, LOW, HALF = (np.array(number, np.uint64) for number in (0xD2511F53, 0xCD9E8D57, 0xFFFFFFFF, 32))
+SHIFTS = {count: np.array(count, np.uint64) for count in (5, 6, 8, 26)}
 HOST_DRAW = "a random number is drawn in Python"
 PIECE = 1 << 14
 """Elements whose numbers are made at a time."""
@@ -36,16 +35,36 @@ PIECE = 1 << 14
 
 def philox(seed: int, draw: int, n: int, first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The four 32-bit words (held in uint64) of n blocks from the first on."""
+    (a, c), (b, d) = _blocks(seed, draw, n, first)
+    return a, b, c, d
+
+
+def _blocks(seed: int, draw: int, n: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words of `philox` as two arrays of two rows: the first and the third, and the second and the fourth."""
+    low, high, products = np.empty((3, 2, n), np.uint64)
+    (a, c), (b, d), (p, q) = low, high, products
     element = np.arange(first, first + n, dtype=np.uint64)
-    c0, c1 = element & LOW, element >> HALF
-    c2 = np.full(n, draw & 0xFFFFFFFF, np.uint64)
-    c3 = np.full(n, (draw >> 32) & 0xFFFFFFFF, np.uint64)
-    k0, k1 = np.uint64(seed & 0xFFFFFFFF), np.uint64((seed >> 32) & 0xFFFFFFFF)
-    for _ in range(10):
-        p0, p1 = M0 * c0, M1 * c2
-        c0, c1, c2, c3 = (p1 >> HALF) ^ c1 ^ k0, p1 & LOW, (p0 >> HALF) ^ c3 ^ k1, p0 & LOW
-        k0, k1 = (k0 + W0) & LOW, (k1 + W1) & LOW
-    return c0, c1, c2, c3
+    np.bitwise_and(element, LOW, a)
+    np.right_shift(element, HALF, b)
+    c[...], d[...] = draw & 0xFFFFFFFF, (draw >> 32) & 0xFFFFFFFF
+    for k0, k1 in _keys(seed):  # NumPy is quickest with operands of one shape and with 0-d ones
+        np.multiply(a, M0, p)
+        np.multiply(c, M1, q)
+        np.right_shift(q, HALF, a)
+        np.right_shift(p, HALF, c)
+        low ^= high
+        a ^= k0
+        c ^= k1
+        np.bitwise_and(q, LOW, b)
+        np.bitwise_and(p, LOW, d)
+    return low, high
+
+
+@lru_cache(maxsize=64)
+def _keys(seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The two words of the key in each round."""
+    words = [(seed + i * 0x9E3779B9, (seed >> 32) + i * 0xBB67AE85) for i in range(10)]
+    return [(np.array(k0 & 0xFFFFFFFF, np.uint64), np.array(k1 & 0xFFFFFFFF, np.uint64)) for k0, k1 in words]
 
 
 def _draw(rng: np.ndarray, index: int) -> tuple[int, int]:
@@ -55,31 +74,40 @@ def _draw(rng: np.ndarray, index: int) -> tuple[int, int]:
 def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
     """In [0, 1): the top 24 bits of a word (float32), or 53 of two (float64)."""
     extents = like[0].shape if like else shape
-    return _filled(extents, dtype, rng, index, lambda a, b, c, d: unit(a, b, dtype))
+    return _filled(extents, dtype, rng, index, lambda low, high: unit(low[0], high[0], dtype))
 
 
 def _filled(extents: Any, dtype: np.dtype, rng: np.ndarray, index: int, numbers: Callable[..., np.ndarray]) -> np.ndarray:
-    """`numbers` of the words of each element, in chunks: intermediate values take many times their memory."""
+    """`numbers` of the words of each element, see `_blocks`, in chunks: intermediate values take many times their memory."""
     out = np.empty(math.prod(extents), dtype)
     for first in range(0, len(out), PIECE):
         part = out[first : first + PIECE]
-        part[...] = numbers(*philox(*_draw(rng, index), len(part), first))
+        part[...] = numbers(*_blocks(*_draw(rng, index), len(part), first))
     return out.reshape(extents)
 
 
 def unit(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if dtype == np.float32:
-        return (a >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
-    return (((a >> np.uint64(5)) << np.uint64(26)) | (b >> np.uint64(6))).astype(np.float64) * 2.0**-53
+        return (a >> SHIFTS[8]).astype(np.float32) * np.float32(2.0**-24)
+    bits = a >> SHIFTS[5]
+    bits <<= SHIFTS[26]
+    bits |= b >> SHIFTS[6]
+    found: np.ndarray = bits.astype(np.float64)
+    found *= 2.0**-53
+    return found
 
 
 def _normal_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
     """Box-Muller: sqrt(-2 log(1 - u)) cos(2 pi v), in float64 and rounded once."""
     extents = like[0].shape if like else shape
 
-    def numbers(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-        u, v = unit(a, b, np.dtype(np.float64)), unit(c, d, np.dtype(np.float64))
-        result: np.ndarray = (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype)
+    def numbers(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        u, v = unit(low, high, np.dtype(np.float64))
+        np.log1p(np.negative(u, u), u)
+        u *= -2
+        v *= 2 * math.pi
+        result: np.ndarray = np.sqrt(u, u)
+        result *= np.cos(v, v)
         return result
 
     return _filled(extents, dtype, rng, index, numbers)
