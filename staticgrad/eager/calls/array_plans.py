@@ -8,14 +8,15 @@ the next one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Reduction, Region
-from ...types import TensorType
+from ...ops.control.loop_operands import Loop, trip_count
+from ...types import TensorType, TupleType
 from ..grad_mode import modes
 
 LARGE = 1 << 12
@@ -32,7 +33,8 @@ class ArrayPlan:
     """`call(*arrays)` gives the list of the fetches, each in memory that nobody else holds, and assigns the effects. It returns
     None, and nothing has happened, for arrays of other shapes or dtypes, and where NumPy raises an error. source: the text.
 
-    Raises ArgumentError for graphs with loops, random numbers of a generator, or unknown extents.
+    Raises ArgumentError for graphs with branches, loops of an unknown number of iterations, random numbers of a generator, or
+    unknown extents.
     """
 
     memory: ClassVar[Memory] = Memory()
@@ -100,15 +102,28 @@ class _Writer:
             self.names[name] = value
         return self.constants[key]
 
+    def compute(self) -> None:
+        """Write the lines."""
+        self.live()
+        for position, node in enumerate(self.order):
+            if node not in self.values:
+                self.node(position, node)
+
+    def body(self) -> Callable[..., list[np.ndarray]]:
+        """The function of a loop's body: its results may be in the memory of its arguments."""
+        self.compute()
+        head, results = [f"d{i}" for i in range(len(self.feeds))], [self.values[node] for node in self.fetches]
+        text = "\n    ".join([f"def body({', '.join(head)}):", *self.lines, f"return [{', '.join(results)}]"])
+        exec(compile(text, "<plan of NumPy>", "exec"), self.names)
+        found: Callable[..., list[np.ndarray]] = self.names["body"]
+        return found
+
     def text(self) -> str:
         checks = []
         for i, node in enumerate(self.feeds):
             shape, dtype = self.constant(node.type.shape), self.constant(node.type.dtype)
             checks.append(f"d{i}.__class__ is not ndarray or d{i}.shape != {shape} or d{i}.dtype is not {dtype}")
-        self.live()
-        for position, node in enumerate(self.order):
-            if node not in self.values:
-                self.node(position, node)
+        self.compute()
         for _, value in self.assigns:
             if self.root[value].op.leaf or self.root[value] in self.fed:  # another assignment may write to it first
                 self.lines.append(f"{self.values[value]}_ = {self.values[value]}.copy()")
@@ -127,6 +142,9 @@ class _Writer:
         """Find out whose memory values are in, and how long it is read."""
         for node in self.order:
             kind = node.type
+            if isinstance(node.op.emit, Region):
+                self.root[node] = node
+                continue
             if not isinstance(kind, TensorType) or None in kind.shape or kind.dtype.kind == "c":
                 raise ArgumentError(f"no plan of NumPy has the type {kind}")
             self.root[node] = self.root[node.inputs[0]] if node.op.aliases and node not in self.fed else node
@@ -153,10 +171,12 @@ class _Writer:
             self.values[node] = name
             return
         effects = not op.pure or op.stateful or node.after
-        if effects or (op.leaf and op.leaf != "shape") or isinstance(op.emit, (Deferred, Region)):
+        if effects or (op.leaf and op.leaf != "shape") or isinstance(op.emit, Deferred):
             raise ArgumentError(f"no plan of NumPy has the operation {op.name}")
         operands = [self.values[x] for x in node.inputs]
-        if op.prepared is not None:
+        if isinstance(op.emit, Region):
+            call = [self.constant(loop_of(node)), *operands]
+        elif op.prepared is not None:
             call = [self.constant(op.prepared(node)), *operands]
         else:
             words = [f"{word}={self.constant(value)}" for word, value in node.attrs.items()]
@@ -169,7 +189,9 @@ class _Writer:
         self.lines.append(f"{name} = {call[0]}({', '.join(call[1:])})")
         self.values[node] = name
         by_ufuncs = all(isinstance(reader.op.eval, np.ufunc) for reader in self.graph.succ[node])
-        if not node.type.shape and (node in self.wanted or not by_ufuncs):  # NumPy gives scalars in place of 0-d arrays
+        if (
+            not isinstance(op.emit, Region) and not node.type.shape and (node in self.wanted or not by_ufuncs)
+        ):  # NumPy gives scalars in place of 0-d arrays
             self.lines.append(f"{name} = asarray({name})")
         self.release(position, node)
 
@@ -188,7 +210,8 @@ class _Writer:
         for operand in dict.fromkeys(node.inputs):
             name = self.values[operand]
             dead = self.last[self.root[operand]] == position and not (operand.op.leaf or operand in self.fed)
-            if dead and operand.type.size >= LARGE and name != self.values[node]:
+            large = isinstance(operand.op.emit, Region) or operand.type.size >= LARGE
+            if dead and large and name != self.values[node]:
                 self.lines.append(f"{name} = None")
 
     def results(self) -> list[str]:
@@ -212,3 +235,28 @@ class _Writer:
     def makes(self, node: Node) -> bool:
         """Whether a value is a new array for all operands."""
         return (isinstance(node.op.eval, np.ufunc) or isinstance(node.op.emit, Reduction)) and node not in self.fed
+
+
+def loop_of(node: Node) -> Callable[..., tuple[np.ndarray, ...]]:
+    """The function of the operands of a loop that gives its results. Raises ArgumentError for a branch, and for a loop whose
+    number of iterations is a value."""
+    if "body" not in node.attrs or (loop := Loop(node.attrs, node.inputs)).dynamic:
+        raise ArgumentError(f"no plan of NumPy has the operation {node.op.name}")
+    body = _Writer(loop.body.graph, loop.body.results, loop.body.params, ()).body()
+    first, last, count = len(loop.consts), len(loop.consts) + len(loop.inits), len(loop.inits)
+    assert isinstance(node.type, TupleType)
+    stacks = [(kind.shape, kind.dtype) for kind in node.type.parts[count:]]
+    n = trip_count(node.attrs["length"], [x.type for x in loop.stacks])
+    steps = range(n)[::-1] if node.attrs["reverse"] else range(n)
+
+    def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        constants, carries, items = operands[:first], [*operands[first:last]], operands[last:]
+        made = [np.empty(shape, dtype) for shape, dtype in stacks]
+        for t in steps:
+            results = body(*constants, *carries, *[x[t] for x in items])
+            carries = results[:count]
+            for stack, value in zip(made, results[count:], strict=True):
+                stack[t] = value
+        return (*[np.array(x) for x in carries], *made)
+
+    return run

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from ...autodiff.reverse import gradients
-from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Result, View
+from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Region, Result, View
 from ...ir.walks import reached
 from ...operators import Symbol
 from ...signals import module
@@ -63,7 +63,7 @@ def program(
     positions, found = tuple(reached), [*reached.values()]
     feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
     fetches = [x.node for x in (*outs, *found)]
-    if not modes.now.numpy:
+    if not modes.now.numpy or any(isinstance(node.op.emit, Region) for node in graph.nodes):
         graph, feeds, fetches = _whole(graph, feeds, fetches)
     n, end = len(operands), len(operands) + len(seeds)
     feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]

@@ -14,8 +14,15 @@ from staticgrad.eager.calls.op_calls import placeholders
 from staticgrad.errors import ArgumentError
 from staticgrad.ir import Graph
 from staticgrad.operators import F
+from tests.helpers import assert_close, op_by_op
 
 SHAPE = (3, 4)
+
+
+def flat(nested: Any) -> tuple[Any, ...]:
+    return tuple([x for part in nested for x in part])
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "a chain in one array": lambda x, y: ((x * y + 1).exp() - x).sqrt(),
     "a value that is read twice": lambda x, y: (z := x * y) + z.exp() * z,
@@ -26,6 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "a broadcast that outlives its value": lambda x, y: F.broadcast_to((z := x[0] * 2), SHAPE) + (z + 1) * x,
     "an op that may return its operand": lambda x, y: ((z := x * y).contiguous() + z).clamp(0.5, 1.5) * z,
     "numbers": lambda x, y: (x.sum() * y.mean() + 1).exp() / x.amax(),
+    "a loop": lambda x, y: flat(sg.scan(lambda c, x: ((c[0] * x, c[0]), (c[1], x + c[0])), (y[0], x[1]), x, reverse=True)),
     "softmax": lambda x, y: ((x * 2).softmax(-1), (y * 2).log_softmax(0)),
     "integers": lambda x, y: (x > y, x.argmax(1), F.where(x > y, x, y)),
 }
@@ -82,14 +90,38 @@ def test_errors_are_left_to_single_operations():
     assert plan.call(np.array([2, 0, 3])) is None
 
 
-@pytest.mark.parametrize("function", [lambda x: sg.scan(lambda c, x: (c + x, c), x[0], x)[0], lambda x: x + sg.rand(3, 4)])
-def test_loops_and_generators_have_none(function: Any):
+NONE: dict[str, Callable[..., Any]] = {
+    "a loop of an unknown number of iterations": lambda x: sg.while_loop(lambda c: c.sum() < 100, lambda c: (c + x,), (x,))[0],
+    "a branch": lambda x: sg.cond(x.sum() > 0, lambda: x + 1, lambda: x - 1),
+    "random numbers": lambda x: x + sg.rand(3, 4),
+}
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_graphs_without_a_plan(name: str):
     graph = sg.Graph()
     with graph.as_default():
         (x,) = placeholders(graph, [(SHAPE, np.dtype(np.float32))])
-        out = function(x)
+        out = NONE[name](x)
     with pytest.raises(ArgumentError, match="no plan of NumPy"):
         ArrayPlan(graph, [out.node], [x.node])
+
+
+@pytest.mark.parametrize("layer", [sg.nn.LSTM, sg.nn.GRU, sg.nn.RNN])
+def test_layers_with_loops(layer: Any):
+    """The values have the bits of single operations. The gradient of a loop adds up cotangents in another order."""
+    sg.manual_seed(0)
+    model, x = layer(3, 4, num_layers=2, bidirectional=True), sg.randn(5, 2, 3)
+    found = []
+    for context in (op_by_op(), sg.eager_kernels(False, wait=True)):
+        model.zero_grad()
+        with context:
+            out, _ = model(x.requires_grad_())
+            out.square().sum().backward()
+        found.append([out.detach().numpy(), *[p.grad.numpy() for p in model.parameters()]])
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    for a, b in zip(*found, strict=True):
+        assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
 def test_a_thread_changes_its_back_end():
