@@ -11,7 +11,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef, Pointwise, define
 from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
 from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
-from .operands import number_in
+from .operands import ndim_of, number_in
 from .over_complex import LINEAR
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -38,6 +38,11 @@ def _inside(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
     return unbroadcast(F.where(F.logical_and(x >= low, x <= high), g, 0), x)
 
 
+def _below(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
+    within = low < high if ndim_of(high) else F.logical_or(low < high, high == highest(out.dtype))  # which stands for no bound
+    return unbroadcast(F.where(F.logical_and(x < low, within), g, 0), low)
+
+
 clip_op = define(
     OpDef(
         name="clip",
@@ -46,7 +51,7 @@ clip_op = define(
         eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
         vjp=(
             _inside,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low < high), g, 0), low),
+            _below,
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
         emit=Pointwise(lambda op, x, low, high: op.minimum(op.maximum(x, low), high), 2),

@@ -393,8 +393,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     def loop(self, batches: Iterable[Any]) -> list[Output]: ...
     def loop(self, batches: Any) -> Any:
         """Many steps. For an array, or a tuple of arrays, one step per index of the leading axis; the results have a leading
-        axis, too: losses come as one tensor (steps,). For another iterable, one step per batch (a tuple of arguments, or
-        one argument), and the list of the results.
+        axis, too: losses come as one tensor (steps,), numbers of `item()` as an array. For another iterable, one step per batch
+        (a tuple of arguments, or one argument), and the list of the results.
 
         Steps with the same kinds of arguments run in one native call. Learning rates and the like are read at the start of
         it, and batches are taken from an iterable some 256 ahead: where something is to happen between two steps, call the

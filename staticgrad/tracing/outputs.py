@@ -52,6 +52,8 @@ class Results:
         """Those that runs return or store."""
         self.arguments = arguments
         self.uses_given = False
+        self.numbers = False
+        """Whether there are numbers of the run among them, or among what it stores."""
         self.views: dict[int, tuple[Build, list[Step]]] = {}
         self.early: list[int] = []
         """Positions of those that are in memory which a run takes from a tensor."""
@@ -235,13 +237,12 @@ class Results:
             of_number = self._walk(fed)
             return lambda tensors, given: kind(of_number(tensors, given)._data.item())
         if isinstance(part, RunNumber):
+            self.numbers = True
             of_tensor = self._walk(part.value)
             if part.rounded is not None:
                 of_rounded = self._walk(part.rounded)
-                return lambda tensors, given: exactly(
-                    of_tensor(tensors, given)._data.item(), of_rounded(tensors, given)._data.item()
-                )
-            return lambda tensors, given: of_tensor(tensors, given)._data.item()
+                return lambda tensors, given: _exact(of_tensor(tensors, given)._data, of_rounded(tensors, given)._data)
+            return lambda tensors, given: _number(of_tensor(tensors, given)._data)
         if isinstance(part, Symbol):
             if id(part) not in self._known:
                 self._known[id(part)] = self._tensor(part)
@@ -436,12 +437,31 @@ def _record(like: Any, names: Iterable[str], values: Sequence[Any]) -> Any:
     return result
 
 
-def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
+NUMBERS = (bool, int, float)
+
+
+def _number(array: np.ndarray) -> Any:
+    """A number of a run; of several, their array."""
+    return array if array.ndim else array.item()
+
+
+def _exact(array: np.ndarray, rounded: np.ndarray) -> Any:
+    """The same of integers that may have more than 64 bits."""
+    if not array.ndim:
+        return exactly(array.item(), rounded.item())
+    return np.array([*map(exactly, array.tolist(), rounded.tolist())])
+
+
+def stacked(ones: Sequence[Any], rest: Any = None, numbers: bool = False) -> Any:
     """Results of single steps, and stacked results of the steps after them, in one structure. Tensors and arrays are stacked;
-    objects that are the same in every step, and other values, stay as they are."""
+    objects that are the same in every step, and other values, stay as they are. numbers: they are stacked, too."""
     part = ones[0]
-    if isinstance(part, (Tensor, Traced, np.ndarray, np.generic)):
-        if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):
+    if issubclass(type(part), TracedNumber):
+        part.needed()
+    if isinstance(part, (Tensor, Traced, np.ndarray, np.generic, *NUMBERS[: 3 * numbers])):
+        if not isinstance(part, NUMBERS) and all(one is part for one in ones) and (
+            rest is part or (rest is None and len(ones) > 1)
+        ):  # fmt: skip
             return part
         if isinstance(part, (Tensor, Traced)) and frontends.tracing and state.tracer is not None:
             return F.stack(ones)
@@ -453,8 +473,18 @@ def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
         return part
     others = [_items(one, found) for one in ones]
     last = None if rest is None else _items(rest, found)
-    parts = [stacked([items[i] for items in others], None if last is None else last[i]) for i in range(len(found.items))]
+    parts = [
+        stacked([items[i] for items in others], None if last is None else last[i], numbers) for i in range(len(found.items))
+    ]
     return found.make(found.like, found.keys, parts)
+
+
+def repeated(part: Any, count: int) -> Any:
+    """The stacked results of steps, with the numbers that are the same in each of them stacked, too."""
+    if isinstance(part, NUMBERS):
+        return np.full(count, part)
+    found = container(part)
+    return part if found is None else found.make(found.like, found.keys, [repeated(x, count) for x in found.items])
 
 
 def _items(part: Any, like: Container) -> Sequence[Any]:

@@ -18,7 +18,7 @@ from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
 from ..types import shape_text
 from .fast_call import tensors
-from .outputs import container, stacked
+from .outputs import container, repeated, stacked
 from .traced import Traced
 from .traced_array import TracedArray
 
@@ -72,7 +72,9 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
         if before + number < count:
             done.update({before + k: specialization.built([wrap(x[k, ...]) for x in values], ()) for k in range(number)})
             return None
-        return Rest(specialization.results.build([wrap(value) for value in values], ()))
+        results = specialization.results
+        rest = results.build([wrap(value) for value in values], ())
+        return Rest(repeated(rest, number) if results.numbers else rest)
 
     def one(number: int) -> Any:
         if number in done:
@@ -82,17 +84,17 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
         args = batch(number)
         return _apart(function, args, _one(function, args, number))
 
-    return many_runs.stacked(count, together, one, _joined)
+    def joined(ones: list[Any], rest: Rest | None) -> Any:
+        numbers = function.segmented is not None or (function.latest is not None and function.latest.results.numbers)
+        return stacked(ones, None if rest is None else rest.value, numbers) if ones else rest.value  # type: ignore[union-attr]
+
+    return many_runs.stacked(count, together, one, joined)
 
 
 class Rest(NamedTuple):
     """The stacked results of steps that ran together."""
 
     value: Any
-
-
-def _joined(ones: list[Any], rest: Rest | None) -> Any:
-    return stacked(ones) if rest is None else stacked(ones, rest.value) if ones else rest.value
 
 
 def _rows(arrays: Sequence[np.ndarray], done: int, specialization: Specialization) -> Feeds | None:

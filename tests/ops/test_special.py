@@ -201,6 +201,8 @@ CHOICES: list[tuple[str, Any, list[float], list[float]]] = [
     ("logaddexp of infinities", lambda x: sg.logaddexp(x, np.zeros(3)), [inf, -inf, 0], [1, 0, 0.5]),
     ("fmax ties", lambda x: sg.fmax(x, np.array([1.0, 2.0, nan])), [1, 1, 1], [1, 0, 1]),
     ("lerp", lambda x: sg.lerp(x, np.array([inf, inf]), np.array([0.25, 0.75])), [1, 1], [0.75, 0.25]),
+    ("clamp to infinity", lambda x: sg.clamp(np.array([1.0, np.inf, 2]), min=x), [np.inf, np.inf, np.inf], [1, 0, 1]),
+    ("clamp from infinity", lambda x: sg.clamp(np.array([1.0, -np.inf, 2]), max=x), [-np.inf, -np.inf, np.inf], [1, 0, 0]),
     ("clamp to an empty interval", lambda x: sg.clip(np.array([-1.0, 1, 2]), x, np.ones(3)), [1, 0, 3], [0, 0, 0]),
     ("logcumsumexp of a wide range", lambda x: x.logcumsumexp(0), [-800, 0, 90, 180, 1000], [1, 1, 1, 1, 1]),
     ("logcumsumexp of a falling range", lambda x: x.logcumsumexp(0), [1000, 180, 0, -800], [4, 0, 0, 0]),

@@ -589,3 +589,42 @@ def test_a_stack_of_numbers_is_not_taken_for_one_constant(stack):
     assert add.loop(stack).tolist() == [0.0, 1.0, 3.0, 6.0]
     assert total.item() == 6.0
     assert add.recompiles == ["first call"]
+
+
+NUMBERS = {
+    "item": lambda x, state: x.sum().item(),
+    "int": lambda x, state: int((x > -9).sum().item() > 2) + (x > -9).sum().item(),
+    "product of integers": lambda x, state: x.sum().long().item() * 7,
+    "in a tuple": lambda x, state: (x.sum(), {"n": x.sum().item(), "constant": 3, "text": "a"}),
+    "with an effect": lambda x, state: (state.append(1), x.sum().item(), 2.5)[1:],
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"on_break": "split"}, {"numerics": "strict"}], ids=str)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_stacked_steps_are_stacked(name: str, options: dict[str, Any]):
+    xs = sg.arange(12.0).reshape(4, 3)
+    step = NUMBERS[name]
+    found = sg.compile(lambda x, state=[]: step(x, state), **options).loop((xs,))
+    singles = [step(x, []) for x in xs]
+
+    def check(found: Any, ones: list[Any]) -> None:
+        if isinstance(ones[0], dict):
+            assert list(found) == list(ones[0])
+            found, ones = tuple(found.values()), [tuple(one.values()) for one in ones]
+        if isinstance(ones[0], tuple):
+            for part, parts in zip(found, zip(*ones, strict=True), strict=True):
+                check(part, list(parts))
+        elif isinstance(ones[0], str):
+            assert found == ones[0]
+        else:
+            assert type(found) is (sg.Tensor if isinstance(ones[0], sg.Tensor) else np.ndarray)
+            assert found.tolist() == [float(one) for one in ones]
+
+    check(found, singles)
+
+
+def test_numbers_of_steps_inside_another_compiled_function():
+    inner = sg.compile(lambda x: x.sum().item())
+    outer = sg.compile(lambda xs: inner.loop((xs * 2,)).tolist())
+    assert outer(sg.arange(6.0).reshape(3, 2)) == [2.0, 10.0, 18.0]
