@@ -55,9 +55,14 @@ class Entry:
             disk.keep(self.name, program.key, content)
 
 
+def kept() -> bool:
+    """Whether plans are read and written."""
+    return os.environ.get(PLANS, "1") != "0"
+
+
 def entry(prepared: FunctionalGraph, known: dict[Node, Any], threads: int) -> Entry | None:
     """The place of a program's plan for so many threads; None where it has none."""
-    if os.environ.get(PLANS, "1") == "0":
+    if not kept():
         return None
     try:
         return Entry(prepared, known, threads)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ..ir import Cell, Literal, Node, Subgraph
+from ..ir import Cell, Literal, Node, OpDef, Subgraph
 from ..ops import BUILT_IN
 from ..ops.leaves import Source
 from ..types import StackType, TensorType, TupleType
@@ -32,7 +33,36 @@ class Unkept(Exception):
     """Why a program has no identity on disk."""
 
 
-class ProgramKey:
+class Description:
+    """Values as texts in which two processes agree: numbers, types, ops and functions of the package, and tuples of them."""
+
+    def text(self, value: Any) -> str:
+        """Raises Unkept for a value without such a text."""
+        kind = value.__class__
+        if kind in PLAIN:
+            return repr(value)
+        if kind is tuple:
+            return f"({','.join(map(self.text, value))})"
+        if isinstance(value, np.dtype):
+            return f"dtype {value.str}"
+        if isinstance(value, TensorType):
+            return _type(value)
+        if kind is OpDef:
+            if not (value in BUILT_IN or value.identity):
+                raise Unkept(f"{value.name} is not the package's")
+            return f"op {value.name}{value.identity}"
+        if kind is FunctionType or isinstance(value, type):
+            if value.__module__.partition(".")[0] not in ("staticgrad", "numpy", "builtins") or "<" in value.__qualname__:
+                raise Unkept(f"{value.__qualname__} is not the package's")
+            return f"{value.__module__}.{value.__qualname__}"
+        if isinstance(value, tuple):
+            return f"{kind.__name__}({','.join(map(self.text, value))})"
+        if isinstance(value, Mapping):
+            return f"{{{','.join([f'{name}={self.text(each)}' for name, each in value.items()])}}}"
+        raise Unkept(f"a {kind.__name__}")
+
+
+class ProgramKey(Description):
     """The key of a program, and the objects of this process that a stored plan refers to by number.
 
     Raises Unkept.
@@ -49,7 +79,7 @@ class ProgramKey:
         self.arrays: list[np.ndarray] = []
         self.bodies: dict[Subgraph, int] = {}
         number: dict[Node, int] = {}
-        lines = [_setting(), f"{threads} {prepared.graph.intern} {prepared.draws}"]
+        lines = [setting(), f"{threads} {prepared.graph.intern} {prepared.draws}"]
         lines += self._operations(prepared.graph.nodes, number)
         at = [number.get(feed, -1) for feed in prepared.feeds]
         types = [_type(known[feed]) for feed in prepared.feeds]
@@ -64,7 +94,7 @@ class ProgramKey:
             op = node.op
             if not (op in BUILT_IN or op.identity) or node.after:
                 raise Unkept(f"{op.name} is not the package's")
-            attrs = [f"{name}={self._text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
+            attrs = [f"{name}={self.text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
             lines.append(f"{op.name}{op.identity} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
             number[node] = len(number)
         return lines
@@ -80,16 +110,11 @@ class ProgramKey:
         inside = "\n".join(lines)
         return f"body of {len(body.params)} {{\n{inside}\n}} {[number[x] for x in body.results]} {body.graph.intern}"
 
-    def _text(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
+        """Objects of this process are numbers in it."""
         kind = value.__class__
-        if kind in PLAIN:
-            return repr(value)
-        if kind is tuple:
-            return f"({','.join(map(self._text, value))})"
         if kind is Literal:
             return self._array(value.array)
-        if isinstance(value, np.dtype):
-            return f"dtype {value.str}"
         if kind is Cell:
             return f"cell {self._cell(value)} {_type(value.type)} {value.stream is None}"
         if kind is Source:
@@ -97,9 +122,7 @@ class ProgramKey:
             return f"source {self.sources.setdefault(value, len(self.sources))} of {owner} {value.key!r}"
         if kind is Subgraph:
             return self._body(value)
-        if isinstance(value, TensorType):
-            return _type(value)
-        raise Unkept(f"an attribute is a {kind.__name__}")
+        return super().text(value)
 
     def _cell(self, cell: Cell) -> int:
         return self.cells.setdefault(cell, len(self.cells))
@@ -122,7 +145,7 @@ def _type(kind: Any) -> str:
     return f"{kind.dtype.str}{kind.shape}"
 
 
-def _setting() -> str:
+def setting() -> str:
     """What plans depend on besides the program."""
     return f"{_code()} {object_code.tools(object_code.compiler())} {abi.FASTCALL}"
 
@@ -131,9 +154,14 @@ def _setting() -> str:
 def _code() -> str:
     """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
     facts = [np.__version__]
-    for place, folders, names in os.walk(PACKAGE):
-        folders.sort()
+    folders = [str(PACKAGE)]
+    for place in folders:
         with os.scandir(place) as entries:
-            found = {entry.name: entry.stat() for entry in entries if entry.name.endswith(".py")}
-        facts += [f"{place} {name} {found[name].st_mtime_ns} {found[name].st_size}" for name in sorted(names) if name in found]
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found = entry.stat()
+                    facts.append(f"{entry.path} {found.st_mtime_ns} {found.st_size}")
+                elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    facts.sort()
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()

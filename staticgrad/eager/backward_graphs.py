@@ -48,7 +48,7 @@ class Place(NamedTuple):
     """Where a cotangent belongs: the number of a record, or `~number` of a leaf; part: of a call, the number of its result."""
 
     number: int
-    cotangent: Symbol
+    cotangent: Any
     part: int | None = None
 
 
@@ -66,14 +66,20 @@ class Backward(NamedTuple):
     each of the first fetched cotangents belongs; moved: cotangents that are views of what is fed; rows: gradients of which only
     parts are computed, by further fetches; planned: the records whose cotangents the graph passes on."""
 
-    graph: Graph
+    graph: Any
     feeds: list[Node]
-    fetches: list[Node]
+    fetches: list[Any]
     sources: list[Source]
     places: list[Place]
     moved: list[tuple[Place, Steps]]
     rows: list[Rows]
     planned: set[int]
+
+    def without_nodes(self) -> Backward:
+        """What is left of it beside a plan."""
+        places = [Place(place.number, None, place.part) for place in self.places]
+        moved = [(Place(place.number, None, place.part), steps) for place, steps in self.moved]
+        return self._replace(graph=None, feeds=[], fetches=[None] * len(self.fetches), places=places, moved=moved)
 
 
 def backward_graph(form: Form) -> Backward | None:
@@ -155,7 +161,7 @@ class _Builder:
     def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[tuple[int, Any]] | None:
         """The cotangents of a call of several ops, by the graph of its own backward plan. One with a loop stays a plan of its
         own: nearly all of its time is in the loop, and threads share the rows of a batch."""
-        call, (fetches, feeds) = row.call, row.call.backward
+        call, (fetches, feeds) = row.call, row.call.backward.value
         if any(isinstance(node.op.emit, Region) for node in reached(fetches, lambda node: node.inputs)):
             return None
         given = [self._seed(g, i, call.kinds[i]) for i in call.smooth]

@@ -18,7 +18,8 @@ from ..errors import GradientError
 from ..operators import frontends, intercepted
 from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
-from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, program_of, requests, uses_of
+from .calls.composite_records import PART
+from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, Maker, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
@@ -60,9 +61,13 @@ class Found(NamedTuple):
 class TapePlan:
     """The plan of a form, with its guard."""
 
-    __slots__ = ("call", "computes", "guards", "match", "moved", "numbers", "places", "plain", "rows", "size", "targets")
+    __slots__ = (
+        "call", "computes", "form", "found", "guards", "match", "moved", "numbers", "places", "plain", "rows", "size",
+        "targets",
+    )  # fmt: skip
 
     def __init__(self, form: Form, backward: Backward):
+        self.form, self.found = form, backward.without_nodes()
         self.size = form.size
         self.guards = Guards(form, backward)
         self.match = self.guards.match
@@ -80,6 +85,9 @@ class TapePlan:
         self.targets = {place: i for i, place in enumerate(wanted) if place in backward.planned}
         """The numbers of the targets that are results of records."""
         self.call: Call = NONE
+
+    def __reduce__(self) -> Any:
+        return TapePlan, (self.form, self.found)
 
     def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
         """The pass; None, and nothing has happened, for a tape of another form."""
@@ -190,7 +198,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
     elif call.waits:
         group.vain = 0
     if call.waits:
-        call = requests.call(key, call, _program, form)
+        call = requests.call(key, call, PROGRAM, form)
         if call.waits:
             return None if group.vain else False
     plan: TapePlan | None = call.use
@@ -228,3 +236,19 @@ def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
     if not backward.fetches:
         return None, plan
     return program_of(backward.graph, backward.fetches, backward.feeds), plan
+
+
+def _whole(key: Any, form: Form) -> Any:
+    """All that the program of a form follows from."""
+
+    def operand(x: int | Kind) -> Any:
+        return x if isinstance(x, int) else (x.shape, x.dtype, x.tracked)
+
+    rows = []
+    for row in form.rows:
+        what = "part" if row.op is PART else (row.op, row.attrs) if row.call is None else row.call.whole
+        rows.append((what, tuple(map(operand, row.operands)), row.shape, row.dtype, row.part))
+    return key[0], tuple(rows), tuple(map(operand, form.leaves)), form.roots, form.targets, form.order
+
+
+PROGRAM = Maker(_program, whole=_whole)

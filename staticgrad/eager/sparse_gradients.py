@@ -31,6 +31,9 @@ class SparseGradient:
         self.stand_ins: dict[Node, np.ndarray] = {}
         """Arrays that occupy no memory, for operands of which only the shape is read."""
 
+    def __reduce__(self) -> Any:
+        return SparseGradient, (self.node, self.parts, self.order)
+
     def filled(self, filler: Filler) -> SparseGradient:
         """The same computation for other extents."""
         moved: dict[Node, Node] = {}

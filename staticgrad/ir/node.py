@@ -36,6 +36,9 @@ class Literal:
     def __hash__(self) -> int:
         return hash(self._key)
 
+    def __reduce__(self) -> Any:
+        return Literal, (self.array,)
+
     def same(self, other: object) -> bool:
         """Whether the arrays have equal bytes, large ones too."""
         if self == other:

@@ -15,7 +15,7 @@ from ..backward_graphs import moved_from
 from ..grad_mode import modes
 from ..sparse_gradients import sparse_gradient_of
 from ..tensor import Tensor
-from .composite_records import Form, Saved
+from .composite_records import Form, Saved, Unread
 from .kernels import NONE, Computation, program_of, requests
 from .op_calls import FLOATS, family_of, placeholders
 
@@ -51,6 +51,7 @@ def program(
         return None
     count = len(outs) if several else 0
     family = (whole, family_of(kinds), tracked)
+    described = ... if opened is not None else (form, tuple(kinds), tracked)
     if not tracked:
         forward = program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
         return forward, Saved(NONE, (), (), count, (), {"call": form}, [])
@@ -85,7 +86,8 @@ def program(
     smooth = tuple([i for i, x in enumerate(outs) if x.dtype in FLOATS])
     reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
     fed = tuple([i for i, x in enumerate(numbers) if x in read])
-    saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, (fetches, read_by), fed)
+    nodes = Unread((fetches, read_by), "backward")
+    saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, nodes, fed, described)
     return program_of(graph, [*results, *kept], [*feeds, *numbers], family), saved
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...autodiff import messages
 from ...errors import GradientError
-from ...ir import Expand, Graph, Node, OpDef
+from ...ir import Expand, Graph, OpDef
 from ...operators.node_names import NAMES
 from ...types import INEXACT
 from ..backward_hooks import Cotangents
@@ -57,6 +57,19 @@ def _join_form(form: Form, key: Signature) -> bool:
 WAYS[Form] = _join_form
 
 
+class Unread:
+    """A part of a call's `use` that is not kept. Where the call was read, it is made again for it. name: of the part."""
+
+    def __init__(self, value: Any, name: str, made: Callable[[], Call] | None = None):
+        self._value, self.name, self.made = value, name, made
+
+    @property
+    def value(self) -> Any:
+        if self._value is None and self.made is not None:
+            self._value = getattr(self.made().use, self.name).value
+        return self._value
+
+
 class Saved(NamedTuple):
     """How the backward plan of a call gets its operands: the cotangents of the results first, then operands of the call and its
     results, by their positions, results as negative ones from the last; then what is kept. positions: the operands of which it
@@ -75,11 +88,13 @@ class Saved(NamedTuple):
     smooth: tuple[int, ...] = ()
     views: Mapping[int, Steps] = MappingProxyType({})
     """The cotangents that are views of those of results, by the operand: functions of what the backward plan is fed with."""
-    backward: tuple[Sequence[Node], Sequence[Node]] = (), ()
+    backward: Unread = Unread(((), ()), "backward")
     """The nodes of all cotangents, and those that the backward plan is fed with."""
 
     numbers: tuple[int, ...] = ()
     """Which of the open numbers the backward plan reads, after what is kept."""
+    whole: Any = ...
+    """What the plans follow from; `...` for a call with open numbers, which other processes would not know."""
 
     @property
     def computes(self) -> bool:

@@ -32,7 +32,8 @@ from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change
 from ..tensor import PublicTensor, Tensor, new, wrap
 from .composite_plans import program
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
-from .kernels import LEAST, NONE, OFF, USES, Call, requests, uses_of
+from .kernels import LEAST, NONE, OFF, USES, Call, Maker, requests, uses_of
+from .op_calls import family_of
 from .open_calls import numbers_of, open_call
 from .routes import routed
 from .signature import ITSELF, SEQUENCES, Signature, join
@@ -160,9 +161,15 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             frontends.called(node, start - 1, args, named, outs)
         return outs
 
-    def make(args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
+    def made(args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
         """See `kernels.Make`."""
         return program(form_of(function, args, named), tensors, grad)
+
+    def family(key: Any, args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
+        tracked = tuple([grad and t._tracked for t in tensors])
+        return form_of(function, args, named), tracked, family_of([(t._data.shape, t._data.dtype) for t in tensors])
+
+    make = Maker(made, family, lambda key, *args: (function, *key[1:]))
 
     def by_numpy(mode: Mode, args: tuple[Any, ...], named: dict[str, Any], tracked: bool) -> Any:
         """The call op by op, without kernels. tracked: it is recorded."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -45,8 +46,24 @@ OFF = Setting()
 
 Computation: TypeAlias = "Program | ArrayPlan"
 """What a plan is made of: for kernels a program, for NumPy the plan itself."""
-Make = Callable[..., "tuple[Computation | None, Any] | None"]
-"""Gives a program and its `Call.use`."""
+Make = Callable[..., Any]
+"""Gives a program, perhaps None, and its `Call.use`; None for a call without a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """How the program of a call is made, and what it follows from.
+
+    make: see `Make`. family: gives, of a key and the arguments of `make`, what calls have in common whose programs may
+    differ in extents alone, or None. whole: gives all that the program follows from.
+    """
+
+    make: Callable[..., Any]
+    family: Callable[..., Hashable] = lambda key, *args: None
+    whole: Callable[..., Hashable] = lambda key, *args: key
+
+    def __call__(self, *args: Any) -> Any:
+        return self.make(*args)
 
 
 class Call:
@@ -65,6 +82,11 @@ class Call:
         """The plan's own memory, and that of the plan of its gradient."""
         reverse = getattr(self.use, "reverse", None)
         return (0 if self.plan is None else self.plan.memory.arena) + (0 if reverse is None else reverse.nbytes)
+
+    @property
+    def vain(self) -> bool:
+        """Whether there is nothing to wait for."""
+        return self.plan is None and self.use is None
 
     def arrive(self) -> None:
         """Wait for the kernels. From now on the plan runs."""
@@ -168,6 +190,8 @@ class Requests:
 
     def __init__(self) -> None:
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
+        self.placed = False
+        """Whether a call is being made that has a place of its own in the kernel cache, so that its programs need none."""
         self.making = rlock()
 
     @property
@@ -186,7 +210,7 @@ class Requests:
         mode = modes.now
         waiting.left -= 1
         asks = waiting.left == waiting.last - waiting.last // 2
-        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, make, *args) is NONE or mode.numpy)):
+        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, make, *args).vain or mode.numpy)):
             return waiting  # type: ignore[no-any-return]
         mode.calls[key] = call = self.made(key, make, *args)
         call.arrive()
@@ -198,14 +222,23 @@ class Requests:
             mode = modes.now
             found = self.plans[key]
             if found is None:
-                saved = mode.kernels, mode.arrays, mode.grad
-                mode.kernels, mode.arrays, mode.grad = OFF, False, True
-                try:
-                    found = self.new(make, *args)
-                finally:
-                    mode.kernels, mode.arrays, mode.grad = saved
+                if mode.numpy:
+                    found = self.apart(self.new, make, *args)
+                else:
+                    found = self.apart(module("staticgrad.eager.calls.remembered").call_of, key, make, args)
                 self.plans[key] = found
             return found
+
+    @staticmethod
+    def apart(function: Callable[..., Call], *args: Any) -> Call:
+        """`function(*args)`, whatever this thread is at."""
+        mode = modes.now
+        saved = mode.kernels, mode.arrays, mode.grad
+        mode.kernels, mode.arrays, mode.grad = OFF, False, True
+        try:
+            return function(*args)
+        finally:
+            mode.kernels, mode.arrays, mode.grad = saved
 
     def new(self, make: Make, *args: Any) -> Call:
         """A call that is in no table."""
@@ -216,11 +249,17 @@ class Requests:
             program, use = made
             if program is None or isinstance(program, ArrayPlan):
                 return Call(program, use)
+            program.kept &= not self.placed
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
         except (StaticgradError, MemoryError):
-            return NONE  # NumPy computes it, or raises the error
+            return Call(None)  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or plan.only_moves:
             return NONE
+        self.share(plan)
+        return Call(plan, use)
+
+    def share(self, plan: Plan) -> None:
+        """Let a new plan share spare arrays with others."""
         if plan.sparse:  # arrays whose rows are noted while they live
             plan.results.share({}, 0)
         else:
@@ -228,7 +267,6 @@ class Requests:
         if len(self.pools) > SHAPES:  # the shapes of a program that has no end of them
             for pool in [*self.pools.values()][: -SHAPES // 2]:
                 pool[:] = None
-        return Call(plan, use)
 
     def forget(self, key: Hashable) -> None:
         """Let go of a plan, which this thread used alone."""

@@ -14,7 +14,7 @@ from ...types import TensorType, int64
 from ..grad_mode import Mode, modes
 from ..tape import Record
 from ..tensor import PublicTensor
-from .kernels import ALONE, MOVED, Computation, copied, declined, program_of, requests, uses_of
+from .kernels import ALONE, MOVED, Computation, Maker, copied, declined, program_of, requests, uses_of
 from .scatters import by_kernel
 from .signature import attributes
 
@@ -82,7 +82,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if call is None:
         call = requests.begin(key, uses_of(max([a.size for a in arrays]), ALONE))
     if call.waits:
-        call = requests.call(key, call, _value_program, op, dict(attrs), arrays)
+        call = requests.call(key, call, VALUE, op, dict(attrs), arrays)
     found = call.run(*arrays)
     if found is None:
         if call.plan is None:
@@ -177,6 +177,13 @@ def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray
     return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds))), None
 
 
+def _value_family(key: Any, op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> Any:
+    return op, family_of([(a.shape, a.dtype) for a in arrays])
+
+
+VALUE = Maker(_value_program, _value_family)
+
+
 def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Whether NumPy computes a product of these shapes: of a vector and a matrix that is not large."""
     return (1 in a[-2:] or 1 in b[-2:]) and max(math.prod(a), math.prod(b)) < THREADED
@@ -245,7 +252,7 @@ def cotangents(
     if call is None:
         call = requests.begin(key, 4 * uses_of(max([g.size, *[math.prod(t.shape) for t in inputs]]), ALONE))
     if call.waits:
-        call = requests.call(key, call, _vjp_program, record, positions, repeated, g)
+        call = requests.call(key, call, COTANGENTS, record, positions, repeated, g)
     if call.plan is None:
         return None
     needs: Reads = call.use
@@ -291,6 +298,14 @@ def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: n
     family = ("vjp", op, positions, repeated, family_of(kinds))
     program = program_of(graph, fetches, [given.node, *[n for _, n in read]], family)
     return program, Reads(tuple([i for i, _ in read]), tuple(found))
+
+
+def _vjp_family(key: Any, record: Record, positions: tuple[int, ...], repeated: Any, g: np.ndarray) -> Any:
+    kinds = [(tuple(t.shape), t.dtype) for t in record.inputs]
+    return "vjp", record.op, positions, repeated, family_of(kinds)
+
+
+COTANGENTS = Maker(_vjp_program, _vjp_family)
 
 
 def _computed(graph: Graph, node: Node) -> bool:

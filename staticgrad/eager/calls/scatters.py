@@ -13,7 +13,7 @@ from ...ops.gathering import rows_named
 from ...ops.sparse_rows import note
 from ...types import TensorType
 from ..grad_mode import modes
-from .kernels import ALONE, Computation, program_of, requests, uses_of
+from .kernels import ALONE, Computation, Maker, program_of, requests, uses_of
 from .signature import attributes
 
 
@@ -34,7 +34,7 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
     if call is None:
         call = requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))
     if call.waits:
-        call = requests.call(key, call, _program, op, dict(attrs), operands)
+        call = requests.call(key, call, PROGRAM, op, dict(attrs), operands)
     found = call.run(*arrays)
     if found is None:
         found = call.in_any_layout(*arrays)
@@ -60,3 +60,10 @@ def _program(op: OpDef, attrs: dict[str, Any], given: Sequence[Any]) -> tuple[Co
         return None
     ranks = tuple([(len(a.shape), a.dtype) for a in given])
     return program_of(graph, [out.node], feeds, ("sparse", op, ranks)), None
+
+
+def _family(key: Any, op: OpDef, attrs: dict[str, Any], given: Sequence[Any]) -> Any:
+    return "sparse", op, tuple([(len(a.shape), a.dtype) for a in given])
+
+
+PROGRAM = Maker(_program, _family)

@@ -1,0 +1,292 @@
+"""What earlier processes learnt of eager calls, in the kernel cache: the plans of a call and how it uses them, by what it is.
+
+A process that meets the call again makes no graph and runs no pass. What a call is, is a text in which two processes agree
+(`program_key.Description`). A plan may also follow from the plans that were made before it, whose templates it took: the
+name of its file says which these were. Where a new plan may take the template of one that was read, that one is made first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import pickle
+from collections.abc import Hashable
+from functools import cache
+from types import FunctionType, MappingProxyType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ... import logs, types
+from ...ir import REGISTRY, Node, OpDef
+from ...signals import module
+from ..grad_mode import modes
+from ..tape import Record
+from ..tensor import Tensor, wrap
+from .call_cache import shared
+from .composite_records import Unread
+from .kernels import NONE, Call, Maker, requests
+
+LARGEST = 1 << 12
+"""The most bytes of a constant in what is no plan."""
+
+
+class Again:
+    """A call whose plans were read, made as if they had not been there."""
+
+    def __init__(self, make: Maker, args: tuple[Any, ...]):
+        self.make, self.args = make, _emptied(args)
+        self._made: Call | None = None
+
+    def made(self) -> Call:
+        with requests.making:
+            if self._made is None:
+                mode = modes.now
+                saved, mode.numpy, requests.placed = (mode.numpy, requests.placed), False, True
+                try:
+                    self._made = requests.apart(requests.new, self.make, *self.args)
+                finally:
+                    mode.numpy, requests.placed = saved
+        return self._made
+
+    def plan(self, number: int) -> Any:
+        """See `_plans_of`."""
+        return _plans_of(self.made())[number]
+
+
+class Family:
+    """Calls that share templates."""
+
+    def __init__(self) -> None:
+        self.past = ""
+        """A hash of the calls so far, in their order."""
+        self.read: list[Again] = []
+        """Those whose plans were read: there is no template of them."""
+
+
+class Place:
+    """The place of a call in the kernel cache."""
+
+    def __init__(self, family: str, whole: str, make: Maker, args: tuple[Any, ...]):
+        self.make, self.args = make, args
+        self.family: Family | None = None
+        if family:
+            self.family = shared["family", family] or Family()
+            shared["family", family] = self.family
+        past = self.family.past if self.family else ""
+        self.key = hashlib.sha256(f"{setting()}\n{past}\n{family}\n{whole}".encode()).hexdigest()
+        self.name = f"c{self.key[:24]}.call"
+
+    def call(self) -> Call:
+        """The call: read, or made and kept."""
+        again = Again(self.make, self.args)
+        found = self._read(again)
+        family = self.family
+        if found is None:
+            while family and family.read:
+                family.read.pop(0).made()
+            found = again.made()
+            if found is NONE or not found.vain:
+                self._write(found)
+        elif family and not found.vain:
+            family.read.append(again)
+        if family and not found.vain:
+            family.past = hashlib.sha256((family.past + self.key).encode()).hexdigest()
+        return found
+
+    def _read(self, again: Again) -> Call | None:
+        disk = module("staticgrad.compiler.backend.disk_cache")
+        content = disk.read(self.name, self.key)
+        if content is None:
+            return None
+        stored = pickle.loads(content)
+        if not stored:
+            return NONE
+        unpacked = module("staticgrad.compiler.execute.stored_plan").unpacked
+        calls: list[Call] = []
+        for number, (packed, kinds) in enumerate(stored["plans"]):
+            if packed is None:
+                calls.append(Call(None))
+                continue
+            feeds = [types.TensorType(shape, np.dtype(dtype)) for shape, dtype in kinds]
+            plan = unpacked(packed, feeds, (), (), (), lambda number=number: again.plan(number))
+            if plan is None:
+                return None
+            requests.share(plan)
+            calls.append(Call(plan))
+        calls[0].use = _Unpickler(io.BytesIO(stored["use"]), calls, again, self.args).load()
+        return calls[0]
+
+    def _write(self, call: Call) -> None:
+        packed = module("staticgrad.compiler.execute.stored_plan").packed
+        plans: list[Any] = []
+        if not call.vain:
+            for each in _plans_of(call):
+                if each is None:
+                    plans.append((None, ()))
+                    continue
+                if each.builder.cells or each.builder.argument_sources or (content := packed(each, {}, {}, {})) is None:
+                    return
+                plans.append((content, [(kind.shape, kind.dtype.str) for kind in each.feed_types]))
+        if not plans:
+            content = pickle.dumps(None)
+        else:
+            use = io.BytesIO()
+            try:
+                _Pickler(use, _calls_of(call), self.args).dump(call.use)
+            except (pickle.PicklingError, TypeError, AttributeError) as why:  # pickle has no one error for what it can't
+                logs.debug("the call is not kept: %s", why)
+                return
+            content = pickle.dumps({"plans": plans, "use": use.getvalue()})
+        module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
+
+
+def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> Call:
+    """The new call of a key: read where an earlier process has kept it, else made."""
+    place = _place(key, make, args)
+    return requests.new(make, *args) if place is None else place.call()
+
+
+def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> Place | None:
+    """None for a call that other processes would not know again."""
+    if make.__class__ is not Maker or not module("staticgrad.compiler.plan_store").kept():
+        return None
+    program_key = module("staticgrad.compiler.program_key")
+    description = program_key.Description()
+    try:
+        family = make.family(key, *args)
+        family = "" if family is None else description.text(family)
+        return Place(family, description.text(make.whole(key, *args)), make, args)
+    except program_key.Unkept as why:
+        logs.debug("the call is not kept: %s", why)
+        return None
+
+
+def setting() -> str:
+    """What plans follow from besides the call."""
+    threads = module("staticgrad.compiler.runtime.threads").get_num_threads()
+    return f"{module('staticgrad.compiler.program_key').setting()} {threads} {types.default_float}"
+
+
+def _calls_of(call: Call) -> list[Call]:
+    """A call, and those that its use names."""
+    reverse = getattr(call.use, "reverse", None)
+    return [call] if reverse is None or reverse.plan is None else [call, reverse]
+
+
+def _plans_of(call: Call) -> list[Any]:
+    return [each.plan for each in _calls_of(call)]
+
+
+def _emptied(value: Any) -> Any:
+    """An argument of `Maker.make` without the memory of arrays, of which only shapes and dtypes are read."""
+    kind = value.__class__
+    if kind in (tuple, list):
+        return kind([_emptied(x) for x in value])
+    if kind is dict:
+        return {name: _emptied(x) for name, x in value.items()}
+    if isinstance(value, Tensor):
+        out = wrap(_emptied(value._data))
+        out._tracked = value._tracked
+        return out
+    if isinstance(value, Record):
+        inputs = tuple([SimpleNamespace(shape=tuple(x.shape), dtype=x.dtype) for x in value.inputs])
+        return SimpleNamespace(op=value.op, attrs=value.attrs, inputs=inputs)
+    if kind is np.ndarray:
+        return np.broadcast_to(np.empty((), value.dtype), value.shape)
+    if not isinstance(value, np.generic) and hasattr(value, "shape") and hasattr(value, "dtype"):
+        return SimpleNamespace(shape=tuple(value.shape), dtype=value.dtype)
+    return value
+
+
+# what is no plan --------------------------------------------------------------------------------------------------------
+
+
+class _Pickler(pickle.Pickler):
+    """Objects of the package are named. calls: those that have plans; args: the arguments of `Maker.make`."""
+
+    def __init__(self, file: Any, calls: list[Call], args: tuple[Any, ...]):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.calls, self.args = calls, args
+
+    def persistent_id(self, value: Any) -> Any:
+        if isinstance(value, OpDef):
+            if REGISTRY.get(value.name) is not value:
+                raise pickle.PicklingError(value.name)
+            return "op", value.name
+        if value.__class__ is Unread:
+            return "unread", value.name
+        if isinstance(value, Call):
+            return "call", self.calls.index(value) if value in self.calls else -1
+        for i, arg in enumerate(self.args):
+            if value is arg and arg.__class__.__module__.endswith("tape_form"):
+                return "given", i
+        if value.__class__ is FunctionType and value.__module__.startswith("staticgrad."):
+            name = evaluations().get(value)
+            return ("eval", name) if name else ("function", *named(value))
+        if isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.nbytes > LARGEST):
+            raise pickle.PicklingError("a value of a run")
+        return None
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Node):
+            return Node, (value.op, value.inputs, dict(value.attrs), value.type, value.name)
+        if value.__class__ is MappingProxyType:
+            return read_only, (dict(value),)
+        return NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: Any, calls: list[Call], again: Again, args: tuple[Any, ...]):
+        super().__init__(file)
+        self.calls, self.again, self.args = calls, again, args
+
+    def persistent_load(self, named: Any) -> Any:
+        what, name, *rest = named
+        if what == "op":
+            return REGISTRY[name]
+        if what == "eval":
+            return REGISTRY[name].eval
+        if what == "call":
+            return self.calls[name] if name >= 0 else NONE
+        if what == "given":
+            return self.args[name]
+        if what == "unread":
+            return Unread(None, name, self.again.made)
+        return function(name, *rest)
+
+
+def read_only(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(value)
+
+
+@cache
+def evaluations() -> dict[Any, str]:
+    """The ops by their `eval`."""
+    return {op.eval: name for name, op in REGISTRY.items()}
+
+
+def named(value: Any) -> tuple[str, str, int]:
+    """A function of the package: its module, its name there, and how many decorators are around it. Raises PicklingError."""
+    place, name = value.__module__, value.__qualname__
+    found: Any = None
+    if place.startswith("staticgrad."):
+        found = importlib.import_module(place)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+    for depth in range(8):
+        if found is value:
+            return place, name, depth
+        found = getattr(found, "__wrapped__", None)
+    raise pickle.PicklingError(name)
+
+
+def function(place: str, name: str, depth: int) -> Any:
+    """The function of such a name."""
+    found: Any = importlib.import_module(place)
+    for part in name.split("."):
+        found = getattr(found, part)
+    for _ in range(depth):
+        found = found.__wrapped__
+    return found

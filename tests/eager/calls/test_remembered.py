@@ -1,0 +1,188 @@
+"""Eager calls that an earlier process has kept: read, they compute the same bits; where anything differs they are made anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import ROOT
+
+BEGIN = """
+import hashlib, sys
+import numpy as np
+import staticgrad as sg
+import staticgrad.functional as F
+from staticgrad import nn
+from staticgrad.eager.calls import kernels
+
+sg.manual_seed(0)
+made, found = [], hashlib.sha256()
+new = kernels.Requests.new
+kernels.Requests.new = lambda self, make, *args: made.append(make) or new(self, make, *args)
+
+def note(*tensors):
+    for t in tensors:
+        found.update(t.detach().numpy().tobytes())
+"""
+END = """
+print(found.hexdigest(), sum(make.__class__ is kernels.Maker for make in made))
+"""
+PROGRAMS = {
+    "ops": """
+x = sg.randn(64, 40)
+for i in range(600):
+    y = sg.logsumexp(x * (i + 1), 1)
+    note(y, sg.cumsum(x, 0), x.std(0))
+""",
+    "functions": """
+x, w = sg.randn(20, 30), sg.randn(30, requires_grad=True)
+for i in range(60):
+    w.grad = None
+    y = F.gelu(F.layer_norm(x, (30,), w))
+    y.backward(y.detach())
+    note(y, w.grad)
+""",
+    "training": """
+model = nn.Sequential(nn.Linear(12, 33), nn.LayerNorm(33), nn.GELU(), nn.Linear(33, 33), nn.Tanh(), nn.Linear(33, 5))
+opt, x, t = sg.optim.Adam(model.parameters()), sg.randn(16, 12), sg.arange(16) % 5
+for i in range(60):
+    opt.zero_grad()
+    loss = F.cross_entropy(model(x), t)
+    loss.backward()
+    opt.step()
+    note(loss)
+note(*model.parameters())
+""",
+    "rows": """
+table = nn.Embedding(50, 6)
+opt, places = sg.optim.SGD(table.parameters(), lr=0.1), sg.arange(12) * 7 % 50
+for i in range(80):
+    opt.zero_grad()
+    loss = (table(places) ** 2).mean()
+    loss.backward()
+    opt.step()
+    note(loss)
+note(table.weight)
+""",
+    "several results": """
+x, h = sg.randn(7, 3, 5), None
+cell = nn.GRU(5, 6)
+for i in range(40):
+    out, last = cell(x)
+    (out.sum() + (last**2).sum()).backward()
+    note(out, last)
+note(*[p.grad for p in cell.parameters()])
+""",
+    "second derivatives": """
+x = sg.linspace(-1, 1, 100).requires_grad_()
+for i in range(60):
+    (g,) = sg.grad(F.silu(x).sum(), [x], create_graph=True)
+    (second,) = sg.grad((g * F.softplus(x)).sum(), [x])
+    note(g, second)
+""",
+    "shapes": """
+layers = [nn.Linear(6, n) for n in (3, 9, 17, 9, 31)]
+for i in range(40):
+    for layer in layers:
+        layer.zero_grad()
+        F.gelu(layer(sg.ones(4, 6))).sum().backward()
+        note(layer.weight.grad)
+""",
+}
+MORE = """
+for n in (2, 5, 23):
+    layer = nn.Linear(6, n)
+    for i in range(40):
+        layer.zero_grad()
+        F.gelu(layer(sg.ones(4, 6))).sum().backward()
+        note(layer.weight.grad)
+"""
+
+
+def run(cache: Path, program: str, **environment: str) -> tuple[str, int]:
+    """A hash of what it computes, and how many calls were made that could have been read."""
+    unset = ("STATICGRAD_EAGER", "STATICGRAD_PLANS", "STATICGRAD_TIERS")  # as a user has them
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+    env |= {"PYTHONPATH": str(ROOT), "STATICGRAD_CACHE_DIR": str(cache), **environment}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BEGIN + program + END], cwd=ROOT, env=env, capture_output=True, text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    bits, made = done.stdout.split()
+    return bits, int(made)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_second_process_makes_no_call_and_computes_the_same_bits(tmp_path: Path, name: str):
+    bits, made = run(tmp_path, PROGRAMS[name])
+    assert made > 0
+    assert run(tmp_path, PROGRAMS[name]) == (bits, 0)
+
+
+def test_what_comes_after_calls_that_were_read_has_the_bits_that_it_has_without_a_cache(tmp_path: Path):
+    program = PROGRAMS["shapes"] + MORE
+    wanted, _ = run(tmp_path / "other", program)
+    run(tmp_path, PROGRAMS["shapes"])
+    bits, made = run(tmp_path, program)
+    assert bits == wanted
+    assert made > 0
+    assert run(tmp_path, program) == (bits, 0)
+
+
+def test_the_order_of_shapes_is_part_of_what_is_kept(tmp_path: Path):
+    """A plan may have taken the template of the one before it, and has other bits than one that was made first."""
+    backwards = PROGRAMS["shapes"].replace("in layers", "in layers[::-1]")
+    wanted, _ = run(tmp_path / "other", backwards)
+    run(tmp_path, PROGRAMS["shapes"])
+    assert run(tmp_path, backwards)[0] == wanted
+
+
+def truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def foreign(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+@pytest.mark.parametrize("spoil", [truncated, foreign, gone])
+def test_a_file_that_is_no_good_is_missed(tmp_path: Path, spoil: Callable[[Path], Any]):
+    bits, made = run(tmp_path, PROGRAMS["functions"])
+    for file in tmp_path.glob("c*.call"):
+        spoil(file)
+    assert run(tmp_path, PROGRAMS["functions"]) == (bits, made)
+
+
+def test_machine_code_that_is_gone_is_compiled_again(tmp_path: Path):
+    bits, _ = run(tmp_path, PROGRAMS["functions"])
+    for file in tmp_path.iterdir():
+        if file.suffix != ".call":
+            file.unlink()
+    assert run(tmp_path, PROGRAMS["functions"])[0] == bits
+
+
+@pytest.mark.parametrize("setting", ["sg.set_num_threads(1)", "sg.set_default_dtype(sg.float64)", ""])
+def test_other_settings_have_calls_of_their_own(tmp_path: Path, setting: str):
+    program, other = f"{setting}\n{PROGRAMS['training']}", {} if setting else {"STATICGRAD_CPU": "x86-64-v2"}
+    run(tmp_path, PROGRAMS["training"])
+    wanted, count = run(tmp_path / "other", program, **other)
+    assert run(tmp_path, program, **other) == (wanted, count)
+
+
+def test_a_call_that_was_read_can_be_explained(tmp_path: Path):
+    explained = PROGRAMS["functions"] + (
+        "calls = [c for c in kernels.requests.plans.everything().values() if getattr(c, 'plan', None) is not None]\n"
+        "found.update(repr(sorted(str(c.plan.explain()) for c in calls)).encode())\n"
+    )
+    assert run(tmp_path, explained)[0] == run(tmp_path, explained)[0]
