@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..eager import no_grad
-from ..eager.calls.routes import routed
 from ..errors import ArgumentError, GraphError, ShapeError
-from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state
+from ..operators import F, Symbol, Tensor, TensorLike, apply, routed, spelled, state
 from ..ops.gathering import bounded, gather_op, scatter_op
 from ..ops.indexing import one_hot as one_hot_of_kind
 from ..ops.linear_algebra.norms import vector_norm

@@ -2,6 +2,7 @@
 
 from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
+from .cached_calls import no_route, routed, viewed
 from .dispatch import (
     NUMPY,
     SPECIAL,
@@ -24,7 +25,7 @@ from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
 from .sizes import Count, Size, count_of
-from .spelling import INPLACE, NONE, enter_as, respelled, spelled, tensor_method, torch_function, with_example
+from .spelling import INPLACE, NONE, Cached, as_it_is, enter_as, respelled, spelled, tensor_method, torch_function, with_example
 from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "WRITERS",
     "Application",
     "Array",
+    "Cached",
     "Carry",
     "Count",
     "F",
@@ -56,6 +58,7 @@ __all__ = [
     "append",
     "apply",
     "as_array",
+    "as_it_is",
     "as_node",
     "bind_methods",
     "check_change",
@@ -78,15 +81,18 @@ __all__ = [
     "misuse",
     "numpy_twin",
     "operand_of",
+    "no_route",
     "promotion",
     "public",
     "respelled",
     "retained",
+    "routed",
     "spelled",
     "state",
     "tensor_method",
     "top_level",
     "torch_function",
+    "viewed",
     "warn_former",
     "with_example",
 ]

@@ -127,6 +127,15 @@ class Frontends:
     composite: Callable[[Any], Callable[..., Any]] = staticmethod(lambda function: function)
     """composite(function): its calls as one operation each; see `composite` above."""
     tensor_class: type = type(None)
+    public_class: Any = type(None)
+    """The class of the eager tensors that operations make; the other one is its base."""
+    calls: Any = {}
+    """The table of eager calls, by signature; see `eager/calls/call_cache.py`."""
+    join: Callable[..., bool] = staticmethod(lambda *given: False)
+    """join(values, signature, tensors): see `eager/calls/signature.py`."""
+    route: Callable[..., Any]
+    """route(function, node, signature, args, named, tensors): of an eager call without an entry in the table, how it is
+    computed; see `cached_calls.py`."""
     tick: Callable[[], int] = staticmethod(lambda: 0)
     """The next time of the tape's clock."""
     called: Callable[[Any, int, tuple[Any, ...], dict[str, Any], Any], None] = staticmethod(lambda *call: None)

@@ -142,21 +142,30 @@ def respelled(function: Callable[..., Any], name: str) -> None:
     function.__name__ = function.__qualname__ = name
 
 
+Cached = Callable[[Any], Any]
+
+
+def as_it_is(function: Function) -> Function:
+    """The function, whose calls are not cached."""
+    return function
+
+
 def torch_function(
     *twins: Callable[..., Any],
     method: bool = True,
     inplace: bool = False,
     names: tuple[str, ...] = (),
     words: Mapping[str, str] = NONE,
+    cached: Cached = as_it_is,
 ) -> Callable[[Function], Function]:
     """Make a function public under PyTorch's name: spelled, a method of every tensor, and what NumPy's functions reach.
 
     inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it; see `enter_as`. words:
-    further names of its arguments, each with the function's own.
+    further names of its arguments, each with the function's own. cached: `routed` or `viewed`, see `cached_calls.py`.
     """
 
     def enter(function: Function) -> Function:
-        made = spelled(function, words)
+        made: Function = cached(spelled(function, words))
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, made, method=method, inplace=inplace)
         return numpy_twin(*twins)(made)
@@ -164,11 +173,13 @@ def torch_function(
     return enter
 
 
-def tensor_method(*, inplace: bool = False, names: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+def tensor_method(
+    *, inplace: bool = False, names: tuple[str, ...] = (), cached: Cached = as_it_is
+) -> Callable[[Function], Function]:
     """As `torch_function`, of a function that takes its arguments by their own names alone."""
 
     def enter(function: Function) -> Function:
-        function = one_node(function)
+        function = cached(one_node(function))
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, function, inplace=inplace)
         return function

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, torch_function
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, torch_function
 from ..types import (
     DTYPES,
     SHORT,
@@ -81,7 +81,7 @@ cumsum_op = define(
 )
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @numpy_twin(np.cumsum)
 @spelled
 def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -252,7 +252,7 @@ def running_product(x: Any, axis: int, *, exclusive: bool = False, reverse: bool
     return apply(cumprod_op, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-@torch_function(np.cumprod, inplace=True)
+@torch_function(np.cumprod, inplace=True, cached=routed)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along `dim`; integers in int64.
 
@@ -290,7 +290,7 @@ prod_op = define(
 )
 
 
-@torch_function(np.prod)
+@torch_function(np.prod, cached=routed)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product along `dim`, of all elements for None; integers in int64.
 

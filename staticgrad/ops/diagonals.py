@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Tensor, enter_as, frontends, numpy_twin, routed, spelled, torch_function
 from ..types import int64, normalize_axis
 from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
@@ -67,7 +67,7 @@ def _triangle(name: str, twin: Any) -> None:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."
-    enter_as(name, spelled(function), inplace=True)
+    enter_as(name, routed(spelled(function)), inplace=True)
     numpy_twin(twin)(getattr(F, name))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
-from ..operators import F, Operators, Tensor, apply, composite, enter_as, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, Tensor, apply, composite, enter_as, numpy_twin, routed, spelled, torch_function
 from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
@@ -251,6 +251,7 @@ def sign(input: Any, *, out: None = None) -> Tensor:
     return F.clone(input) if dtype_of(input) == bool_ else _sign(input, out=out)
 
 
+@routed
 @spelled
 def round_(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals, halves to even. Integers stay what they are.
@@ -399,7 +400,7 @@ def sinc(input: Any) -> Tensor:
 # comparisons ------------------------------------------------------------------------------------------------------------
 
 
-@torch_function(np.isinf)
+@torch_function(np.isinf, cached=routed)
 def isinf(input: Any) -> Tensor:
     """Where `input` is infinite.
 

@@ -22,6 +22,7 @@ from ..operators import (
     frontends,
     numpy_twin,
     public,
+    routed,
     spelled,
     state,
     tensor_method,
@@ -36,7 +37,7 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@tensor_method()
+@tensor_method(cached=routed)
 @numpy_twin(np.take)
 @spelled
 def take(x: TensorLike, index: TensorLike, axis: int | None = None) -> Tensor:
@@ -52,7 +53,7 @@ def take(x: TensorLike, index: TensorLike, axis: int | None = None) -> Tensor:
     return apply(gather_op, x, bounded(index, x, axis, negative=True), axis=axis)
 
 
-@tensor_method()
+@tensor_method(cached=routed)
 @numpy_twin(np.take_along_axis)
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
@@ -69,7 +70,7 @@ def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     return apply(along_op, x, bounded(_as_index(index), x, axis, negative=True), axis=axis)
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor:
     """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelled
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -158,6 +158,7 @@ def _several(name: str, xs: Any) -> list[Any]:
 
 @public
 @numpy_twin(np.concatenate)
+@routed
 @spelled
 def concatenate(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
@@ -167,6 +168,7 @@ def concatenate(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
 
 @public
 @numpy_twin(np.stack)
+@routed
 @spelled
 def stack(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ.

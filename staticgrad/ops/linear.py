@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, composite, numpy_twin, tensor_method, torch_function
+from ..operators import F, Tensor, TensorLike, apply, composite, numpy_twin, routed, tensor_method, torch_function
 from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
@@ -105,7 +105,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     return apply(squeeze_op, apply(matmul_op, x2, y2), axis=((n - 2,) if a == 1 else ()) + ((n - 1,) if b == 1 else ()))
 
 
-@torch_function(np.dot, words={"other": "tensor"})
+@torch_function(np.dot, words={"other": "tensor"}, cached=routed)
 def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 

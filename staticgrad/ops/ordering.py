@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, spelled, torch_function
+from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, routed, spelled, torch_function
 from ..types import SHORT, TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
@@ -123,7 +123,7 @@ def without_axis(value: Any, scalar: bool) -> Any:
     return F.reshape(value, ()) if scalar else value
 
 
-@torch_function(np.argsort)
+@torch_function(np.argsort, cached=routed)
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
 
@@ -136,7 +136,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return result
 
 
-@torch_function()
+@torch_function(cached=routed)
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> return_types.Pair:
     """The named tuple (values, indices) of `input` sorted along `dim`.
 
@@ -160,7 +160,7 @@ def msort(input: Any) -> Tensor:
     return sort(input, 0).values
 
 
-@torch_function()
+@torch_function(cached=routed)
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.Pair:
     """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
@@ -316,7 +316,7 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: OpDef | None) -> None:
         function.__name__ = function.__qualname__ = name
         function.__annotations__["return"] = "return_types.Pair"
     function.__doc__ = doc
-    enter_as(name, spelled(function))
+    enter_as(name, routed(spelled(function)))
 
 
 _of_rows(
@@ -360,7 +360,7 @@ def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
         f"`{elementwise}`. `{whole}` gives the values alone, over several axes too.\n\nExamples:\n"
         f"    >>> values, indices = sg.{name}(sg.tensor([[3.0, 3.0], [3.0, 3.0]]), dim=1)\n    >>> values\n    tensor([3., 3.])"
     )
-    enter_as(name, spelled(function))
+    enter_as(name, routed(spelled(function)))
 
 
 _extremum("max", argmax_op, "amax", "maximum")
@@ -516,7 +516,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@torch_function(method=False)
+@torch_function(method=False, cached=routed)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among `test_elements`."""
     x, tests = operand(elements), F.reshape(operand(test_elements), (-1,))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
+from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
 from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from .gathering import along_op, bounded, index_add_op, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
@@ -45,7 +45,7 @@ def _fitted(x: Any, index: Any, axis: int) -> Any:
     return x
 
 
-@torch_function()
+@torch_function(cached=routed)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
@@ -81,7 +81,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Tensor:
     return F.take_along_axis(input, indices, dim)
 
 
-@torch_function()
+@torch_function(cached=routed)
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
 
@@ -171,7 +171,7 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
     return F.reshape(out, ()) if scalar else out
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Tensor:
     """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the last
     one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError."""
@@ -182,7 +182,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | 
     return result
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """`input` with `src` added at positions along `dim`.
 
@@ -194,7 +194,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     return result
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self, of
     the values alone where there are any."""
@@ -217,7 +217,7 @@ def _slices(name: str, input: Any, dim: int, index: Any) -> tuple[Any, Any, int,
     return x, bounded(places, x, axis, negative=True), axis, scalar
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
     """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
     x, places, axis, scalar = _slices("index_fill", input, dim, index)
@@ -255,7 +255,7 @@ def fill(input: Any, value: Any) -> Tensor:
     return F.where(np.True_, number, input)
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     """`input` with the slices of `source` at positions along `dim`."""
     x, places, axis, scalar = _slices("index_copy", input, dim, index)
@@ -266,7 +266,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     return F.reshape(out, ()) if scalar else out
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
@@ -374,7 +374,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     return F.where(spread, F.reshape(picked, shape), F.broadcast_to(input, shape))
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, cached=routed)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)

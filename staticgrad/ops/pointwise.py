@@ -26,6 +26,7 @@ from ..operators import (
     frontends,
     numpy_twin,
     public,
+    routed,
     tensor_method,
 )
 from ..signals import module
@@ -409,7 +410,7 @@ for _names, _ufunc, _sign in (
 
 for _logical in (np.logical_and, np.logical_or, np.logical_xor):
     _name = _logical.__name__
-    elementwise_op(_name, _logical, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+    elementwise_op(_name, _logical, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.", cached=routed)
 
 for _bitwise, _operator in (
     (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
@@ -558,7 +559,7 @@ cast = define(
 # public functions that check their arguments first ---------------------------------------------------------------
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @numpy_twin(np.power)
 def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
     """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
@@ -632,7 +633,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
     return x  # type: ignore[return-value]  # an array or number, which has no gradient
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @numpy_twin(np.reciprocal)
 def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
     """1 / input.

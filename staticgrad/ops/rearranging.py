@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Symbol, Tensor, is_tensor, numpy_twin, state, torch_function
+from ..operators import F, Size, Symbol, Tensor, is_tensor, numpy_twin, routed, state, torch_function, viewed
 from ..operators.open_numbers import UnknownNumber
 from ..types import as_shape, broadcast_shapes, int64, normalize_axis
 from .operands import dtype_of, extent, integer, ndim_of, several
@@ -17,7 +17,7 @@ from .slicing import cut
 # moving axes ----------------------------------------------------------------------------------------------------------
 
 
-@torch_function(np.moveaxis, names=("moveaxis",))
+@torch_function(np.moveaxis, names=("moveaxis",), cached=routed)
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """`input` with the axes `source` at the places `destination`; the others keep their order.
 
@@ -39,7 +39,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     return F.permute(input, tuple(order))
 
 
-@torch_function()
+@torch_function(cached=viewed)
 def t(input: Any) -> Tensor:
     """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
     if ndim_of(input) > 2:
@@ -90,7 +90,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return swapped
 
 
-@torch_function()
+@torch_function(cached=routed)
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one without
     dims.
@@ -139,7 +139,7 @@ def _numpy_roll(a: Any, shift: Any, axis: Any = None) -> Any:
 # shapes ---------------------------------------------------------------------------------------------------------------
 
 
-@torch_function()
+@torch_function(cached=routed)
 def unflatten(input: Any, dim: int, sizes: Any) -> Tensor:
     """`input` with one axis cut into several of these extents, of which one may be -1."""
     axis = normalize_axis(dim, max(ndim_of(input), 1))

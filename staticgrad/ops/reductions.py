@@ -12,7 +12,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, with_example
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, with_example
 from ..types import (
     Axis,
     TensorType,
@@ -383,7 +383,7 @@ def _arg_function(op: OpDef, twin: Callable[..., Any], example: str) -> None:
     function.__name__ = function.__qualname__ = op.name
     doc = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
     function.__doc__ = with_example(doc, example)
-    function = spelled(function)
+    function = routed(spelled(function))
     enter_as(op.name, function)
     numpy_twin(twin)(function)
 
@@ -396,7 +396,7 @@ def axes_of(dim: Any) -> Any:
     return None if isinstance(dim, bool) else dim
 
 
-@tensor_method()
+@tensor_method(cached=routed)
 @numpy_twin(np.all)
 @spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -409,7 +409,7 @@ def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return _truth(all_op, x, axis, keepdims)
 
 
-@tensor_method()
+@tensor_method(cached=routed)
 @numpy_twin(np.any)
 @spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, frontends, numpy_twin, torch_function
+from ..operators import F, Tensor, frontends, numpy_twin, routed, torch_function
 from ..types import as_shape, normalize_axis
 from .operands import extent, integer, ndim_of, operand, several
 from .slicing import cut
 
 
-@torch_function()
+@torch_function(cached=routed)
 def repeat(input: Any, *repeats: Any) -> Tensor:
     """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
     counts = as_shape(repeats[0] if len(repeats) == 1 else repeats)
@@ -34,7 +34,7 @@ def repeat(input: Any, *repeats: Any) -> Tensor:
     return F.reshape(F.clone(spread), tuple(c * d for c, d in zip(counts, shape, strict=True)))
 
 
-@torch_function(np.tile)
+@torch_function(np.tile, cached=routed)
 def tile(input: Any, *dims: Any) -> Tensor:
     """`repeat`, with 1 for the counts that are missing in front.
 

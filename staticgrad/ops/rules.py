@@ -10,7 +10,20 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
-from ..operators import NONE, Tensor, TensorLike, apply, enter_as, frontends, numpy_twin, spelled, with_example
+from ..operators import (
+    NONE,
+    Cached,
+    Tensor,
+    TensorLike,
+    apply,
+    as_it_is,
+    enter_as,
+    frontends,
+    numpy_twin,
+    routed,
+    spelled,
+    with_example,
+)
 from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
 Rule = Callable[..., Any]
@@ -138,7 +151,7 @@ def elementwise_op(
     arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
     twins: tuple[Callable[..., Any], ...] = (), backward: str | Callable[[Any], str] = "",
     batch: Callable[..., Any] | None = None, complex: OverComplex | None = None, example: str = "",
-    words: Mapping[str, str] = NONE,
+    words: Mapping[str, str] = NONE, cached: Cached = as_it_is,
 ) -> OpDef:  # fmt: skip
     """The record of an elementwise op, and everything public that follows from it.
 
@@ -149,7 +162,8 @@ def elementwise_op(
     "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
     complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`. example: "call ->
-    result", for the docstring. words: names of the operands beside `input` and `other`.
+    result", for the docstring. words: names of the operands beside `input` and `other`. cached: `routed` where the calls of
+    the function of two operands may take routes, whose numbers are few; that of one operand does.
     """
     doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp
@@ -160,7 +174,7 @@ def elementwise_op(
         )
     )  # fmt: skip
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
-    function = unary(op) if operands == 1 else binary(op)
+    function = routed(unary(op)) if operands == 1 else cached(binary(op))
     if words:
         function = spelled(function, words)
     for public_name in (name,) if names is None else names:

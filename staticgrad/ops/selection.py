@@ -9,7 +9,20 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
+from ..operators import (
+    Array,
+    F,
+    Operators,
+    Tensor,
+    TensorLike,
+    apply,
+    as_array,
+    numpy_twin,
+    public,
+    routed,
+    spelled,
+    tensor_method,
+)
 from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
 from .operands import ndim_of, number_in
 from .over_complex import LINEAR
@@ -68,6 +81,7 @@ def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: N
 def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
 @public
 @numpy_twin(np.where)
+@routed
 def where(condition: TensorLike, input: TensorLike | None = None, other: TensorLike | None = None, *, out: None = None) -> Any:
     """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
 
@@ -86,7 +100,7 @@ def where(condition: TensorLike, input: TensorLike | None = None, other: TensorL
     return apply(where_op, condition, input, other)
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @spelled
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
@@ -122,7 +136,7 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
     return F.clone(a) if low is high is None else clip(a, low, high)
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @spelled
 def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """PyTorch's name of `clip`.
@@ -134,7 +148,7 @@ def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None =
     return clip(x, min, max)
 
 
-@tensor_method(inplace=True)
+@tensor_method(inplace=True, cached=routed)
 @spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.

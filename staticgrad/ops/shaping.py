@@ -13,7 +13,20 @@ import numpy as np
 from ..devices import LikePlacement, check_options, factory
 from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, tensor_method, torch_function
+from ..operators import (
+    Array,
+    F,
+    Tensor,
+    TensorLike,
+    apply,
+    numpy_twin,
+    public,
+    routed,
+    spelled,
+    tensor_method,
+    torch_function,
+    viewed,
+)
 from ..types import (
     ALL_AXES,
     Axis,
@@ -356,7 +369,7 @@ def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = No
     return apply(reshape_op, input, shape=target)
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @numpy_twin(np.ravel)
 @spelled
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -381,7 +394,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, tuple(-1 if d is None else d for d in (*lead, math.prod(joined), *tail)))
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @numpy_twin(np.expand_dims)
 def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """x with new axes of extent 1 at the places `axis` of the result."""
@@ -389,7 +402,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     return apply(expand_dims_op, x, axis=normalize_axes(axis, ndim_of(x) + new))
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @spelled
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """PyTorch's name of `expand_dims`.
@@ -409,7 +422,7 @@ def drop_axes(x: TensorLike, axis: Axis = None) -> Tensor:
     return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @spelled
 def squeeze(x: Any, axis: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
@@ -425,7 +438,7 @@ def squeeze(x: Any, axis: Axis = None) -> Tensor:
     return apply(squeeze_op, x, axis=tuple(a for a in normalize_axes(axis, ndim_of(x)) if x.shape[a] in (1, None)))
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @numpy_twin(np.transpose)
 def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
     """input with its axes in the order `axes` (reversed when none are given).
@@ -446,7 +459,7 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
     return apply(permute_op, input, axes=order)
 
 
-@torch_function(np.swapaxes, names=("swapdims",), words={"dim0": "axis0", "dim1": "axis1"})
+@torch_function(np.swapaxes, names=("swapdims",), words={"dim0": "axis0", "dim1": "axis1"}, cached=viewed)
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
@@ -475,7 +488,7 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
     return permute(input, *axes)
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 @numpy_twin(np.broadcast_to)
 def broadcast_to(
     input: TensorLike, *extents: ShapeLike, size: ShapeLike | None = None, shape: ShapeLike | None = None
@@ -494,7 +507,7 @@ def broadcast_to(
     return apply(broadcast_to_op, input, shape=target)
 
 
-@tensor_method()
+@tensor_method(cached=viewed)
 def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, implicit: bool = False) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
     given: Any = extents if size is None else (size,)
@@ -514,7 +527,7 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
     return backwards(m, normalize_axes(axis, ndim_of(m)))
 
 
-@torch_function()
+@torch_function(cached=routed)
 def flip(input: Any, dims: Any = (), *more: int) -> Tensor:
     """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, spelled, torch_function
+from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, routed, spelled, torch_function, viewed
 from ..types import as_shape, integral, normalize_axis
 from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
-@torch_function(method=True, names=("unsafe_split",))
+@torch_function(method=True, names=("unsafe_split",), cached=routed)
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
@@ -57,7 +57,7 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, .
     return split(input, list(split_sizes), dim)
 
 
-@torch_function(names=("unsafe_chunk",))
+@torch_function(names=("unsafe_chunk",), cached=routed)
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
@@ -75,7 +75,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return split(input, -(-whole // chunks), axis)
 
 
-@torch_function(np.array_split)
+@torch_function(np.array_split, cached=routed)
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as `numpy.array_split`."""
     axis = normalize_axis(dim, ndim_of(input))
@@ -129,7 +129,7 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
     enter_as(_name, spelled(_cut))
 
 
-@torch_function()
+@torch_function(cached=routed)
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The slices along `dim`, without that axis.
 
@@ -141,14 +141,14 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     return tuple(select(input, axis, i) for i in range(extent("unbind", input, axis)))
 
 
-@torch_function()
+@torch_function(cached=viewed)
 def select(input: Any, dim: int, index: Any) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
     axis = normalize_axis(dim, ndim_of(input))
     return F.getitem(input, (*((slice(None),) * axis), integer("select", "index", index)))
 
 
-@torch_function()
+@torch_function(cached=viewed)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
 

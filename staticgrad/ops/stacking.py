@@ -8,11 +8,23 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import ArgumentError
-from ..operators import F, Operators, Tensor, TensorLike, as_array, enter_as, numpy_twin, respelled, spelled, torch_function
+from ..operators import (
+    F,
+    Operators,
+    Tensor,
+    TensorLike,
+    as_array,
+    enter_as,
+    numpy_twin,
+    respelled,
+    routed,
+    spelled,
+    torch_function,
+)
 from .operands import dtype_of, extent, operand, several
 
 
-@torch_function(method=False, names=("concat",))
+@torch_function(method=False, names=("concat",), cached=routed)
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
 

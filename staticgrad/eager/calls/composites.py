@@ -20,7 +20,7 @@ from ... import types
 from ...autodiff import messages
 from ...autodiff.reverse import gradients
 from ...ir import REGISTRY, Expand, OpDef
-from ...operators import Operators, Symbol, append, frontends, intercepted, state
+from ...operators import Operators, Symbol, append, frontends, intercepted, routed, state
 from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_engine import recorded_rules
@@ -35,7 +35,6 @@ from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRec
 from .kernels import LEAST, NONE, OFF, USES, Call, Maker, requests, uses_of
 from .op_calls import family_of
 from .open_calls import numbers_of, open_call
-from .routes import routed
 from .signature import ITSELF, SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])

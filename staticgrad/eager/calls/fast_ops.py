@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import NO_ATTRS, REGISTRY, Reduction
-from ...operators import SPECIAL, F, Operators, frontends, public
+from ...operators import F, Operators, frontends, public, routed
 from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
@@ -26,7 +26,6 @@ from ..tensor import PublicTensor, Tensor, wrap
 from .kernels import MOVED, flat_for
 from .op_calls import Bound
 from .op_calls import value as kernel_value
-from .routes import routed, viewed
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
@@ -186,17 +185,6 @@ def along(name: str) -> Callable[..., Any]:
     return method
 
 
-VIEWS = "squeeze unsqueeze expand_dims flatten permute swapaxes broadcast_to expand narrow select t"
-"""Functions whose results are views."""
-ROUTED = """
-    movedim unflatten split chunk unbind tensor_split cat concatenate stack index_select take take_along_axis gather
-    where clamp clip masked_fill tril triu roll flip repeat tile argmax argmin max min all any prod cumsum cumprod
-    median topk sort argsort dot mv mm floor ceil round reciprocal isnan isinf isfinite pow
-    logical_not logical_and logical_or bitwise_not scatter_add scatter scatter_reduce index_add index_copy index_fill index_put
-    index_reduce isin
-"""
-"""Functions whose calls take routes. One that is `@composite` has a plan instead."""
-
 REVERSED = tuple(axes[::-1] for axes in ALL_AXES)
 PERMUTE, RESHAPE, SLICE, IDENTITY = (REGISTRY[name] for name in ("permute", "reshape", "slice", "identity"))
 
@@ -261,7 +249,7 @@ def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
 
 def transpose(self: Tensor, *axes: Any, **named: Any) -> AnyTensor:
     """See `staticgrad.transpose`."""
-    return _swapped(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
+    return F.swapaxes(self, *axes) if len(axes) == 2 and not named else _transpose(self, *axes, **named)
 
 
 _view, _transpose = Tensor.view, F.transpose
@@ -348,15 +336,3 @@ Tensor.view = view  # type: ignore[method-assign]
 Tensor.transpose = transpose  # type: ignore[method-assign, assignment]
 Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]
-_routes: dict[Any, Any] = {getattr(F, name): viewed(getattr(F, name)) for name in VIEWS.split()}
-_routes |= {getattr(F, name): routed(getattr(F, name)) for name in ROUTED.split()}
-_swapped = _routes[F.swapaxes]
-for _name, _written in [*vars(F).items()]:  # under all names of a function
-    if _written in _routes:
-        setattr(F, _name, _routes[_written])
-for _name, _written in [*SPECIAL.items()]:
-    if _written in _routes:
-        SPECIAL[_name] = _routes[_written]
-for _name, _written in vars(Operators).items():
-    if callable(_written) and _written in _routes:
-        setattr(Tensor, _name, _routes[_written])

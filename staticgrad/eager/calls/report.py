@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import OpDef
+from ...operators import no_route
 from ..grad_mode import modes
 from . import call_cache
 from .call_cache import CallCache, shared
 from .kernels import Call, Waiting
-from .routes import USES, no_route
+from .routes import USES
 from .signature import SEQUENCES
 
 FORM = "backward of a tape"

@@ -8,117 +8,36 @@ of later calls of that kind: the same ops, run one after another, with the recor
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
-from ... import types
 from ...ir import Graph, Node, Region
-from ...operators import Symbol, frontends
-from ...operators.node_names import NodeName, node_of
+from ...operators import Symbol, frontends, no_route
+from ...operators.node_names import NodeName
 from ..grad_mode import modes
 from ..tensor import PublicTensor, Tensor, wrap
 from .call_cache import shared
 from .op_calls import placeholders
 from .route_writer import Writer
-from .signature import SEQUENCES, Signature, join
+from .signature import SEQUENCES, join
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
 
 
-def no_route(*tensors: Tensor) -> Any:
-    """Of calls that have no route."""
-    raise AssertionError("the function itself is called")
-
-
-no_route.moves = False  # type: ignore[attr-defined]
-
-
-def routed(function: Function) -> Function:
-    """Let calls on eager tensors take routes. The function has no effects, draws nothing, and does the same for symbols as for
-    tensors."""
-    node = node_of(function.__name__)
-
-    @functools.wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        if frontends.tracing:
-            return function(*args, **named)
-        tensors: list[Tensor] = []
-        key: Signature = [function, types.default_float]
-        for a in args:  # as `join`, without a call for the most frequent ones
-            kind = a.__class__
-            if kind is PublicTensor:
-                data = a._data
-                key.append(data.shape)
-                key.append(data.dtype)
-                tensors.append(a)
-            elif kind is int:
-                key.append(int)
-                key.append(a)
-            elif kind is list:
-                key.append(list)
-                key.append(len(a))
-                for x in a:
-                    if x.__class__ is PublicTensor:
-                        data = x._data
-                        key.append(data.shape)
-                        key.append(data.dtype)
-                        tensors.append(x)
-                    elif not join((x,), key, tensors):
-                        return function(*args, **named)
-            elif not join((a,), key, tensors):
-                return function(*args, **named)
-        if named:
-            key += named
-            if not join(named.values(), key, tensors):
-                return function(*args, **named)
-        route = shared[signature := tuple(key)]
-        if route is None:
-            if modes.now.arrays or not tensors:
-                return function(*args, **named)
-            uses = shared[USES, signature] = (shared[USES, signature] or 0) + 1
-            if uses <= USES:
-                return function(*args, **named)
-            route = shared[signature] = route_of(function, node, args, named, tensors)
-        if route is no_route:
-            return function(*args, **named)
-        return route(*tensors)
-
-    def ready(*args: Any) -> Callable[..., Any] | None:
-        """The route of a call, if there is one."""
-        key: Signature = [function, types.default_float]
-        return shared[tuple(key)] if join(args, key, []) else None
-
-    call.route = ready  # type: ignore[attr-defined]
-    return call  # type: ignore[return-value]
-
-
-def viewed(function: Function) -> Function:
-    """As `routed`, for a function whose result is a view: the route of a tensor and integers is found by shape, dtype
-    and integers."""
-    general = routed(function)
-
-    @functools.wraps(function)
-    def call(x: Any = no_route, /, *others: Any, **named: Any) -> Any:
-        if named or frontends.tracing or x.__class__ is not PublicTensor:
-            return general(*others, **named) if x is no_route else general(x, *others, **named)
-        for a in others:
-            if a.__class__ is not int:
-                return general(x, *others)
-        data = x._data
-        route = shared[function, data.shape, data.dtype, others]
-        if route is not None:
-            return route(x)
-        out = general(x, *others)
-        found = general.route(x, *others)  # type: ignore[attr-defined]
-        if found is not None and found.moves:
-            shared[function, data.shape, data.dtype, others] = found
-        return out
-
-    return call  # type: ignore[return-value]
+def _missed(
+    function: Callable[..., Any], node: NodeName | None, signature: Hashable, args: tuple[Any, ...], named: dict[str, Any],
+    tensors: list[Tensor],
+) -> Callable[..., Any]:  # fmt: skip
+    """See `Frontends.route`: `no_route` until there is one."""
+    if modes.now.arrays or not tensors:
+        return no_route
+    uses = shared[USES, signature] = (shared[USES, signature] or 0) + 1
+    if uses <= USES:
+        return no_route
+    found = shared[signature] = route_of(function, node, args, named, tensors)
+    return found
 
 
 def route_of(
@@ -175,3 +94,9 @@ def _constant(node: Node) -> Tensor:
     data = node.attrs["value"].array.view()
     data.flags.writeable = False  # it is shared
     return wrap(data)
+
+
+frontends.public_class = PublicTensor
+frontends.calls = shared
+frontends.join = join
+frontends.route = _missed

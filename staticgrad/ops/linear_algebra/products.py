@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Operators, Tensor, composite, enter_as, is_tensor, spelled, torch_function
+from ...operators import F, Operators, Tensor, composite, enter_as, is_tensor, routed, spelled, torch_function
 from ...types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
@@ -22,7 +22,7 @@ def _of_axes(name: str, *operands: tuple[Any, int]) -> None:
             raise ShapeError(f"{name}: expected a {n}D tensor, got {ndim_of(x)}D", "matmul takes any number of axes")
 
 
-@torch_function(names=("spmm",))
+@torch_function(names=("spmm",), cached=routed)
 def mm(input: Any, mat2: Any) -> Tensor:
     """The product of two matrices. Raises ShapeError.
 
@@ -46,7 +46,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
     return F.matmul(input, mat2)
 
 
-@torch_function()
+@torch_function(cached=routed)
 def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError.
 
