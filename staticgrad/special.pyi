@@ -6,21 +6,26 @@ from .operators.annotations import TensorLike
 from .operators.interface import Tensor
 from .torch_names import digamma as digamma
 from .torch_names import digamma as psi
+from .torch_names import erf as erf
 from .torch_names import erfc as erfc
 from .torch_names import erfinv as erfinv
 from .torch_names import exp2 as exp2
+from .torch_names import expm1 as expm1
 from .torch_names import i0 as i0
 from .torch_names import igamma as gammainc
 from .torch_names import igammac as gammaincc
 from .torch_names import lgamma as gammaln
+from .torch_names import log1p as log1p
+from .torch_names import log_softmax as log_softmax
 from .torch_names import logit as logit
 from .torch_names import logsumexp as logsumexp
 from .torch_names import mvlgamma as multigammaln
 from .torch_names import polygamma as polygamma
 from .torch_names import round as round
+from .torch_names import sigmoid as expit
 from .torch_names import sinc as sinc
+from .torch_names import softmax as softmax
 from .torch_names import xlogy as xlogy
-from .types import Axis, DTypeLike
 
 def airy_ai(input: TensorLike, *, out: None = None) -> Tensor:
     """Airy's function Ai."""
@@ -52,32 +57,8 @@ def chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = 
 def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
 
-def erf(input: TensorLike, *, out: None = None) -> Tensor:
-    """The error function.
-
-    Examples:
-        >>> sg.erf(sg.tensor([0.0, 1.0]))
-        tensor([0.0000, 0.8427])
-    """
-
 def erfcx(input: TensorLike, *, out: None = None) -> Tensor:
     """exp(x**2) erfc(x)."""
-
-def expit(input: TensorLike, *, out: None = None) -> Tensor:
-    """1 / (1 + exp(-x)).
-
-    Examples:
-        >>> sg.sigmoid(sg.tensor([0.0, 2.0]))
-        tensor([0.5000, 0.8808])
-    """
-
-def expm1(input: TensorLike, *, out: None = None) -> Tensor:
-    """exp(x) - 1, accurate for small x.
-
-    Examples:
-        >>> sg.expm1(sg.tensor([0.0, 1.0]))
-        tensor([0.0000, 1.7183])
-    """
 
 def hermite_polynomial_h(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The polynomial of degree n at x: hermite_polynomial_h."""
@@ -100,24 +81,8 @@ def laguerre_polynomial_l(input: TensorLike, other: TensorLike, *, out: None = N
 def legendre_polynomial_p(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The polynomial of degree n at x: legendre_polynomial_p."""
 
-def log1p(input: TensorLike, *, out: None = None) -> Tensor:
-    """log(1 + x), accurate for small x.
-
-    Examples:
-        >>> sg.log1p(sg.tensor([0.0, 1.0]))
-        tensor([0.0000, 0.6931])
-    """
-
 def log_ndtr(input: TensorLike, *, out: None = None) -> Tensor:
     """log(ndtr(x))."""
-
-def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-    """log(softmax(x)) over `axis`, accurate where softmax underflows.
-
-    Examples:
-        >>> sg.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
-        tensor([-0.6931, -0.6931])
-    """
 
 def modified_bessel_i0(input: TensorLike, *, out: None = None) -> Tensor:
     """Modified Bessel function of the first kind, of order 0."""
@@ -154,14 +119,6 @@ def shifted_chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out:
 
 def shifted_chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The polynomial of degree n at x: shifted_chebyshev_polynomial_w."""
-
-def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) over `axis`, without overflow.
-
-    Examples:
-        >>> sg.softmax(sg.tensor([0.0, 0.0]), dim=0)
-        tensor([0.5000, 0.5000])
-    """
 
 def spherical_bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
     """sin(x) / x."""

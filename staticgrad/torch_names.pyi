@@ -19,14 +19,6 @@ def abs(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1., 2.])
     """
 
-def absolute(input: TensorLike, *, out: None = None) -> Tensor:
-    """|x|; its derivative at 0 is 0.
-
-    Examples:
-        >>> sg.abs(sg.tensor([-1.0, 2.0]))
-        tensor([1., 2.])
-    """
-
 def acos(input: TensorLike, *, out: None = None) -> Tensor:
     """Inverse cosine.
 
@@ -631,15 +623,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         tensor([ 3., -4.])
     """
 
-def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
-    """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
-    integers to an integer. Raises ArgumentError for another one.
-
-    Examples:
-        >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
-        tensor([ 3., -4.])
-    """
-
 def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
@@ -874,12 +857,6 @@ def gradient(
     one for
     each axis, or a 1-D tensor of places for each. Raises ArgumentError, and ShapeError for axes that are too short.
     """
-
-def greater(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x > y elementwise, bool."""
-
-def greater_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x >= y elementwise, bool."""
 
 def gt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """x > y elementwise, bool."""
@@ -1146,12 +1123,6 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
         tensor([ 0.5000, 15.0000])
     """
-
-def less(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x < y elementwise, bool."""
-
-def less_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x <= y elementwise, bool."""
 
 def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
     """log|gamma(x)|."""
@@ -1461,9 +1432,6 @@ def multinomial(
 ) -> Tensor:
     """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
 
-def multiply(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x * y, broadcast. Booleans: logical and."""
-
 def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError.
 
@@ -1564,14 +1532,6 @@ def neg(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([-1.,  2.])
     """
 
-def negative(input: TensorLike, *, out: None = None) -> Tensor:
-    """-x.
-
-    Examples:
-        >>> sg.neg(sg.tensor([1.0, -2.0]))
-        tensor([-1.,  2.])
-    """
-
 def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The next number towards y."""
 
@@ -1623,9 +1583,6 @@ def normal(
     """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
     neither. Raises ArgumentError for a negative deviation, or without a shape.
     """
-
-def not_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
-    """x != y elementwise, bool."""
 
 def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> Tensor:
     """1 at the index along a new last axis of extent `classes`, else 0; default float unless `dtype` is given.
@@ -2207,14 +2164,6 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         tensor([0., 1.])
     """
 
-def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
-    """input - alpha * other, broadcast. Raises DTypeError for booleans.
-
-    Examples:
-        >>> sg.sub(sg.tensor([1.0, 2.0]), 1)
-        tensor([0., 1.])
-    """
-
 def sum(
     input: Any,
     axis: Any = None,
@@ -2658,6 +2607,7 @@ def zeros_like(
         tensor([0., 0.])
     """
 
+absolute = abs
 arccos = acos
 arccosh = acosh
 arcsin = asin
@@ -2667,15 +2617,24 @@ arctan2 = atan2
 arctanh = atanh
 concat = cat
 conj_physical = conj
+divide = div
 fix = trunc
 ger = outer
+greater = gt
+greater_equal = ge
+less = lt
+less_equal = le
 moveaxis = movedim
+multiply = mul
+negative = neg
+not_equal = ne
 resolve_neg = resolve_conj
 row_stack = vstack
 spmm = mm
+subtract = sub
 swapdims = swapaxes
 trapz = trapezoid
-true_divide = divide
+true_divide = div
 unsafe_chunk = chunk
 unsafe_split = split
 unsafe_split_with_sizes = split_with_sizes

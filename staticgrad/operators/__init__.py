@@ -2,7 +2,7 @@
 
 from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
-from .cached_calls import no_route, routed, viewed
+from .cached_calls import by_method, filled_by, no_route, routed, viewed
 from .dispatch import (
     NUMPY,
     SPECIAL,
@@ -61,6 +61,7 @@ __all__ = [
     "as_it_is",
     "as_node",
     "bind_methods",
+    "by_method",
     "check_change",
     "composite",
     "concrete",
@@ -69,6 +70,7 @@ __all__ = [
     "default_graph",
     "ended",
     "enter_as",
+    "filled_by",
     "flows",
     "frontends",
     "intercepted",

@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .. import types
 from .dispatch import frontends
 from .node_names import node_of
@@ -102,3 +104,40 @@ def viewed(function: Function) -> Function:
         return out
 
     return call  # type: ignore[return-value]
+
+
+def by_method(function: Function) -> Function:
+    """Let a call on an eager tensor be one of the tensor's method, which is written for speed: it does what the function does,
+    and calls that for other arguments; see `eager/calls/fast_ops.py`."""
+    name = function.__name__.rstrip("_")
+    method: Callable[..., Any] | None = None
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        nonlocal method
+        if not named and args and args[0].__class__ is frontends.public_class:
+            if method is None:
+                method = frontends.methods[name]
+            return method(*args)
+        return function(*args, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def filled_by(make: Callable[[tuple[int, ...], np.dtype], np.ndarray]) -> Callable[[Function], Function]:
+    """Let a call on an eager tensor alone return a tensor around `make(its shape, its dtype)`."""
+
+    def enter(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(input: Any, *args: Any, **named: Any) -> Any:
+            if args or named or frontends.tracing or input.__class__ is not frontends.public_class:
+                return function(input, *args, **named)
+            data = input._data
+            try:
+                return frontends.around(make(data.shape, data.dtype))
+            except MemoryError:
+                return function(input)  # raises the error that names the line
+
+        return call  # type: ignore[return-value]
+
+    return enter

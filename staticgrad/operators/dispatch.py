@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import GraphError, Where
@@ -129,6 +129,10 @@ class Frontends:
     tensor_class: type = type(None)
     public_class: Any = type(None)
     """The class of the eager tensors that operations make; the other one is its base."""
+    around: Callable[[Any], Tensor]
+    """around(array): an eager tensor around a new array."""
+    methods: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+    """The methods of eager tensors that compute the public functions of their names."""
     calls: Any = {}
     """The table of eager calls, by signature; see `eager/calls/call_cache.py`."""
     join: Callable[..., bool] = staticmethod(lambda *given: False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
-from ..operators import F, Operators, Tensor, apply, composite, enter_as, numpy_twin, routed, spelled, torch_function
+from ..operators import F, Operators, Tensor, apply, by_method, composite, enter_as, numpy_twin, routed, spelled, torch_function
 from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
@@ -107,7 +107,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
 
 
 for _names, _made, _twin in (
-    (("add",), add, np.add), (("sub", "subtract"), sub, np.subtract), (("div", "divide", "true_divide"), div, np.true_divide),
+    (("add",), by_method(add), np.add), (("sub", "subtract"), by_method(sub), np.subtract),
+    (("div", "divide", "true_divide"), by_method(div), np.true_divide),
 ):  # fmt: skip
     for _name in _names:
         enter_as(_name, _made, inplace=True)
@@ -240,7 +241,7 @@ def frac(input: Any) -> Tensor:
 _sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
 
 
-@torch_function(np.sign, inplace=True)
+@torch_function(np.sign, inplace=True, cached=by_method)
 def sign(input: Any, *, out: None = None) -> Tensor:
     """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, composite, numpy_twin, routed, tensor_method, torch_function
+from ..operators import F, Tensor, TensorLike, apply, by_method, composite, numpy_twin, routed, tensor_method, torch_function
 from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
@@ -77,7 +77,7 @@ matmul_op = define(
 )
 
 
-@tensor_method()
+@tensor_method(cached=by_method)
 @numpy_twin(np.matmul)
 def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.

@@ -21,6 +21,7 @@ from ..operators import (
     Tensor,
     TensorLike,
     apply,
+    by_method,
     composite,
     enter_as,
     frontends,
@@ -82,7 +83,7 @@ sub = elementwise_op("sub", np.subtract, (
 mul = elementwise_op("mul", np.multiply, (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", bilinear=True,
+), promote=arithmetic, symbol="*", cached=by_method, doc="x * y, broadcast. Booleans: logical and.", bilinear=True,
    names=("mul", "multiply"))  # fmt: skip
 
 div = elementwise_op("div", np.true_divide, (
@@ -149,11 +150,11 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
     return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
 
 
-neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
+neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, cached=by_method, doc="-x.",
                      example="sg.neg(sg.tensor([1.0, -2.0])) -> tensor([-1.,  2.])",
                      linear=(-1,), names=("neg", "negative"))  # fmt: skip
 absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
-                          doc="|x|; its derivative at 0 is 0.",
+                          cached=by_method, doc="|x|; its derivative at 0 is 0.",
                           example="sg.abs(sg.tensor([-1.0, 2.0])) -> tensor([1., 2.])", names=("abs", "absolute"),
                           complex=OverComplex(
     "linear",
@@ -163,11 +164,11 @@ absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), 
 ))  # fmt: skip
 sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
                       doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", names=())  # fmt: skip
-sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.",
+sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, cached=by_method, doc="Square root.",
                       example="sg.sqrt(sg.tensor([4.0, 9.0])) -> tensor([2., 3.])",
                       complex=HOLOMORPHIC)  # fmt: skip
 square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=counted,
-                        doc="x * x; booleans count as integers.",
+                        cached=by_method, doc="x * x; booleans count as integers.",
                         example="sg.square(sg.tensor([2.0, -3.0])) -> tensor([4., 9.])",
                         backward="PowBackward0", complex=HOLOMORPHIC)  # fmt: skip
 elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL, complex=HOLOMORPHIC)
@@ -176,6 +177,7 @@ exp = elementary(
     np.exp,
     lambda g, node, out, x: g * out,
     error=(1.01, 1.0),
+    cached=by_method,
     doc="e**x.",
     example="sg.exp(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 2.7183])",
 )
@@ -184,15 +186,16 @@ log = elementary(
     np.log,
     lambda g, node, out, x: g / x,
     error=(0.85, 0.85),
+    cached=by_method,
     doc="Natural logarithm.",
     example="sg.log(sg.tensor([1.0, 2.0])) -> tensor([0.0000, 0.6931])",
 )
 log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
-                   error=(1.48, 1.42), doc="log(1 + x), accurate for small x.",
+                   error=(1.48, 1.42), cached=by_method, doc="log(1 + x), accurate for small x.",
                    example="sg.log1p(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.6931])",
                    names=("log1p", "special.log1p"))  # fmt: skip
 expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
-                   error=(1.4, 1.56), doc="exp(x) - 1, accurate for small x.",
+                   error=(1.4, 1.56), cached=by_method, doc="exp(x) - 1, accurate for small x.",
                    example="sg.expm1(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.7183])",
                    names=("expm1", "special.expm1"))  # fmt: skip
 sin = elementary(
@@ -200,6 +203,7 @@ sin = elementary(
     np.sin,
     lambda g, node, out, x: g * F.cos(x),
     error=(0.57, 0.85),
+    cached=by_method,
     doc="Sine.",
     example="sg.sin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8415])",
 )
@@ -208,6 +212,7 @@ cos = elementary(
     np.cos,
     lambda g, node, out, x: -g * F.sin(x),
     error=(0.57, 0.85),
+    cached=by_method,
     doc="Cosine.",
     example="sg.cos(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 0.5403])",
 )
@@ -268,6 +273,7 @@ tanh = elementary(
     np.tanh,
     lambda g, node, out, x: g * (1 - out * out),
     error=(1.93, 1.5),
+    cached=by_method,
     doc="Hyperbolic tangent.",
     example="sg.tanh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7616])",
 )
@@ -292,16 +298,16 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 
 sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                     error=(1.69, 1.73), doc="1 / (1 + exp(-x)).",
+                     error=(1.69, 1.73), cached=by_method, doc="1 / (1 + exp(-x)).",
                      example="sg.sigmoid(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])",
                      names=("sigmoid", "special.expit"),
                      complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
 relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
-                      doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
+                      cached=by_method, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
                       example="sg.relu(sg.tensor([-1.0, 2.0])) -> tensor([0., 2.])")  # fmt: skip
 erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
-                 error=(1.87, 1.46), doc="The error function.",
+                 error=(1.87, 1.46), cached=by_method, doc="The error function.",
                  example="sg.erf(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8427])", names=("erf", "special.erf"),
                  complex=None)  # fmt: skip
 
@@ -394,10 +400,10 @@ def _share(less: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 maximum = elementwise_op("maximum", np.maximum, _share("lt"), promote=arithmetic, inplace=False,
-                         doc="The larger of each pair; NaN if either is. A tie shares its gradient.",
+                         cached=by_method, doc="The larger of each pair; NaN if either is. A tie shares its gradient.",
                          example="sg.maximum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0])) -> tensor([3., 5.])")  # fmt: skip
 minimum = elementwise_op("minimum", np.minimum, _share("gt"), promote=arithmetic, inplace=False,
-                         doc="The smaller of each pair; NaN if either is. A tie shares its gradient.",
+                         cached=by_method, doc="The smaller of each pair; NaN if either is. A tie shares its gradient.",
                          example="sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0])) -> tensor([1., 2.])")  # fmt: skip
 
 for _names, _ufunc, _sign in (
@@ -406,7 +412,8 @@ for _names, _ufunc, _sign in (
     (("ge", "greater_equal"), np.greater_equal, ">="),
 ):  # fmt: skip
     elementwise_op(_names[0], _ufunc, promote=arithmetic, infer=compared, symbol=_sign, names=_names,
-                   complex=LINEAR if _sign in ("==", "!=") else None, doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
+                   complex=LINEAR if _sign in ("==", "!=") else None, doc=f"x {_sign} y elementwise, bool.",
+                   cached=by_method)  # fmt: skip
 
 for _logical in (np.logical_and, np.logical_or, np.logical_xor):
     _name = _logical.__name__

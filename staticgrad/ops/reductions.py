@@ -12,7 +12,21 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, with_example
+from ..operators import (
+    Cached,
+    F,
+    Tensor,
+    TensorLike,
+    apply,
+    as_it_is,
+    by_method,
+    enter_as,
+    numpy_twin,
+    routed,
+    spelled,
+    tensor_method,
+    with_example,
+)
 from ..types import (
     Axis,
     TensorType,
@@ -320,8 +334,11 @@ def kept(name: str, keepdims: Any, keepdim: Any) -> bool:
     return bool(keepdims or keepdim)
 
 
-def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", example: str = "") -> None:
-    """Make the op a public function in `F`, which these functions of NumPy reach too. example: "call -> result"."""
+def reducer(
+    op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", example: str = "", cached: Cached = as_it_is
+) -> None:
+    """Make the op a public function in `F`, which these functions of NumPy reach too. example: "call -> result". cached: see
+    `operators/cached_calls.py`."""
     name = name or op.name
 
     def function(
@@ -346,12 +363,13 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", exa
     function.__name__ = function.__qualname__ = name
     doc += " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
     function.__doc__ = with_example(doc, example) if example else doc
-    enter_as(name, function)
-    numpy_twin(*twins)(function)
+    made = cached(function)
+    enter_as(name, made)
+    numpy_twin(*twins)(made)
 
 
 reducer(
-    sum_op, "The sum; integers and booleans in int64.", np.sum,
+    sum_op, "The sum; integers and booleans in int64.", np.sum, cached=by_method,
     example="sg.sum(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0) -> tensor([4., 6.])",
 )  # fmt: skip
 reducer(
@@ -359,11 +377,11 @@ reducer(
     example="sg.mean(sg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1) -> tensor([1.5000, 3.5000])",
 )  # fmt: skip
 reducer(
-    max_op, "The largest element (NaN if any is); ties share the gradient.", np.max, name="amax",
+    max_op, "The largest element (NaN if any is); ties share the gradient.", np.max, name="amax", cached=by_method,
     example="sg.amax(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0) -> tensor([7., 5.])",
 )  # fmt: skip
 reducer(
-    min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin",
+    min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin", cached=by_method,
     example="sg.amin(sg.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=0) -> tensor([1., 2.])",
 )  # fmt: skip
 

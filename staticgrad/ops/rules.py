@@ -162,8 +162,8 @@ def elementwise_op(
     "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
     complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`. example: "call ->
-    result", for the docstring. words: names of the operands beside `input` and `other`. cached: `routed` where the calls of
-    the function of two operands may take routes, whose numbers are few; that of one operand does.
+    result", for the docstring. words: names of the operands beside `input` and `other`. cached: see
+    `operators/cached_calls.py`; calls of functions of one operand take routes.
     """
     doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp
@@ -174,7 +174,7 @@ def elementwise_op(
         )
     )  # fmt: skip
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
-    function = routed(unary(op)) if operands == 1 else cached(binary(op))
+    function = cached(routed(unary(op)) if operands == 1 else binary(op))
     if words:
         function = spelled(function, words)
     for public_name in (name,) if names is None else names:

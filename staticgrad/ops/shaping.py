@@ -19,6 +19,7 @@ from ..operators import (
     Tensor,
     TensorLike,
     apply,
+    filled_by,
     numpy_twin,
     public,
     routed,
@@ -283,6 +284,7 @@ def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, opti
 
 @public
 @numpy_twin(np.zeros_like)
+@filled_by(np.zeros)
 @factory(LikePlacement)
 def zeros_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
@@ -299,6 +301,7 @@ def zeros_like(
 
 @public
 @numpy_twin(np.ones_like)
+@filled_by(np.ones)
 @factory(LikePlacement)
 def ones_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, spelled, tensor_method
+from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, spelled, tensor_method
 from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
 from .operands import ndim_of
@@ -135,7 +135,7 @@ reducer(
 enter_as("special.logsumexp", F.logsumexp)
 
 
-@tensor_method(names=("special.softmax",))
+@tensor_method(names=("special.softmax",), cached=by_method)
 @spelled
 def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow.
@@ -148,7 +148,7 @@ def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> T
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
-@tensor_method(names=("special.log_softmax",))
+@tensor_method(names=("special.log_softmax",), cached=by_method)
 @spelled
 def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows.

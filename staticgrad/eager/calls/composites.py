@@ -35,7 +35,7 @@ from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRec
 from .kernels import LEAST, NONE, OFF, USES, Call, Maker, requests, uses_of
 from .op_calls import family_of
 from .open_calls import numbers_of, open_call
-from .signature import ITSELF, SEQUENCES, Signature, join
+from .signature import INTEGERS, ITSELF, SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PYTORCH = {
@@ -80,7 +80,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in ITSELF or (kind is float and a > 0):  # as `join`, without a call
+            elif (
+                kind in ITSELF or (kind is float and a > 0) or (kind is tuple and INTEGERS.issuperset(map(type, a)))
+            ):  # as `join`, without a call
                 signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)
@@ -92,7 +94,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature.append(wants)
                 tensors.append(a)
                 tracked |= wants
-            elif kind in ITSELF or (kind is float and a > 0):  # as `join`, without a call
+            elif (
+                kind in ITSELF or (kind is float and a > 0) or (kind is tuple and INTEGERS.issuperset(map(type, a)))
+            ):  # as `join`, without a call
                 signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)

@@ -5,14 +5,13 @@ Each is equivalent to `execution.run` for these operands, and passes all others 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...ir import NO_ATTRS, REGISTRY, Reduction
-from ...operators import F, Operators, frontends, public, routed
+from ...operators import F, frontends, routed
 from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
@@ -22,10 +21,9 @@ from ..execution import fresh, result
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..operands import FLOATS, number
 from ..tape import ALONE, Named
-from ..tensor import PublicTensor, Tensor, wrap
+from ..tensor import PublicTensor, Tensor, new
 from .kernels import MOVED, flat_for
 from .op_calls import Bound
-from .op_calls import value as kernel_value
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
@@ -37,10 +35,16 @@ UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh",
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
 
 
+def written(name: str) -> Callable[..., Any]:
+    """A public function as it is defined, for arguments that its method leaves to it; see `by_method`."""
+    function: Callable[..., Any] = getattr(F, name).__wrapped__
+    return function
+
+
 def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind."""
     op, elementwise = REGISTRY[name], name != "matmul"
-    general = getattr(F, name) if elementwise else routed(getattr(F, name))
+    general = written(name) if elementwise else routed(written(name))
     ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
     made = fresh if isinstance(ufunc, np.ufunc) else result
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
@@ -75,7 +79,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
 
 def unary(name: str) -> Callable[[Any], Any]:
     """The op of a floating tensor."""
-    op, general = REGISTRY[name], getattr(F, name)
+    op, general = REGISTRY[name], written(name)
     function = op.eval
     ufunc, kernel = isinstance(function, np.ufunc), Bound(op, NO_ATTRS)
     made = fresh if ufunc else result
@@ -102,9 +106,11 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def reduction(name: str, record: str = "") -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general = REGISTRY[record or name], routed(getattr(F, name))
+    op, general = REGISTRY[record or name], routed(written(name))
     assert isinstance(op.emit, Reduction)
     fold = op.emit.fold
+    of_axes: dict[tuple[tuple[int, ...], bool], Bound] = {}
+    """By the axes, and whether they are kept."""
 
     def method(
         self: Tensor,
@@ -121,9 +127,16 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
         if frontends.tracing or (data := self._data).dtype not in FLOATS or dtype is not None or out is not None:
             return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
-        mode, attrs = modes.now, {"axis": axes, "keepdims": keepdims}
-        value = kernel_value(op, attrs, data) if op.eager_least <= data.size >= mode.heavy else None
-        if value is None:
+        mode, which = modes.now, (axes, bool(keepdims))
+        kernel = of_axes.get(which)
+        if kernel is None:
+            kernel = of_axes[which] = Bound(op, {"axis": axes, "keepdims": which[1]})
+        attrs = kernel.attrs
+        if op.eager_least <= data.size >= mode.heavy and (
+            found := (kernel.mode is mode and kernel.run(data)) or kernel.value(data)
+        ):
+            value = found[0]
+        else:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
             except (ValueError, RuntimeError, MemoryError):
@@ -136,7 +149,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
 
 def scaled(name: str) -> Callable[..., Any]:
     """`add` or `sub`, of `alpha` times the other operand if that is given."""
-    fast, general = getattr(Tensor, BINARY[name]), getattr(F, name)
+    fast, general = getattr(Tensor, BINARY[name]), written(name)
 
     def method(self: Tensor, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
         return fast(self, other) if alpha == 1 and out is None else general(self, other, alpha=alpha, out=out)
@@ -148,12 +161,12 @@ def scaled(name: str) -> Callable[..., Any]:
 def rounded(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
     """self / other, or the quotient rounded; see `staticgrad.div`."""
     fast = rounding_mode is None and out is None
-    return self.__truediv__(other) if fast else F.div(self, other, rounding_mode=rounding_mode, out=out)
+    return self.__truediv__(other) if fast else written("div")(self, other, rounding_mode=rounding_mode, out=out)
 
 
 def along(name: str) -> Callable[..., Any]:
     """An op of a floating tensor that keeps its shape and works along axes."""
-    op, general = REGISTRY[name], getattr(Operators, name)
+    op, general = REGISTRY[name], written(name)
     function = op.eval
     of_axis: dict[tuple[int, int], Bound] = {}
     """By the number of axes and the axis."""
@@ -275,37 +288,15 @@ def getitem(self: Tensor, key: Any) -> Any:
     return indexed(self, key)
 
 
-def like(name: str, made: Callable[..., np.ndarray]) -> None:
-    """`zeros_like` or `ones_like` of an eager tensor."""
-    general = getattr(F, name)
-
-    @functools.wraps(general)
-    def call(input: Any, *args: Any, **named: Any) -> Any:
-        if args or named or frontends.tracing or input.__class__ is not PublicTensor:
-            return general(input, *args, **named)
-        data = input._data
-        try:
-            out = wrap(made(data.shape, data.dtype))
-        except MemoryError:
-            return general(input)  # raises the error that names the line
-        if INFERRING:
-            mark_inference(out)
-        return out
-
-    public(call, name)
-
-
-def function_of(method: Callable[..., Any], name: str) -> None:
-    """Let a public function of a tensor be its method, which is as fast as can be."""
-    general = getattr(F, name)
-
-    @functools.wraps(general)
-    def call(*args: Any, **named: Any) -> Any:
-        if not named and args and args[0].__class__ is PublicTensor:
-            return method(*args)
-        return general(*args, **named)
-
-    public(call, name)
+def around(data: np.ndarray) -> Tensor:
+    """A tensor around a new array."""
+    out = new(PublicTensor)
+    out._data = data
+    out._record = out._base = out._views = None
+    out._tracked = False
+    if INFERRING:
+        mark_inference(out)
+    return out
 
 
 for _name, _dunder in BINARY.items():
@@ -325,10 +316,10 @@ for _name in ("add", "sub"):
 Tensor.div = rounded  # type: ignore[method-assign, assignment]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
-for _name in (*BINARY, *UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax"):
-    function_of(getattr(Tensor, _name), _name)
-like("zeros_like", np.zeros)
-like("ones_like", np.ones)
+frontends.methods = {
+    name: getattr(Tensor, name) for name in (*BINARY, *UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax")
+}
+frontends.around = around
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.clone = clone  # type: ignore[method-assign]
 Tensor.mT = property(last_swapped)  # type: ignore[assignment]

@@ -46,7 +46,7 @@ def numbers_of(signature: Signature) -> tuple[Values, Signature]:
             values.append(item(next(items)))
             continue
         rest.append(next(items))
-        inside = max(inside - 1, 0) + (rest[-1] if item in SEQUENCES else 0)
+        inside = max(inside - 1, 0) + (rest[-1] if item in SEQUENCES and rest[-1].__class__ is int else 0)
     return values, rest
 
 

@@ -88,5 +88,6 @@ def _text(key: Any) -> str:
         elif isinstance(part, np.dtype) and part != np.float32:
             dtypes[str(part)] = None
         elif isinstance(part, type) and part in SEQUENCES:
-            next(items)  # the length
+            value = next(items)  # the length, or integers
+            others += map(str, value) if value.__class__ is tuple else ()
     return " ".join([name, *shapes, *others, *dtypes])

@@ -24,6 +24,7 @@ ITSELF = frozenset({
     *(np.dtype(code).__class__ for code in np.typecodes["All"]),
 })  # fmt: skip
 """Classes of values that stand for themselves."""
+INTEGERS = frozenset({int})
 SEQUENCES = frozenset({tuple, list, Size})
 ENDS = frozenset({int, NoneType})
 """Classes of the ends of slices."""
@@ -48,6 +49,9 @@ def join(values: Iterable[Any], key: Signature, tensors: list[Tensor] | None = N
         elif kind is float:
             key.append(a if a and a == a else repr(a))
         elif kind in SEQUENCES:
+            if kind is tuple and INTEGERS.issuperset(map(type, a)):
+                key.append(a)
+                continue
             key.append(len(a))
             if not join(a, key, tensors):
                 return False
