@@ -88,8 +88,9 @@ def parser() -> argparse.ArgumentParser:
     command("info", "where it is and what it holds", "cache", parts).add_argument("--json", action="store_true")
     one = command("clear", "remove kernels, the least recently used first", "cache", parts)
     one.add_argument("--to", metavar="SIZE", help="until this is left: 500MB, 1GB; without it, all are removed")
-    command("warm", "compile the kernels that are part of the package, which programs then find", "cache", parts)
-    command("warm", "the same as `cache warm`", "cache")
+    for about, where in (("compile the kernels that most programs need", parts), ("the same as `cache warm`", commands)):
+        one = command("warm", about, "cache", where)
+        one.add_argument("--cpu", metavar="NAME", help="for a lesser CPU than this one, as STATICGRAD_CPU: x86-64-v3")
     one = command("eager", "run a program; which of its eager calls have a plan or a route, and what waits", "cache", parts)
     one.add_argument("file", metavar="FILE.py")
     one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")

@@ -194,6 +194,7 @@ ORDER = [
     "interchange",
     "viz",
     "compat",
+    "typical_steps",
     "command_line",
     "__main__",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import subprocess
 import sys
 import time
 from argparse import Namespace
@@ -80,10 +81,14 @@ def eager(given: Namespace) -> int:
 
 
 def warm(given: Namespace) -> int:
-    """Compile the kernels that are part of the package."""
+    """Compile the kernels that many programs need."""
+    if given.cpu not in (None, os.environ.get("STATICGRAD_CPU")):  # which is read when the compiler is imported
+        command = [sys.executable, "-m", "staticgrad", "warm"]
+        return subprocess.run(command, env={**os.environ, "STATICGRAD_CPU": given.cpu}, check=False).returncode
     from ..compiler.warm import warm as warmed
+    from ..typical_steps import typical_steps
 
-    print(warmed())
+    print(warmed(typical_steps()))
     return 0
 
 

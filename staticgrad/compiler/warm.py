@@ -1,13 +1,13 @@
-"""The machine code that is part of the package, compiled once per machine: `python -m staticgrad warm`.
+"""The machine code that many programs need, compiled once per machine: `python -m staticgrad warm`.
 
-Products, convolutions, pooling, moves and the runtime belong to no program. Otherwise the first program that needs one has it
-compiled. Generated kernels are compiled with their programs.
+Products, convolutions, pooling, moves and the runtime belong to no program, and are listed here. Kernels that are generated for
+the operations of a program don't depend on extents, so those of typical steps (`typical_steps.py`) serve many programs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from .backend import disk_cache, kernel_cache
@@ -54,23 +54,30 @@ def _names(module: str, kernel: str) -> set[str]:
     return found
 
 
-def warm() -> str:
-    """Compile all of these that the kernel cache lacks; what was done, in words. Raises CompileError, and OSError where the
-    cache can't keep them."""
+def warm(steps: Iterable[Callable[[], None]] = ()) -> str:
+    """Compile all of these that the kernel cache lacks, and then what the steps of programs need, which are run; what was done,
+    in words. Raises CompileError, and OSError where the cache can't keep them."""
     _check_cache(disk_cache.unwritable())
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _kept()
     from .runtime import loader  # noqa: F401 - makes the runtime
 
     wanted = list(package_kernels())
-    lacking = [one for one in wanted if not kernel_cache.at_hand(one.text)]
     codes = [code(one, tiers()) for one in wanted]
     pool().wait()
     for one in codes:
         one.arrive()
     lost = sum(disk_cache.read(*kernel_cache.file(one.text)) is None for one in wanted)
     _check_cache(f"it has no place for {lost} of {len(wanted)} kernels" if lost else "")
-    seconds = time.monotonic() - begin
-    return f"{len(lacking)} of {len(wanted)} kernels compiled in {seconds:.1f} s; they are in {disk_cache.path()}"
+    for step in steps:
+        step()
+    seconds, kept = time.monotonic() - begin, _kept()
+    new, size = len(kept.keys() - before.keys()), sum(kept.values()) / 1e6
+    return f"{new} of {len(kept)} kernels compiled in {seconds:.1f} s; {size:.1f} MB of them are in {disk_cache.path()}"
+
+
+def _kept() -> dict[str, int]:
+    """The sizes of the kernels in the cache, by file."""
+    return {file.name: file.stat().st_size for file in disk_cache.folder().glob("k*.o")}
 
 
 def _check_cache(reason: str) -> None:
