@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,31 +92,79 @@ def _taps(extent: int, count: int, kernel: int, stride: int, padding: int, dilat
     return range(max(first, 0), min(kernel, (extent - 1 + padding) // dilation + 1))
 
 
+class _Tap(NamedTuple):
+    """An element of the windows: the windows in which it lies inside, and the elements that it is there, as indices of arrays
+    of four axes; offset: from the first element of a window, in a plane that is flat."""
+
+    windows: tuple[Any, ...]
+    elements: tuple[Any, ...]
+    offset: int
+
+
+@lru_cache(maxsize=256)
+def _walk(extents: Pair, counts: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> tuple[list[_Tap], bool]:
+    """The taps in row-major order, and whether each lies inside for all windows."""
+    found: list[tuple[list[Any], list[Any], list[int]]] = []
+    for h, n, k, s, p, d in zip(extents, counts, kernel, stride, padding, dilation, strict=True):
+        windows, elements, offsets = [], [], []
+        for i in _taps(h, n, k, s, p, d):
+            first, last = max(0, -((i * d - p) // s)), min(n, (h - 1 + p - i * d) // s + 1)
+            if first < last:
+                start = first * s - p + i * d
+                windows.append(slice(first, last))
+                elements.append(slice(start, start + (last - first - 1) * s + 1, s))
+                offsets.append(i * d)
+        found.append((windows, elements, offsets))
+    (rows, above, down), (columns, beside, across) = found
+    every = (slice(None), slice(None))
+    taps = [
+        _Tap((*every, rows[i], columns[j]), (*every, above[i], beside[j]), down[i] * extents[1] + across[j])
+        for i in range(len(rows))
+        for j in range(len(columns))
+    ]
+    return taps, all(tap.windows[2:] == (slice(0, counts[0]), slice(0, counts[1])) for tap in taps)
+
+
+def _largest(x: np.ndarray, counts: Pair, places: bool, *windows: Pair) -> tuple[np.ndarray, np.ndarray]:
+    """The largest element of each window, the first one of equals, or a NaN; and, if `places` is set, which of the taps it is,
+    counted from 1, or 0 for a window in which no element lies."""
+    taps, whole = _walk(x.shape[2:], counts, *windows)
+    value = np.empty((*x.shape[:2], *counts), x.dtype)
+    best = np.full(value.shape, whole, np.min_scalar_type(len(taps)))
+    nan = x.dtype.kind == "f" and x.size > 0 and bool(np.isnan(np.maximum.reduce(x, None)))
+    for number, tap in enumerate(taps):
+        here, known, former = x[tap.elements], value[tap.windows], best[tap.windows]
+        if whole and not number:
+            known[...] = here
+            continue
+        wins = here > known
+        if nan:
+            wins |= np.isnan(here) & ~np.isnan(known)
+        if not whole:
+            wins |= former == 0
+        known[...] = np.where(wins, here, known)
+        if places:
+            np.maximum(former, np.multiply(wins, number + 1, dtype=best.dtype), out=former)
+    return value, best
+
+
 def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
-    """The place in its plane of each window's largest element: (n, c, h' * w'). The first one of equals, or a NaN."""
-    n, c, h, w = x.shape
-    tall, wide = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
-    flat = x.reshape(n, c, h * w)
-    best = value = None
-    down, across = map(_taps, (h, w), (tall, wide), kernel, stride, padding, dilation)
-    for i in down:
-        for j in across:
-            rows = np.arange(tall) * stride[0] - padding[0] + i * dilation[0]
-            columns = np.arange(wide) * stride[1] - padding[1] + j * dilation[1]
-            inside = (((rows >= 0) & (rows < h))[:, None] & ((columns >= 0) & (columns < w))).reshape(-1)
-            place = (np.clip(rows, 0, h - 1)[:, None] * w + np.clip(columns, 0, w - 1)).reshape(-1)
-            here = flat[:, :, place]
-            if best is None or value is None:
-                best, value = np.where(inside, place, -1) + np.zeros((n, c, 1), np.int64), here.copy()
-                continue
-            wins = inside & ((best < 0) | (here > value) | (np.isnan(here) & ~np.isnan(value)))
-            best, value = np.where(wins, place, best), np.where(wins, here, value)
-    assert best is not None
-    return best
+    """The place in its plane of each window's largest element: (n, c, h' * w')."""
+    width, counts = x.shape[3], _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
+    best = _largest(x, counts, True, kernel, stride, padding, dilation)[1]
+    taps, whole = _walk(x.shape[2:], counts, kernel, stride, padding, dilation)
+    rows, columns = (np.arange(n) * s - p for n, s, p in zip(counts, stride, padding, strict=True))
+    place: np.ndarray = np.array([0, *[tap.offset for tap in taps]])[best] + (rows[:, None] * width + columns)
+    if not whole:
+        place[best == 0] = -1  # where no element lies in the window
+    return place.reshape(*x.shape[:2], -1)
 
 
-def _most_eval(x: np.ndarray, **attrs: Any) -> np.ndarray:
-    return _most_take_eval(x, x, **attrs)
+def _most_eval(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
+    counts = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
+    if _walk(x.shape[2:], counts, kernel, stride, padding, dilation)[1]:
+        return _largest(x, counts, False, kernel, stride, padding, dilation)[0]
+    return _most_take_eval(x, x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil=ceil)
 
 
 def _most_take_eval(h: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
@@ -124,9 +173,18 @@ def _most_take_eval(h: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
     return np.take_along_axis(flat, _winners(x, **attrs), 2).reshape(kind.shape)
 
 
-def _most_put_eval(g: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
+def _most_put_eval(
+    g: np.ndarray, x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool
+) -> np.ndarray:  # fmt: skip
+    if all((k - 1) * d < s for k, s, d in zip(kernel, stride, dilation, strict=True)):  # no element is in two windows
+        out = np.zeros(x.shape, g.dtype)
+        best = _largest(x, g.shape[2:], True, kernel, stride, padding, dilation)[1]
+        g = g + np.zeros((), g.dtype)  # -0.0 becomes 0.0, as where it is added up
+        for number, tap in enumerate(_walk(x.shape[2:], g.shape[2:], kernel, stride, padding, dilation)[0], 1):
+            np.copyto(out[tap.elements], g[tap.windows], where=best[tap.windows] == number)
+        return out
     n, c, h, w = x.shape
-    place = _winners(x, **attrs) + (np.arange(n * c) * (h * w)).reshape(n, c, 1)
+    place = _winners(x, kernel, stride, padding, dilation, ceil) + (np.arange(n * c) * (h * w)).reshape(n, c, 1)
     out = np.bincount(place.reshape(-1), g.reshape(-1), n * c * h * w) if place.size else np.zeros(x.size)
     return out.astype(g.dtype).reshape(x.shape)
 

@@ -68,7 +68,7 @@ class ArrayPlan:
 
 class _Writer:
     """The text is straight-line: `d3 = c5(d1, d2)` for each node, with the memory of a dead operand where it fits,
-    `d3 = c5(d1, d2, d1)`."""
+    `d1 = c5(d1, d2, out=d1)`."""
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node]):
         self.graph, self.fetches, self.feeds = graph, [*fetches], [*feeds]
@@ -185,7 +185,7 @@ class _Writer:
         room = self.room(position, node) if elementwise else None
         if room is not None:
             name = self.values[room]
-            call.append(name)
+            call.append(f"out={name}")
         self.lines.append(f"{name} = {call[0]}({', '.join(call[1:])})")
         self.values[node] = name
         by_ufuncs = all(isinstance(reader.op.eval, np.ufunc) for reader in self.graph.succ[node])

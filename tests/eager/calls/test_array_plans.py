@@ -71,7 +71,7 @@ def test_values_have_the_bits_of_single_operations(name: str):
 
 
 def test_a_dead_value_gives_its_memory():
-    assert plan_of(FUNCTIONS["a chain in one array"]).source.count(", d2)") == 4
+    assert plan_of(FUNCTIONS["a chain in one array"]).source.count(", out=d2)") == 4
 
 
 def test_other_arrays_are_declined():
