@@ -121,24 +121,37 @@ def _check_cotangent(g: TensorType, y: TensorType) -> None:
 # NumPy ----------------------------------------------------------------------------------------------------------------
 
 
-def _padded(x: np.ndarray, padding: tuple[Pair, Pair]) -> np.ndarray:
+def _images_last(x: np.ndarray) -> np.ndarray:
+    """(channels, rows, columns, images): what is next to each other in one image is next to each other in all of them, so that
+    long runs are copied, and products need no batch."""
+    return np.ascontiguousarray(x.transpose(1, 2, 3, 0))
+
+
+def _padded(x: np.ndarray, padding: tuple[Pair, Pair], first: int) -> np.ndarray:
+    """Zeros around two axes, from this one on."""
     if padding == ((0, 0), (0, 0)):
         return x
+    inner, shape = [slice(None)] * 4, [*x.shape]
+    for axis, (before, after) in enumerate(padding, first):
+        inner[axis] = slice(before, before + shape[axis])
+        shape[axis] += before + after
     try:
-        return np.pad(x, ((0, 0), (0, 0), *padding))
+        out = np.zeros(shape, x.dtype)
     except (MemoryError, ValueError):  # ValueError: more than there are addresses
         raise OutOfMemoryError("there is no memory for its padded input") from None
+    out[tuple(inner)] = x
+    return out
 
 
-def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
-    """im2col: (n, groups, c / groups * kh * kw, oh * ow), the source element of every tap and pixel."""
-    x = _padded(x, padding)
-    n, c = x.shape[:2]
-    extents = [_result(d, k, s, (0, 0), a) for d, k, s, a in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
-    b = x.strides
-    steps = (b[0], b[1], b[2] * dilation[0], b[3] * dilation[1], b[2] * stride[0], b[3] * stride[1])
-    windows = np.lib.stride_tricks.as_strided(x, (n, c, *kernel, *extents), steps, writeable=False)
-    return windows.reshape(n, groups, c // groups * kernel[0] * kernel[1], extents[0] * extents[1])
+def _windows(x: np.ndarray, first: int, kernel: Shape, pixels: Shape, stride: Pair, dilation: Pair) -> np.ndarray:
+    """A view in which the axes of rows and columns, from this one on, are those of taps, (kh, kw), and then of pixels."""
+    steps, (down, across) = x.strides, x.strides[first : first + 2]
+    taps = (down * dilation[0], across * dilation[1], down * stride[0], across * stride[1])
+    shape = (*x.shape[:first], *kernel, *pixels, *x.shape[first + 2 :])
+    windows: np.ndarray = np.lib.stride_tricks.as_strided(
+        x, shape, (*steps[:first], *taps, *steps[first + 2 :]), writeable=False
+    )
+    return windows
 
 
 COLUMNS = 1 << 24
@@ -158,7 +171,8 @@ def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilatio
     parts = _parts(x.shape[0], (x.shape[1], *w.shape[2:]), kind.shape[2:], x.dtype)
     result = np.empty(kind.shape, kind.dtype)
     for part in parts:
-        columns = _columns(x[part], w.shape[2:], stride, padding, dilation, groups)
+        columns = _windows(_padded(x[part], padding, 2), 2, w.shape[2:], kind.shape[2:], stride, dilation)
+        columns = columns.reshape(len(columns), groups, math.prod(w.shape[1:]), math.prod(kind.shape[2:]))
         weights = w.reshape(groups, w.shape[0] // groups, columns.shape[2])
         result[part] = np.matmul(weights, columns).reshape(result[part].shape)
     return result
@@ -186,29 +200,29 @@ def _input_eval(
         return out
     (o, per, kh, kw), (n, _, oh, ow) = w.shape, g.shape
     weights = w.reshape(groups, o // groups, per * kh * kw)
-    columns = np.matmul(weights.swapaxes(1, 2), g.reshape(n, groups, o // groups, oh * ow))
-    columns = columns.reshape(n, shape[1], kh, kw, oh, ow)
+    columns = np.matmul(weights.swapaxes(1, 2), _images_last(g).reshape(groups, o // groups, oh * ow * n))
+    columns = columns.reshape(shape[1], kh, kw, oh, ow, n)
     (top, bottom), (left, right) = padding
     tall = max(shape[2] + top + bottom, (oh - 1) * stride[0] + _reach(kh, dilation[0]))
     wide = max(shape[3] + left + right, (ow - 1) * stride[1] + _reach(kw, dilation[1]))
-    out = np.zeros((*shape[:2], tall, wide), g.dtype)
+    out = np.zeros((shape[1], tall, wide, n), g.dtype)
     for i in range(kh):
         for j in range(kw):
             y, x = i * dilation[0], j * dilation[1]
-            out[:, :, y : y + stride[0] * oh : stride[0], x : x + stride[1] * ow : stride[1]] += columns[:, :, i, j]
-    return np.ascontiguousarray(out[:, :, top : top + shape[2], left : left + shape[3]])
+            out[:, y : y + stride[0] * oh : stride[0], x : x + stride[1] * ow : stride[1]] += columns[:, i, j]
+    return np.ascontiguousarray(out[:, top : top + shape[2], left : left + shape[3]].transpose(3, 0, 1, 2))
 
 
 def _weight_eval(
     g: np.ndarray, x: np.ndarray, like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int
 ) -> np.ndarray:
     n, o, oh, ow = g.shape
-    g, total = g.reshape(n, groups, o // groups, oh * ow), np.zeros(like.shape, g.dtype)
+    total = np.zeros((groups, o // groups, math.prod(like.shape[1:])), g.dtype)
     for part in _parts(n, (x.shape[1], *like.shape[2:]), (oh, ow), g.dtype):
-        columns, own = _columns(x[part], like.shape[2:], stride, padding, dilation, groups)[..., : oh * ow], g[part]
-        products = [np.tensordot(own[:, i], columns[:, i], ((0, 2), (0, 2))) for i in range(groups)]
-        total += np.stack(products).reshape(like.shape)
-    return total
+        columns = _windows(_padded(_images_last(x[part]), padding, 1), 1, like.shape[2:], (oh, ow), stride, dilation)
+        own = _images_last(g[part]).reshape(groups, o // groups, oh * ow * len(g[part]))
+        total += np.matmul(own, columns.reshape(groups, total.shape[2], own.shape[2]).swapaxes(1, 2))
+    return total.reshape(like.shape)
 
 
 # native ---------------------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation:
     place: np.ndarray = np.array([0, *[tap.offset for tap in taps]])[best] + (rows[:, None] * width + columns)
     if not whole:
         place[best == 0] = -1  # where no element lies in the window
-    return place.reshape(*x.shape[:2], -1)
+    return place.reshape(*x.shape[:2], math.prod(counts))
 
 
 def _most_eval(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
