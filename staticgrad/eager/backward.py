@@ -13,7 +13,7 @@ from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from .backward_engine import BackwardEngine
 from .backward_plans import Found, planned
-from .gradient_sources import EAGER, ByPlan, Source, accumulate
+from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
 from .held import Held
 from .tape import (
     AccumulateGrad,
@@ -49,7 +49,10 @@ def backward(
 
 
 def _backward(tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-    roots, seeds, targets, retain = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
+    if gradients is None and inputs is None and (seed := seed_of_loss(tensors)) is not None:
+        roots, seeds, targets, retain = [tensors], [seed], None, create_graph if retain_graph is None else retain_graph
+    else:
+        roots, seeds, targets, retain = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
     found = None if create_graph else planned(roots, seeds, targets)
     if not found or found.rest:
         _by_engine(roots, seeds, targets, retain, create_graph, found)

@@ -482,7 +482,13 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Switch `detect_anomaly` on or off: as a statement for good, as a context manager until its end."""
+    """Switch `detect_anomaly` on or off: as a statement for good, as a context manager until its end.
+
+    Examples:
+        >>> with sg.autograd.set_detect_anomaly(True):
+        ...     sg.is_anomaly_enabled()
+        True
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         now = modes.now

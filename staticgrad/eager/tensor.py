@@ -431,7 +431,9 @@ class Tensor(Operators):
             >>> x.grad
             tensor([2., 4., 6.])
         """
-        frontends.backward(self, gradient, retained(retain_graph, retain_variables), create_graph, inputs)
+        if retain_variables is not None:
+            retain_graph = retained(retain_graph, retain_variables)
+        frontends.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -89,3 +90,38 @@ def test_the_short_form_of_a_signature_is_that_of_join(number: int):
     (found,) = [key[1][2:] for key in shared.everything() if key[1].__class__ is tuple and key[1][0] is function]
     assert [*found] == key
     assert calls == [args]
+
+
+LINES = {
+    "x * x": 2, "x * w": 2, "x.sum()": 2, "x.flip(0)": 4, "sg.exp(x)": 3, "sg.nn.functional.linear(x, w)": 3,
+    "w.grad = None; (x * w).sum().backward()": 10, "(x * w).sum().backward()": 12,
+}  # fmt: skip
+"""A line, and through how many files of the package and of generated code it passes at most once it is warm."""
+
+
+def test_warm_lines_pass_few_files():
+    program = """
+        import sys
+        import staticgrad as sg
+        from staticgrad.eager.grad_mode import modes
+
+        modes.now._left = 0  # as once the first records have noted their lines
+        modes.now._watch()
+        x, w = sg.ones(8, 8), sg.ones(8, 8, requires_grad=True)
+        for line in sys.argv[1:]:
+            code = compile(line, "<line>", "exec")
+            with sg.eager_kernels(wait=True):
+                for _ in range(20):
+                    exec(code)
+            files = set()
+            sys.settrace(lambda frame, event, argument: files.add(frame.f_code.co_filename))
+            exec(code)
+            sys.settrace(None)
+            print(len(files - {"<line>"}), *sorted(file.rpartition("staticgrad/")[2] for file in files))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *LINES], capture_output=True, text=True, check=False,
+        env={**os.environ, "STATICGRAD_EAGER": "kernels"},
+    )  # fmt: skip
+    found = dict(zip(LINES, done.stdout.splitlines(), strict=True))
+    assert {line: files for line, files in found.items() if int(files.split()[0]) > LINES[line]} == {}, done.stderr
