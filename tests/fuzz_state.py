@@ -523,6 +523,23 @@ hook_ = w.register_hook(lambda g_: g_ * 2)\n(w * <T>).sum().backward()\nhook_.re
 opt.zero_grad(set_to_none=False)
 for p_ in (w, b):\n    if p_.grad is not None:\n        p_.grad.mul_(0.5)
 """)
+FAILS = forms(r"""
+f_ = <T>[sg.tensor([int(<N>) % 5, 0, 1])]
+f_ = <T>[(<T> * 2).long()]
+f_ = sg.tensor([6, 4, 2]) // sg.tensor([int(<N>) % 3, 1, 2])
+f_ = sg.tensor([2, 1, 2]) ** sg.tensor([int(<N>) % 3 - 1, 1, 2])
+f_ = sg.linalg.inv(sg.diag(<T>.detach()))
+f_ = nn.functional.embedding(sg.tensor([int(<N>) % 4]), <T>.detach().reshape(3, 1))
+f_ = sg.gather(<T>, 0, sg.tensor([int(<N>) % 4, 1]))
+obj.t = sg.linalg.cholesky(sg.diag(<T>.detach() + 0.5))[0]
+buf.add_(buf[sg.tensor([int(<N>) % 4, 0, 1])])
+buf[(<T>.detach().abs() * 3).long()] = 1.5
+w.data[sg.tensor([int(<N>) % 4])] = 0.5
+items.append(<T>.detach()[sg.tensor([0, int(<N>) % 5, 1])]); del items[:-3]
+loss = nn.functional.cross_entropy((<T> * w).reshape(1, 3), sg.tensor([int(<N>) % 4]))\nloss.backward()
+arr[int(<N>) % 4] += 1
+""")
+"""What may fail for its values."""
 TESTS = forms(r"""
 <N> > 2
 <N> % 2 == 0
@@ -690,6 +707,13 @@ def draw(seed: int, number: int) -> Program:
     steps = [statement() for _ in range(rng.randint(2, 7))]
     if rng.random() < 0.1:
         steps.insert(rng.randint(0, len(steps)), fill("if <N> % 3 == 2: raise RuntimeError('stop')", True))
+    errors = random.Random(f"{seed}/{number}/errors")
+    for _ in range(errors.choice([0, 0, 0, 1, 2])):
+        form = errors.choice(FAILS)
+        for place, texts in ((T, ["x", *TENSORS]), (N, NUMBERS)):
+            while place in form:
+                form = form.replace(place, errors.choice(texts), 1)
+        steps.insert(errors.randint(0, len(steps)), form)
     between = tuple(
         tuple(fill(rng.choice(CHANGES), False) for _ in range(rng.choice([0, 0, 1, 1, 2])))
         for _ in range(rng.choice([3, 4, 6]))

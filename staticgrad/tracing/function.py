@@ -232,6 +232,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 if found is not None:
                     road = found
                 elif specialization.repeatable:
+                    if specialization.undo:
+                        self._drop(specialization)
                     break  # eager mode raises it, after the effects that come before it
                 else:
                     raise

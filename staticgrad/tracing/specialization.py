@@ -197,6 +197,8 @@ class Specialization:
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
+        self.undo: Sequence[Callable[[], None]] = ()
+        """Undoes the preparations of the trace, until it has run."""
         self.free = False
         """Whether the fast path needs no lock: it checks the guards, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
@@ -603,6 +605,7 @@ class Specialization:
 
     def complete(self, results: list[ndarray], call: Call, arrays: list[ndarray]) -> Any:
         """What follows the run of the plan, which has changed state: gradients, effects, and the results of the function."""
+        self.undo = ()
         self.finish()
         return self._built(results, call, arrays)
 
@@ -654,6 +657,7 @@ class Specialization:
                 raise
         finally:
             if steps.done:
+                self.undo = ()
                 self.finish()
         return [value[: steps.done] for value in steps.results], steps.done
 

@@ -278,8 +278,11 @@ class SpecializationCache:
                 raise TraceError(f"it decides by the values of tensors, and has taken {len(known)} roads")
 
     def _drop(self, specialization: Specialization) -> None:
-        """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
+        """Drop a trace whose plan never ran, with what the trace has prepared: for lack of memory, some of which the plan
+        itself occupies, or because of an error."""
         if not specialization.plan.ran:
+            for step in reversed(specialization.undo):
+                step()
             self._remove(specialization)
             self.recent = tuple(other for other in self.recent if other is not specialization)
             self.latest = self.recent[0] if self.recent else None
@@ -401,6 +404,7 @@ class SpecializationCache:
             tracer.close()
             del tracer, observer  # their memory is free before the compiler allocates
             specialization.compile(call)
+            specialization.undo = undo
         except BaseException:
             for step in reversed(undo):
                 step()

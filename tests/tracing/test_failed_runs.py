@@ -161,13 +161,15 @@ def test_effects_before_an_error_are_kept_and_those_after_it_are_not_there(faili
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_each_effect_around_an_error(change, mode):
+@pytest.mark.parametrize("before", [True, False])
+def test_each_effect_around_an_error(change, before, mode):
     work = CHANGES[change]
 
     def step(s, x, i):
         if mode.startswith("segments"):
             f"{x.sum().item()}"
-        work(s, x)
+        if before:
+            work(s, x)
         value = x[i].sum()
         work(s, x)
         return value
