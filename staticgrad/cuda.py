@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from . import amp as any_amp
 from .devices import check_device
-from .missing import refusing
-from .module_paths import enter_paths
+from .module_paths import enter_paths, refusing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -263,4 +262,4 @@ __all__ = [
     "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
     "set_device", "set_rng_state_all", "stream", "synchronize",
 ]  # fmt: skip
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

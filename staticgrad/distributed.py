@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .errors import DeviceError
-from .missing import refusing
+from .module_paths import refusing
 
 __all__ = ["is_available", "is_initialized"]
 

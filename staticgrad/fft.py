@@ -11,7 +11,7 @@ import numpy as np
 
 from .devices import Options, check_options, factory
 from .eager.creation import tensor
-from .missing import refusing
+from .module_paths import refusing
 from .operators import Tensor
 from .ops.fourier import FFT
 from .types import as_dtype, get_default_dtype
@@ -39,4 +39,4 @@ def _frequencies(name: str, values: np.ndarray, options: Options) -> Tensor:
     return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))
 
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

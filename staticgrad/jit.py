@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .errors import ArgumentError
-from .missing import refusing
+from .module_paths import refusing
 
 Scripted = TypeVar("Scripted")
 

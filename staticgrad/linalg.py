@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import LinAlgError
-from .missing import refusing
+from .module_paths import refusing
 from .ops.linear_algebra import LINALG
 
 # names ----------------------------------------------------------------------------------------------------------------
@@ -58,4 +58,4 @@ __all__ = [
     "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

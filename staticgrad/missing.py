@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+NONE: dict[str, str] = {}
+"""The table of modules whose names have no replacement."""
 REPLACED = {
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
@@ -226,19 +224,3 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     if name in PYTORCH and replaced is REPLACED:
         return f"; PyTorch has it, this library does not yet{nearest}"
     return nearest
-
-
-def refusing(
-    module: str, names: Iterable[str], replaced: Mapping[str, str], lazy: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[str], Any]:
-    """The `__getattr__` of a module: an AttributeError that says what to write instead. lazy: the modules of the names that are
-    imported when they are first asked for, or that name such a module itself."""
-
-    def __getattr__(name: str) -> Any:
-        if name in lazy:
-            found = importlib.import_module(lazy[name])
-            value = vars(sys.modules[module])[name] = getattr(found, name, found)
-            return value
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{advice(name, names, replaced)}")
-
-    return __getattr__

@@ -1,11 +1,12 @@
-"""PyTorch's paths of modules whose contents are in other modules here: `staticgrad.distributions.categorical`."""
+"""What modules answer to: PyTorch's paths of contents that are in other modules here (`staticgrad.distributions.categorical`),
+names that are imported when they are first asked for, and names that are missing."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 
@@ -44,3 +45,23 @@ class Elsewhere(ModuleType):
 def enter_lazily(path: str, target: str) -> None:
     """Let `import path` succeed, for a module of that name that is an attribute of the package on demand."""
     sys.modules[path] = Elsewhere(path, target)
+
+
+def refusing(
+    module: str, names: Iterable[str], replaced: str | Mapping[str, str] = "", lazy: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """The `__getattr__` of a module: an AttributeError that says what to write instead. replaced: a table of `missing.py` by
+    its name, or another one. lazy: the modules of the names that are imported when they are first asked for, or that name such
+    a module itself."""
+
+    def __getattr__(name: str) -> Any:
+        if name in lazy:
+            found = importlib.import_module(lazy[name])
+            value = vars(sys.modules[module])[name] = getattr(found, name, found)
+            return value
+        from . import missing  # large tables, for errors alone
+
+        table: Mapping[str, str] = getattr(missing, replaced or "NONE") if isinstance(replaced, str) else replaced
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{missing.advice(name, names, table)}")
+
+    return __getattr__

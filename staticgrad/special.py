@@ -6,7 +6,7 @@ They are made in `ops/`, beside their records; `special.pyi` tells type checkers
 from __future__ import annotations
 
 from . import ops
-from .missing import refusing
+from .module_paths import refusing
 from .operators import SPECIAL
 
 assert ops is not None, "importing the records enters the functions"
@@ -14,4 +14,4 @@ assert ops is not None, "importing the records enters the functions"
 globals().update(SPECIAL)
 __all__ = sorted(SPECIAL)
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

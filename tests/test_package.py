@@ -60,6 +60,20 @@ def test_import_leaves_the_lazy_modules_alone():
     assert not {"staticgrad.nn", "staticgrad.optim", "staticgrad.static", "staticgrad.viz.draw"}.intersection(loaded)
 
 
+def test_eager_programs_import_neither_the_tracer_nor_the_compiler():
+    """Nor parts of the standard library that take milliseconds."""
+    loaded = run("from staticgrad import functional, nn, optim; import sys; print(*sys.modules)").split()
+    rooms = [
+        name for name in loaded if name.startswith(("staticgrad.tracing.", "staticgrad.compiler.", "staticgrad.ops.rewrites"))
+    ]
+    assert rooms == ["staticgrad.tracing.module_settings", "staticgrad.tracing.after_run"]
+    assert not {"decimal", "fractions", "json", "pathlib", "subprocess", "sysconfig"} & ({*loaded} - {*numpys()})
+
+
+def numpys() -> list[str]:
+    return run("import numpy, sys; print(*sys.modules)").split()
+
+
 def test_an_eager_program_never_imports_llvm():
     program = f"""
         import staticgrad as sg
@@ -141,6 +155,7 @@ ORDER = [
     "errors",
     "records",
     "missing",
+    "module_paths",
     "extras",
     "logs",
     "bounded",
@@ -167,7 +182,6 @@ ORDER = [
     "random",
     "accelerator",
     "amp",
-    "module_paths",
     "cuda",
     "debug",
     "profiler",

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
-from ..missing import AUTOGRAD_REPLACED, refusing
-from ..module_paths import enter_lazily, enter_paths
+from ..module_paths import enter_lazily, enter_paths, refusing
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, grad_mode
 from .function import Function
@@ -69,7 +68,7 @@ __all__ = [
 __getattr__ = refusing(
     __name__,
     __all__,
-    AUTOGRAD_REPLACED,
+    "AUTOGRAD_REPLACED",
     {
         "forward_ad": "staticgrad.autograd.forward_ad",
         "functional": "staticgrad.autograd.functional",

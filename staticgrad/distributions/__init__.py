@@ -1,7 +1,6 @@
 """Probability distributions, with PyTorch's names, arguments and formulas; eager, compiled and in graphs."""
 
-from ..missing import refusing
-from ..module_paths import enter_paths
+from ..module_paths import enter_paths, refusing
 from . import (
     composed,
     constraints,
@@ -87,4 +86,4 @@ enter_paths(__name__, {
     "wishart": matrix_valued,
 })  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

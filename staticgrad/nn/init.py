@@ -14,7 +14,7 @@ from ..eager import Tensor, generator, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
-from ..missing import refusing
+from ..module_paths import refusing
 from ..operators import Tensor as AnyTensor
 from ..ops.random import Place, normal_op, uniform_op
 from ..types import shape_text
@@ -249,4 +249,4 @@ __all__ = [
     "zeros_",
 ]
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

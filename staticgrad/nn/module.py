@@ -14,8 +14,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol, check_change, state
 from ..operators import Tensor as AnyTensor
-from ..tracing.effects import settings_of
-from ..tracing.guards import TensorFact
+from ..tracing.module_settings import settings_of
 from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
@@ -343,6 +342,8 @@ class Module:
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal
         structures give equal traces."""
+        from ..tracing.guards import TensorFact  # with the tracer, which asks
+
         facts: list[tuple[str, Hashable]] = [("hooks of all modules", (*EVERY_BEFORE, None, *EVERY_AFTER))]
         for path, module in self.named_modules():
             facts.append((path, (type(module).__name__, id(module))))

@@ -1,7 +1,6 @@
 """Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
 
-from ..missing import OPTIM_REPLACED, refusing
-from ..module_paths import enter_paths
+from ..module_paths import enter_paths, refusing
 from . import adam, adaptive, lr_scheduler, muon, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
@@ -39,4 +38,4 @@ enter_paths(__name__, {
     "nadam": adam, "radam": adam, "rmsprop": adaptive, "rprop": adaptive,
 })  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, OPTIM_REPLACED)
+__getattr__ = refusing(__name__, __all__, "OPTIM_REPLACED")

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..operators import frontends, state
-from .effects import Effect
-from .observer.container_reads import read_item
 
 Step = TypeVar("Step", bound=Callable[..., None])
 
@@ -24,6 +22,8 @@ def at_end_of_run(step: Step) -> Step:
         if tracer is None or tracer.observer is None:
             step(scheduler, *args, **kwargs)
             return
+        from .effects import Effect  # with the tracer
+
         tracer.observer.effects.append(Effect("method", scheduler, "step", args, kwargs))
         tracer.put_off.extend(scheduler.optimizer.param_groups)
         postponed = tracer.observer.log.postponed
@@ -53,6 +53,8 @@ def guard_read(owner: dict[str, Any], *keys: str) -> None:
     """The package reads items of a dict for the user's code, which the observer of a trace does not see."""
     tracer = state.tracer if frontends.tracing else None
     if tracer is not None and tracer.observer is not None:
+        from .observer.container_reads import read_item  # with the tracer
+
         log = tracer.observer.log
         for key in keys:
             read_item(log, owner, key, f"{log.label(owner)}[{key!r}]")

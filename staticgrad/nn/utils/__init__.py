@@ -1,6 +1,6 @@
 """Tools for modules: clipping, vectors of parameters, sequences of different lengths, parametrizations."""
 
-from ...missing import refusing
+from ...module_paths import refusing
 from . import parametrizations, parametrize, prune, rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -40,4 +40,4 @@ __all__ = [
     "weight_norm",
 ]
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

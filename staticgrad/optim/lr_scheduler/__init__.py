@@ -3,7 +3,7 @@
 Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale the present rate can be chained.
 """
 
-from ...missing import refusing
+from ...module_paths import refusing
 from .composed import ChainedScheduler, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycles import CyclicLR, OneCycleLR
@@ -18,4 +18,4 @@ __all__ = [
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, {})
+__getattr__ = refusing(__name__, __all__)

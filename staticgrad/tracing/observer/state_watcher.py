@@ -14,8 +14,9 @@ import numpy as np
 
 from ... import types as sg_types
 from ...eager.tensor import Tensor
-from ..effects import Effect, settings_of
+from ..effects import Effect
 from ..guards import MISSING, Guards, Read, contents, has, is_a
+from ..module_settings import settings_of
 from ..sharing import MemoryUse
 from ..state_inputs import without_inputs
 from .access_log import AccessLog

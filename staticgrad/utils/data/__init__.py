@@ -1,7 +1,6 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
-from ...missing import DATA_REPLACED, refusing
-from ...module_paths import enter_paths
+from ...module_paths import enter_paths, refusing
 from . import datasets, loader, samplers
 from .collate import default_collate, default_convert
 from .datasets import (
@@ -53,4 +52,4 @@ __all__ = [
 
 enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "distributed": samplers, "sampler": samplers})
 
-__getattr__ = refusing(__name__, __all__, DATA_REPLACED)
+__getattr__ = refusing(__name__, __all__, "DATA_REPLACED")
