@@ -42,7 +42,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
                 tracked = True
         else:
             key.append(arg.__class__)
-    plan = PLANS.get(tuple(key))
+    plan = PLANS[tuple(key)]
     if plan is None:
         for arg in args:
             if isinstance(arg, Symbol):

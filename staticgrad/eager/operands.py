@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..bounded import Bounded
 from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
+from .calls.call_cache import OF_THREAD
 from .calls.scatters import value_of_sparse
 from .grad_mode import modes
 from .tape import FreedTensor
@@ -20,7 +22,7 @@ from .tensor import Tensor, ndarray, wrap
 FLOATS = (float32, float64)
 NUMBERS = frozenset({float, int})
 
-PLANS: dict[tuple[Any, ...], tuple[np.dtype | None, ...]] = {}
+PLANS: Bounded[tuple[np.dtype | None, ...]] = Bounded(OF_THREAD)
 """(op, then the dtype of each tensor and the class of each number) -> the dtype of each number, where promotion casts no
 tensor; () where nothing is to be done. `learn` fills it; other operands go through promotion."""
 
@@ -56,7 +58,7 @@ def own(array: np.ndarray) -> np.ndarray:
 
 def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The value of an op of arrays and numbers."""
-    plan = PLANS.get((op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]))
+    plan = PLANS[op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]]
     if plan is not None:
         given = [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
         return value_of_sparse(op, given, attrs) if op.sparse else op.eval(*given, **attrs)

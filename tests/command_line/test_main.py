@@ -216,7 +216,7 @@ def test_eager_calls_of_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert (found["gelu 19x3"]["state"], found["gelu 19x3"]["runs"]) == ("plan", 1)
     assert main(["cache", "eager", "--most", "1", str(tmp_path / "flips.py"), "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if line][:3] == ["thread", "process", "runs"]
+    assert [line.split()[0] for line in lines if line][:4] == ["thread", "process", "by", "runs"]
     assert "more; --most shows so many" in lines[-1]
 
 

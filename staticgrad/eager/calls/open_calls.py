@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...bounded import Bounded
 from ...ir import OpDef
 from ...operators import OpenNumbers
 from ..grad_mode import modes
@@ -84,7 +85,7 @@ class Kind:
         """The positions of the numbers that are open."""
         self.constant: set[int] = set()
         """Those of numbers whose values the function needs."""
-        self.plans: dict[Hashable, list[OpenPlan]] = {}
+        self.plans: Bounded[list[OpenPlan]] = Bounded(KEPT)
         """By the numbers that are part of the key."""
         self.made = 0
         """How many plans there were."""
@@ -126,10 +127,8 @@ def open_call(
     if not varying:
         return None
     fixed = tuple([token(x) for i, x in enumerate(values) if i not in varying])
-    plans = kind.plans.get((*varying, fixed))
+    plans = kind.plans[*varying, fixed]
     if plans is None:
-        if len(kind.plans) >= KEPT:
-            return None
         plans = kind.plans[*varying, fixed] = []
     given, last = [values[i] for i in varying], uses_of(max([a.size for a in arrays]))
     for plan in plans:

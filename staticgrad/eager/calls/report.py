@@ -12,7 +12,7 @@ from ...ir import OpDef
 from ...operators import no_route
 from ..grad_mode import modes
 from . import call_cache
-from .call_cache import CallCache, shared
+from .call_cache import CallCache, by_numpy, shared
 from .kernels import Call, Waiting
 from .routes import USES
 from .signature import SEQUENCES
@@ -33,7 +33,8 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The tables of this thread and of the process. facts: entries, bytes, misses, keys that were dropped, of each."""
+    """The tables of this thread and of the process, and that of plans that NumPy runs. facts: entries, bytes, misses, keys that
+    were dropped, of each."""
 
     rows: list[Row]
     facts: dict[str, dict[str, int]]
@@ -57,7 +58,7 @@ def report() -> Report:
         elif value.__class__ is int and isinstance(key, tuple) and shared[key[1]] is None:
             rows.append(Row(_text(key[1]), f"the function itself, {value} of {USES} calls", 0, 0))
     rows.sort(key=lambda row: (-row.runs, row.what))
-    return Report(rows, {"thread": _facts(modes.now.calls), "process": _facts(shared)})
+    return Report(rows, {"thread": _facts(modes.now.calls), "process": _facts(shared), "by NumPy": _facts(by_numpy)})
 
 
 def _runs(run: Hashable) -> int:

@@ -15,6 +15,7 @@ from staticgrad.eager.calls.kernels import Call
 from staticgrad.eager.calls.report import report
 from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.grad_mode import modes
+from staticgrad.eager.operands import PLANS
 from staticgrad.nn import functional as F
 from tests.helpers import known
 
@@ -65,14 +66,17 @@ def test_programs_with_no_end_of_shapes_keep_few(monkeypatch: pytest.MonkeyPatch
     """Every kind of call has entries in the two tables, and nothing else grows."""
     monkeypatch.setattr(modes.now, "calls", CallCache(24))
     monkeypatch.setattr(shared, "most", 24)
+    monkeypatch.setattr(PLANS, "most", 24)
     with sg.eager_kernels(wait=True):
         for n in range(1, 40):
             w = sg.ones(3, n, requires_grad=True)
             loss = F.gelu(sg.cat([w, w * n], 0).narrow(0, 0, 2) @ w.T).softmax(-1).sum()
             loss.backward()
             assert w.grad is not None
+            sg.hstack([w] * n)
     assert len(modes.now.calls.everything()) <= 48
     assert len(shared.everything()) <= 48
+    assert len(PLANS.everything()) <= 48
 
 
 def test_threads_count_for_themselves_and_share_what_is_made():
