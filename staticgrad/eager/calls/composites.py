@@ -43,6 +43,7 @@ PYTORCH = {
     "cross_entropy": "NllLossBackward0", "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpuBackward0",
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"), "ConvolutionBackward0"),
     "max_pool2d": "MaxPool2DWithIndicesBackward0", "_dropped": "MulBackward0",
+    "_linalg_cholesky": "LinalgCholeskyExBackward0",
     **dict.fromkeys(("_by_batch", "_by_batch_alone", "_standardized"), "NativeBatchNormBackward0"),
     "binary_cross_entropy_with_logits": "BinaryCrossEntropyWithLogitsBackward0",
 }  # fmt: skip
