@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError
-from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Reduction, Region
+from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
 from ...ops.control.loop_operands import Loop, trip_count
 from ...types import TensorType, TupleType
 from ..grad_mode import modes
@@ -80,7 +80,13 @@ class _Writer:
         self.wanted = [*self.fetches, *[value for _, value in self.assigns]]
         self.fed = {*self.feeds}
         self.order = graph.reaching(self.wanted, self.fed)
-        self.names: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray, "float64": np.float64}
+        self.names: dict[str, Any] = {
+            "ndarray": np.ndarray,
+            "asarray": np.asarray,
+            "float64": np.float64,
+            "zeros": np.zeros,
+            "add": np.add,
+        }
         self.constants: dict[Any, str] = {}
         self.values: dict[Node, str] = {node: f"d{i}" for i, node in enumerate(feeds)}
         """The names of values."""
@@ -90,6 +96,11 @@ class _Writer:
         """Of each view the value of which it is one; of others themselves."""
         self.last: dict[Node, int] = {}
         """Of each root the position of the last node that reads its memory."""
+        self.sums: dict[Node, tuple[Node, Node]] = {}
+        """Sums of values that are 0 but for a part: the parts are added to one array. The second is such a value, and so is the
+        first one, unless it is a sum of this kind."""
+        self.parts: dict[Node, Node] = {}
+        """These values, with the sum in which they are added."""
         self.lent: set[Node] = set()
         """The roots that an op has read whose result may be a view of them, for some operands."""
 
@@ -148,22 +159,62 @@ class _Writer:
             if not isinstance(kind, TensorType) or None in kind.shape or kind.dtype.kind == "c":
                 raise ArgumentError(f"no plan of NumPy has the type {kind}")
             self.root[node] = self.root[node.inputs[0]] if node.op.aliases and node not in self.fed else node
-        for position, node in enumerate(self.order):
+        for node in self.order:
+            self.sum_of_parts(node)
+        positions = {node: position for position, node in enumerate(self.order)}
+        for node in self.order:
+            position = positions[self.parts.get(node, node)]
             for operand in () if node in self.fed else node.inputs:
-                self.last[self.root[operand]] = position
+                self.last[self.root[operand]] = max(position, self.last.get(self.root[operand], 0))
                 if not self.makes(node) and not node.op.aliases:
                     self.lent.add(self.root[operand])
         for node in self.wanted:
             self.last[self.root[node]] = len(self.order)
 
+    def sum_of_parts(self, node: Node) -> None:
+        """Find out whether a value is one of `sums`."""
+        if node.op.eval is not np.add or node in self.fed or any(x.type != node.type for x in node.inputs):
+            return
+        x, y = node.inputs
+        alone = [x not in self.wanted and self.graph.uses(x) == 1 for x in (x, y)]
+        if not all(alone):
+            return
+        if window_of(y) is None:
+            x, y = y, x
+        if y in self.fed or x in self.fed or window_of(y) is None or (x not in self.sums and window_of(x) is None):
+            return
+        self.sums[node] = x, y
+        self.parts.update((part, node) for part in (x, y) if part not in self.sums)
+
+    def add_parts(self, node: Node) -> None:
+        """Write one of `sums`. Zeros are added to each part, as in a sum of whole values, for -0.0 + 0.0 is 0.0."""
+        first, second = self.sums[node]
+        name = self.values[first] if first in self.sums else f"d{len(self.values)}"
+        if first not in self.sums:
+            self.lines.append(f"{name} = zeros({self.constant(node.type.shape)}, {self.constant(node.type.dtype)})")
+        for value in (second,) if first in self.sums else (first, second):
+            window = window_of(value)
+            assert window is not None
+            for operand, begin, end in window.parts:
+                key = self.constant((*[slice(None)] * window.axis, slice(begin, end)))
+                self.lines.append(f"part = {name}[{key}]")
+                self.lines.append(f"add(part, {self.values[value.inputs[operand]]}, out=part)")
+        self.values[node] = name
+
     def node(self, position: int, node: Node) -> None:
         """Compute a value."""
+        if node in self.sums:
+            self.add_parts(node)
+            return
+        if node in self.parts:
+            self.values[node] = "None"
+            return
         op, name = node.op, f"d{len(self.values)}"
         if op.leaf == "variable":
             self.values[node] = self.cells[node.attrs["cell"]] = f"v{len(self.cells)}"
             return
-        if op.leaf == "constant":
-            self.values[node] = self.constant(node.attrs["value"].array)
+        if op.leaf in ("constant", "shape"):
+            self.values[node] = self.constant(node.attrs["value"].array if op.leaf == "constant" else op.eval(**node.attrs))
             return
         if op.leaf == "argument":
             source = node.attrs["source"]
@@ -171,7 +222,7 @@ class _Writer:
             self.values[node] = name
             return
         effects = not op.pure or op.stateful or node.after
-        if effects or (op.leaf and op.leaf != "shape") or isinstance(op.emit, Deferred):
+        if effects or op.leaf or isinstance(op.emit, Deferred):
             raise ArgumentError(f"no plan of NumPy has the operation {op.name}")
         operands = [self.values[x] for x in node.inputs]
         if isinstance(op.emit, Region):
@@ -235,6 +286,17 @@ class _Writer:
     def makes(self, node: Node) -> bool:
         """Whether a value is a new array for all operands."""
         return (isinstance(node.op.eval, np.ufunc) or isinstance(node.op.emit, Reduction)) and node not in self.fed
+
+
+def window_of(node: Node) -> Window | None:
+    """Of a value that is 0 but for parts along an axis, which are operands of its dtype: these."""
+    emit = node.op.emit
+    if not isinstance(emit, Native) or emit.fused is None:
+        return None
+    window = emit.fused(node)
+    if not isinstance(window, Window) or any(node.inputs[i].type.dtype != node.type.dtype for i, _, _ in window.parts):
+        return None
+    return window
 
 
 def loop_of(node: Node) -> Callable[..., tuple[np.ndarray, ...]]:

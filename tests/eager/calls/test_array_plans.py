@@ -13,6 +13,7 @@ from staticgrad.eager.calls.array_plans import ArrayPlan
 from staticgrad.eager.calls.op_calls import placeholders
 from staticgrad.errors import ArgumentError
 from staticgrad.ir import Graph
+from staticgrad.nn.functional import pad
 from staticgrad.operators import F
 from tests.helpers import assert_close, op_by_op
 
@@ -34,6 +35,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "an op that may return its operand": lambda x, y: ((z := x * y).contiguous() + z).clamp(0.5, 1.5) * z,
     "numbers": lambda x, y: (x.sum() * y.mean() + 1).exp() / x.amax(),
     "a loop": lambda x, y: flat(sg.scan(lambda c, x: ((c[0] * x, c[0]), (c[1], x + c[0])), (y[0], x[1]), x, reverse=True)),
+    "parts of one value": lambda x, y: (
+        pad(x[:, :2] * -0.0, (0, 2)) + pad(y[:, 1:3], (1, 1)) + pad((z := x[:, 3:] - y[:, 3:]), (3, 0)),
+        pad(x[:2], (0, 0, 0, 1)) + y,
+        z,
+    ),
+    "a part that is read twice": lambda x, y: (z := pad(x[:, :2], (0, 2))) + pad(y[:, 2:], (2, 0)) * z,
     "softmax": lambda x, y: ((x * 2).softmax(-1), (y * 2).log_softmax(0)),
     "integers": lambda x, y: (x > y, x.argmax(1), F.where(x > y, x, y)),
 }
@@ -62,6 +69,7 @@ def test_values_have_the_bits_of_single_operations(name: str):
         found = plan.call(*given)
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a, b.numpy())
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(b.numpy()), err_msg="zeros of another sign")
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
         for a, b in zip(given, arrays, strict=True):
             np.testing.assert_array_equal(a, b, err_msg="an operand was overwritten")
