@@ -41,6 +41,8 @@ WINDOW = 10
 """Steps of which the mean counts as slow."""
 SETTLED = 1.1
 """Times of the steady step below which a curve is steady."""
+LEAST = 25
+"""Steps of each process, however long they take."""
 WHOLE = 880
 """Steps of the whole program."""
 COLUMNS = ("worst", f"worst {WINDOW}", "step 20", "as PyTorch", "steady", "program")
@@ -94,10 +96,7 @@ def main(arguments: list[str]) -> None:
     if options.read:
         results = [run for file in options.read for run in json.loads(Path(file).read_text())["runs"]]
     else:
-        measured = measure(options)
-        results = measured["runs"]
-        if options.json:
-            Path(options.json).write_text(json.dumps(measured))
+        results = measure(options)["runs"]
     print(text(results, options.clock))
     if options.picture:
         draw(results, options.clock, options.picture)
@@ -107,19 +106,22 @@ def main(arguments: list[str]) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """The results of all curves, as JSON: `runs` with what the processes told, beside the fields of `Curve`."""
+    """The results of all curves, as JSON: `runs` with what the processes told, beside the fields of `Curve`. The file has those
+    of each round as soon as that is over."""
     with tempfile.TemporaryDirectory() as folder:
         launcher = Launcher(Path(folder), {})
         modes = [mode for mode in options.mode if launcher.installed(_backend(mode))]
         machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
         settings = {"steps": options.steps, "seconds": options.seconds, "rounds": options.rounds}
-        runs: list[dict[str, Any]] = []
+        results: dict[str, Any] = {"machine": machine, "settings": settings, "runs": []}
         for case in options.case:
             for number in range(options.rounds):
                 for busy in (False,) if options.idle else (False, True):
                     with another_process() if busy else nullcontext():
-                        runs += _round(launcher, case, modes, busy, number, options)
-        return {"machine": machine, "settings": settings, "runs": runs}
+                        results["runs"] += _round(launcher, case, modes, busy, number, options)
+                if options.json:
+                    Path(options.json).write_text(json.dumps(results))
+        return results
 
 
 def _round(
@@ -181,7 +183,7 @@ def run(case: str, backend: str, variant: str, file: str, steps: str, seconds: s
     wall, cpu = [time.perf_counter_ns()], [time.process_time_ns()]
     start = time.monotonic() - float(began)
     until = wall[0] + float(seconds) * 1e9
-    while len(wall) <= int(steps) and wall[-1] < until:
+    while len(wall) <= int(steps) and (wall[-1] < until or len(wall) <= LEAST):
         step()
         wall.append(time.perf_counter_ns())
         cpu.append(time.process_time_ns())
@@ -261,16 +263,18 @@ def figures(runs: Sequence[Mapping[str, Any]], clock: str, route: float | None, 
     def whole(run: Mapping[str, Any]) -> float:
         return run["start"] + sum(run[clock][:WHOLE]) / 1e6  # type: ignore[no-any-return]
 
-    level = median(steady)
+    level, shortest = median(steady), min(len(run[clock]) for run in runs)
     assert level is not None
+    if shortest < 3:
+        route = None
     return Figures(
         level,
         median(lambda times: max(times[2:]) / route) if route else None,
         median(lambda times: window(times) / route) if route else None,
-        median(lambda times: smooth(times)[19] / steady(times)) if min(len(run[clock]) for run in runs) > 20 else None,
+        median(lambda times: smooth(times)[19] / steady(times)) if shortest >= 20 else None,
         median(lambda times: from_when(times, peer)) if peer else None,
         median(lambda times: from_when(times, SETTLED * steady(times))),
-        statistics.median(map(whole, runs)) if min(len(run[clock]) for run in runs) >= WHOLE else None,
+        statistics.median(map(whole, runs)) if shortest >= WHOLE else None,
     )
 
 

@@ -89,7 +89,7 @@ from .errors import (
 )
 from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
-from .module_paths import enter_lazily
+from .module_paths import enter_lazily, is_module
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
@@ -287,9 +287,11 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
         if name in ABSENT_DTYPES:
             return ABSENT_DTYPES[name]
         if name not in _LAZY:
-            from .missing import advice, is_module
+            more = ""
+            if not is_module(name):  # an import of a module asks for the name first
+                from .missing import advice
 
-            more = "" if is_module(name) else advice(name, __all__)  # an import of a module asks for the name first
+                more = advice(name, __all__)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
         value = getattr(importlib.import_module(_LAZY[name], __name__), name)
         globals()[name] = value  # later uses find it without coming here

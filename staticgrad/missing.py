@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -199,12 +198,6 @@ PYTORCH = frozenset(
     ]
 )
 """Names that PyTorch has at its top level, beside those that are here."""
-
-
-def is_module(name: str) -> bool:
-    """Whether this package has a module of this name."""
-    place = os.path.join(os.path.dirname(__file__), name)
-    return os.path.isdir(place) or os.path.exists(f"{place}.py")
 
 
 def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLACED) -> str:

@@ -4,6 +4,7 @@ names that are imported when they are first asked for, and names that are missin
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, ModuleType
@@ -45,6 +46,12 @@ class Elsewhere(ModuleType):
 def enter_lazily(path: str, target: str) -> None:
     """Let `import path` succeed, for a module of that name that is an attribute of the package on demand."""
     sys.modules[path] = Elsewhere(path, target)
+
+
+def is_module(name: str) -> bool:
+    """Whether this package has a module of this name."""
+    place = os.path.join(os.path.dirname(__file__), name)
+    return os.path.isdir(place) or os.path.exists(f"{place}.py")
 
 
 def refusing(

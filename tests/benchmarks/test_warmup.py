@@ -34,6 +34,7 @@ def test_what_a_curve_comes_to():
     assert warmup.figures([run(SLOW_START, "eager")], "cpu", 2000.0, 1500.0).as_torch is None  # it is never that fast
     short = warmup.figures([run([5, 5, 5], "eager")], "wall", None, None)
     assert short == (5, None, None, None, None, 0, None)
+    assert warmup.figures([run([7], "eager")], "wall", 5.0, 5.0) == (7, None, None, None, None, 0, None)
 
 
 def test_a_single_slow_step_does_not_delay_the_steady_state():
