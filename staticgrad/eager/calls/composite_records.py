@@ -12,7 +12,7 @@ import numpy as np
 from ...autodiff import messages
 from ...errors import GradientError
 from ...ir import Expand, Graph, OpDef
-from ...operators.node_names import NAMES
+from ...operators.node_names import node_of
 from ...types import INEXACT
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
@@ -129,7 +129,7 @@ class CompositeRecord(Record):
 
     def _named(self) -> Named | None:
         form = self.attrs["call"]
-        node = NAMES.get(form.function.__name__)
+        node = node_of(form.function.__name__)
         if node is None:
             return None
         name, order, kept = node
