@@ -68,13 +68,14 @@ class Maker:
 
 class Call:
     """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them. use: how
-    a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`. waits: NumPy computes it for now."""
+    a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`. why: there is no plan. waits: NumPy
+    computes it for now."""
 
-    __slots__ = ("plan", "run", "use")
+    __slots__ = ("plan", "run", "use", "why")
     waits: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan | ArrayPlan | None, use: Any = None):
-        self.plan, self.use = plan, use
+    def __init__(self, plan: Plan | ArrayPlan | None, use: Any = None, why: str = ""):
+        self.plan, self.use, self.why = plan, use, why
         self.run: Callable[..., Any] = declined
 
     @property
@@ -93,8 +94,8 @@ class Call:
         if self.plan is not None and self.run is declined:
             try:
                 self.plan.wait()
-            except CompileError:  # NumPy computes it
-                self.plan = None
+            except CompileError as error:  # NumPy computes it
+                self.plan, self.why = None, f"{error}".partition("\n")[0]
             else:
                 self.run = counted(self.plan.call if isinstance(self.plan, ArrayPlan) else _fast(self.plan))
 
@@ -140,7 +141,7 @@ def declined(*arrays: np.ndarray) -> None:
     """The plan of an operation that has none."""
 
 
-NONE = Call(None)
+NONE = Call(None, why="kernels have no part in it, or not all")
 """That of an operation without a plan."""
 
 
@@ -251,8 +252,8 @@ class Requests:
                 return Call(program, use)
             program.kept &= not self.placed
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
-        except (StaticgradError, MemoryError):
-            return Call(None)  # NumPy computes it, or raises the error
+        except (StaticgradError, MemoryError) as error:
+            return Call(None, why=f"{error}".partition("\n")[0])  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or plan.only_moves:
             return NONE
         self.share(plan)

@@ -47,7 +47,13 @@ def report() -> Report:
         if isinstance(value, Waiting):
             rows.append(Row(_text(key), f"NumPy, {value.last - value.left} of {value.last} calls", 0, 0))
         elif isinstance(value, Call):
-            state = "plan" if value.plan is not None else "views" if value.use is not None else "NumPy, there is no plan"
+            state = (
+                "plan"
+                if value.plan is not None
+                else "views"
+                if value.use is not None
+                else f"NumPy: {value.why or 'its kernels failed'}"
+            )
             rows.append(Row(_text(key), state, _runs(value.run), value.nbytes))
     routes = set()
     for key, value in shared.everything().items():

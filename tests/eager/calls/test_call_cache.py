@@ -110,11 +110,13 @@ def test_report_tells_what_computes_each_call(monkeypatch: pytest.MonkeyPatch):
     with sg.eager_kernels(wait=True):
         for _ in range(3):
             F.celu(x, 0.5)
+        sg.linalg.svd(sg.eye(3))
     found: dict[str, Any] = {row.what: row for row in report().rows}
     assert found["flip 3x11x7 0 2"][1:] == ("route", 5, 0)
     assert found["flip 3x11x7 1"][1:] == (f"the function itself, 1 of {USES} calls", 0, 0)
     assert found["elu 3x11x7 1.5"].state == "NumPy, 1 of 16 calls"
     assert found["celu 3x11x7 0.5"][1:3] == ("plan", 3)
+    assert found["linalg_svd 3x3"].state == "NumPy: kernels have no part in it, or not all"
     facts = report().facts["thread"]
     assert facts["entries"] == len(modes.now.calls.everything())
     assert np.sign(facts["misses"]) == 1
