@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -445,13 +445,24 @@ def touch(tensor: Any, depth: int = 1) -> int:
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
-    if not modes.now.watched:
-        memory.position = None
-        return memory.changed
+    memory.position = _line(depth + 1) if modes.now.watched else None
+    return memory.changed
+
+
+def touch_all(tensors: Iterable[Any], depth: int = 1) -> None:
+    """As `touch`, of tensors that one operation changes."""
+    now, position = tick(), _line(depth + 1) if modes.now.watched else None
+    for tensor in tensors:
+        memory = memory_of(tensor)
+        memory.changed, memory.position = now, position
+        memory.count += 1
+
+
+def _line(depth: int) -> Position:
+    """The place in the program that is running. depth: see `touch`."""
     frame = getframe(depth)
     code = frame.f_code
-    memory.position = (code, frame.f_lasti) if internal.get(code.co_filename) is False else position_of(frame)
-    return memory.changed
+    return (code, frame.f_lasti) if internal.get(code.co_filename) is False else position_of(frame)
 
 
 _until = itemgetter(0)

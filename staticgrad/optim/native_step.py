@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +19,13 @@ from ..eager.calls.kernels import OFF, Computation, program_of, requests, uses_o
 from ..eager.calls.op_calls import placeholders
 from ..eager.grad_mode import modes
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
-from ..eager.tape import touch
+from ..eager.tape import touch_all
 from ..eager.tensor import Structure
-from ..ir import REGISTRY, Cell, Graph
-from ..operators import Operators, Symbol, append, frontends, intercepted
+from ..ir import REGISTRY, Cell, Graph, Pointwise
+from ..operators import F, Operators, Symbol, append, frontends, intercepted
 from ..ops.control.subgraph_tracing import copied
 from ..types import type_of
-from .groups import Member
+from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:
     from .optimizer import Optimizer
@@ -118,8 +118,7 @@ def native_step(optimizer: Optimizer, gradients: Gradients) -> bool | None:
                 arrays.append(g._data)
     if step.run(*arrays) is None:
         return None
-    for place in step.places:
-        touch(place, 3)
+    touch_all(step.places, 3)
     return True
 
 
@@ -232,8 +231,89 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
                 own = optimizer.kept(group, p)
                 assert set(own) <= set(names)
                 given.append(Member(p, g, {name: variable() for name in own}))
-            for place, value in optimizer.updates(group, step, given, graph):
-                assigns.append(append(graph, REGISTRY["assign"], [place, value], {}).node)
+            joint = Joint(optimizer, group, step, given) if modes.now.numpy else None
+            for place, value in optimizer.updates(group, step, given if joint is None else joint.members, graph):
+                for part, own_value in [(place, value)] if joint is None else joint.parts(place, value):
+                    assigns.append(append(graph, REGISTRY["assign"], [part, own_value], {}).node)
         return program_of(graph, [], feeds, effects=assigns), None
 
     return make
+
+
+SMALL = 1 << 11
+"""Elements up to which parameters are joined."""
+TOGETHER = 1 << 13
+"""Elements of parameters that are joined: NumPy's temporaries of so many stay in the cache."""
+
+
+class Joint:
+    """Members of a step of which small ones with the same slots are one: NumPy takes longer to call a function than to compute
+    some thousand elements. That is the same where the rule is elementwise, and does the same for all shapes."""
+
+    def __init__(self, optimizer: Optimizer, group: ParamGroup, step: Any, members: Sequence[Member]):
+        self.optimizer, self.group, self.step = optimizer, group, step
+        self.members: list[Member] = []
+        self.cuts: dict[int, list[Any]] = {}
+        """The places, as flat views, that are joined in one value, by its id."""
+        self.forms: dict[Any, Any] = {}
+        groups: dict[Any, list[list[Member]]] = {}
+        for member in members:
+            p, size = member.parameter, member.parameter.node.type.size
+            if size > SMALL or not self._any_shape(member):
+                self.members.append(member)
+                continue
+            parts = groups.setdefault((p.dtype, *member.slots), [[]])
+            if sum(x.parameter.node.type.size for x in parts[-1]) + size > TOGETHER:
+                parts.append([])
+            parts[-1].append(member)
+        for parts in groups.values():
+            self.members += [self._join(part) if len(part) > 1 else part[0] for part in parts]
+
+    def _any_shape(self, member: Member) -> bool:
+        """Whether the rule does the same for a member in any shape, element by element."""
+        p, g, slots = member
+        shape, dtype = p.node.type.shape, p.dtype
+        if dtype.kind != "f" or any((x.node.type.shape, x.dtype) != (shape, dtype) for x in (g, *slots.values())):
+            return False
+        form = self._form(shape, dtype, tuple(slots))
+        return form is not None and bool(form == self._form((p.node.type.size,), dtype, tuple(slots)))
+
+    def _form(self, shape: tuple[int, ...], dtype: np.dtype, names: tuple[str, ...]) -> Any:
+        """The operations of the rule, by number, for a member of this shape; None where one is not elementwise."""
+        key = shape, dtype, names
+        if key not in self.forms:
+            graph = Graph()
+            p, g, *slots = placeholders(graph, [(shape, dtype)] * (2 + len(names)))
+            step = None if self.step is None else placeholders(graph, [((), self.step.dtype)])[0]
+            found = self.optimizer.updates(self.group, step, [Member(p, g, dict(zip(names, slots, strict=True)))], graph)
+            numbers = {node: i for i, node in enumerate(graph.nodes)}
+            rows = [
+                (n.op, [numbers[x] for x in n.inputs], dict(n.attrs))
+                for n in graph.nodes
+                if n.op is not REGISTRY["placeholder"]
+            ]
+            alone = all(isinstance(n.op.emit, Pointwise) for n in graph.nodes if any(x.type.shape for x in n.inputs))
+            self.forms[key] = (rows, [(numbers[a.node], numbers[b.node]) for a, b in found]) if alone else None
+        return self.forms[key]
+
+    def _join(self, members: Sequence[Member]) -> Member:
+        slots = {name: self._value([m.slots[name] for m in members]) for name in members[0].slots}
+        return Member(self._value([m.parameter for m in members]), self._value([m.gradient for m in members]), slots)
+
+    def _value(self, values: Sequence[Any]) -> Any:
+        flat: list[Any] = [F.reshape(x, (-1,)) for x in values]
+        whole = F.concatenate(flat)
+        self.cuts[id(whole)] = flat
+        return whole
+
+    def parts(self, place: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+        """The places that are joined, with the parts of the value."""
+        flat = self.cuts.get(id(place))
+        if flat is None:
+            yield place, value
+            return
+        begin = 0
+        for x in flat:
+            end = begin + x.node.type.size
+            yield x, value[begin:end]
+            begin = end

@@ -52,6 +52,31 @@ def test_steps_agree_with_the_rule(kind: Any, options: dict[str, Any], native: b
         assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *CASES, (optim.SGD, {"lr": 0.1}), (optim.Adam, {"maximize": True}), (optim.Adagrad, {}), (optim.Adadelta, {}),
+        (optim.Adamax, {}), (optim.NAdam, {}), (optim.RAdam, {}), (optim.ASGD, {}), (optim.Rprop, {}), (optim.Muon, {}),
+    ],
+)  # fmt: skip
+def test_joined_parameters_have_the_bits_of_single_ones(kind: Any, options: dict[str, Any]):
+    """NumPy takes small parameters together where the rule is elementwise."""
+    found = []
+    for context in (op_by_op(), sg.eager_kernels(False, wait=True)):
+        rng = np.random.default_rng(0)
+        shapes = [(3, 4), (4, 5), (2, 2), (100, 100)] + ([] if kind is optim.Muon else [(4,), (), (1, 5, 1)])
+        leaves = [sg.tensor(rng.standard_normal(shape).astype(np.float32), requires_grad=True) for shape in shapes]
+        optimizer = kind([{"params": leaves[:2], "lr": 0.05}, {"params": leaves[2:]}], **options)
+        with context:
+            for _ in range(4):
+                for leaf in leaves:
+                    leaf.grad = sg.tensor(rng.standard_normal(leaf.shape).astype(np.float32))
+                optimizer.step()
+        found.append([leaf.detach().numpy() for leaf in leaves])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_step_is_an_in_place_change():
     with sg.eager_kernels(wait=True):
         w = sg.tensor([1.0, 2.0], requires_grad=True)

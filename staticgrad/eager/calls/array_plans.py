@@ -9,6 +9,7 @@ the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class ArrayPlan:
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
         writer = _Writer(graph, fetches, feeds, effects)
         self.feed_types = [node.type for node in feeds]
-        self.source, self.names, self.cells = writer.text(), writer.names, writer.cells
+        self.source, self.names, self.cells, self.views = writer.text(), writer.names, writer.cells, writer.views
         exec(compile(self.source, "<plan of NumPy>", "exec"), self.names)
         self.compute = self.names["plan"]
 
@@ -53,6 +54,8 @@ class ArrayPlan:
         """Give variables their memory."""
         for cell, name in self.cells.items():
             self.names[name] = arrays[cell]
+        for name, (source, view) in self.views.items():
+            self.names[name] = view(self.names[source])
 
     def call(self, *arrays: np.ndarray) -> Any:
         """See the class."""
@@ -72,14 +75,15 @@ class _Writer:
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node]):
         self.graph, self.fetches, self.feeds = graph, [*fetches], [*feeds]
-        self.assigns: list[tuple[Cell, Node]] = []
+        self.assigns: list[tuple[Node, Node]] = []
+        """Variables, or views of them, and their new values."""
         for node in effects:
             if node.op is not REGISTRY["assign"]:
                 raise ArgumentError(f"no plan of NumPy has the effect {node.op.name}")
-            self.assigns.append((node.inputs[0].attrs["cell"], node.inputs[1]))
+            self.assigns.append((node.inputs[0], node.inputs[1]))
         self.wanted = [*self.fetches, *[value for _, value in self.assigns]]
         self.fed = {*self.feeds}
-        self.order = graph.reaching(self.wanted, self.fed)
+        self.order = graph.reaching([*self.wanted, *[place for place, _ in self.assigns]], self.fed)
         self.names: dict[str, Any] = {
             "ndarray": np.ndarray,
             "asarray": np.asarray,
@@ -91,6 +95,8 @@ class _Writer:
         self.values: dict[Node, str] = {node: f"d{i}" for i, node in enumerate(feeds)}
         """The names of values."""
         self.cells: dict[Cell, str] = {}
+        self.views: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {}
+        """Views of variables, which are taken when those get their memory: what they are views of, and how."""
         self.lines: list[str] = []
         self.root: dict[Node, Node] = {}
         """Of each view the value of which it is one; of others themselves."""
@@ -145,7 +151,7 @@ class _Writer:
             lines.append(f"    if {' or '.join(checks)}: return None")
         lines += ["    try:", *[f"        {line}" for line in self.lines or ["pass"]], "    except Exception: return None"]
         if self.assigns:
-            writes = [f"        {self.cells[cell]}[...] = {self.values[value]}" for cell, value in self.assigns]
+            writes = [f"        {self.values[place]}[...] = {self.values[value]}" for place, value in self.assigns]
             lines += ["    try:", *writes, "    except BaseException:  # of a signal's handler", *writes, "        raise"]
         return "\n".join([*lines, f"    return [{', '.join(results)}]", ""])
 
@@ -225,6 +231,11 @@ class _Writer:
         if effects or op.leaf or isinstance(op.emit, Deferred):
             raise ArgumentError(f"no plan of NumPy has the operation {op.name}")
         operands = [self.values[x] for x in node.inputs]
+        if self.root[node].op.leaf == "variable":
+            view = op.prepared(node) if op.prepared is not None else partial(op.eval, **node.attrs)
+            self.values[node] = name = f"w{len(self.views)}"
+            self.views[name] = operands[0], view
+            return
         if isinstance(op.emit, Region):
             call = [self.constant(loop_of(node)), *operands]
         elif op.prepared is not None:
@@ -260,7 +271,8 @@ class _Writer:
         """Let go of large values that were read for the last time."""
         for operand in dict.fromkeys(node.inputs):
             name = self.values[operand]
-            dead = self.last[self.root[operand]] == position and not (operand.op.leaf or operand in self.fed)
+            root = self.root[operand]
+            dead = self.last[root] == position and not (root.op.leaf or root in self.fed)
             large = isinstance(operand.op.emit, Region) or operand.type.size >= LARGE
             if dead and large and name != self.values[node]:
                 self.lines.append(f"{name} = None")
