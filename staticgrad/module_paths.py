@@ -38,14 +38,21 @@ class Elsewhere(ModuleType):
         self.__target = target
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
-        return getattr(importlib.import_module(self.__target), name)
+        module = importlib.import_module(self.__target)
+        if name == "__all__":
+            return getattr(module, name, [public for public in vars(module) if not public.startswith("_")])
+        return getattr(module, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module(self.__target))
 
 
-def enter_lazily(path: str, target: str) -> None:
+def enter_lazily(path: str, target: str) -> ModuleType:
     """Let `import path` succeed, for a module of that name that is an attribute of the package on demand."""
-    sys.modules[path] = Elsewhere(path, target)
+    made = sys.modules[path] = Elsewhere(path, target)
+    return made
 
 
 def is_module(name: str) -> bool:

@@ -62,6 +62,13 @@ def test_paths(path, name):
         ("import staticgrad.optim as optim", "optim.SGD"),
         ("import staticgrad.optim.lr_scheduler as schedules", "schedules.OneCycleLR"),
         ("import staticgrad.optim.swa_utils as swa", "swa.AveragedModel"),
+        ("from staticgrad.optim.rmsprop import *", "RMSprop"),
+        ("import staticgrad as sg", "dir(sg.optim.rmsprop).index('RMSprop'), dir(sg.optim).index('LBFGS')"),
+        ("from staticgrad.nn.utils import *", "prune.l1_unstructured, weight_norm"),
+        (
+            "import staticgrad.autograd.gradcheck, staticgrad as sg",
+            "sg.autograd.gradcheck.__call__, sg.autograd.functional.vjp",
+        ),
         ("import staticgrad.utils.data as data", "data.DataLoader"),
         ("import staticgrad.utils.checkpoint as checkpoint", "checkpoint.checkpoint"),
         ("import staticgrad.autograd as autograd", "autograd.grad"),

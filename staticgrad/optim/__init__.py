@@ -1,15 +1,21 @@
-"""Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
+"""Optimizers: update rules written once, for eager steps, compiled steps and graphs. Those that few programs use are imported
+when they are first named."""
 
-from ..module_paths import enter_paths, refusing
-from . import adam, adaptive, lr_scheduler, muon, swa_utils
+from typing import TYPE_CHECKING
+
+from ..module_paths import enter_lazily, enter_paths, refusing
+from . import adam, lr_scheduler
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
-from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from .groups import ParamGroup
-from .lbfgs import LBFGS
-from .muon import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import SGD
-from .sparse_adam import SparseAdam
+
+if TYPE_CHECKING:
+    from . import swa_utils
+    from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+    from .lbfgs import LBFGS
+    from .muon import Adafactor, Muon
+    from .sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD",
@@ -33,9 +39,19 @@ __all__ = [
     "swa_utils",
 ]
 
-enter_paths(__name__, {
-    "adadelta": adaptive, "adafactor": muon, "adagrad": adaptive, "adamax": adam, "adamw": adam, "asgd": adaptive,
-    "nadam": adam, "radam": adam, "rmsprop": adaptive, "rprop": adaptive,
-})  # fmt: skip
+enter_paths(__name__, dict.fromkeys(("adamax", "adamw", "nadam", "radam"), adam))
+_LAZY = {
+    "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "muon", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "muon",
+    "RMSprop": "adaptive", "Rprop": "adaptive", "SparseAdam": "sparse_adam", "swa_utils": "swa_utils",
+}  # fmt: skip
+for _path, _place in {
+    "adadelta": "adaptive", "adafactor": "muon", "adagrad": "adaptive", "asgd": "adaptive", "rmsprop": "adaptive",
+    "rprop": "adaptive",
+}.items():  # fmt: skip
+    globals()[_path] = enter_lazily(f"{__name__}.{_path}", f"{__name__}.{_place}")
 
-__getattr__ = refusing(__name__, __all__, "OPTIM_REPLACED")
+__getattr__ = refusing(__name__, __all__, "OPTIM_REPLACED", {name: f"{__name__}.{place}" for name, place in _LAZY.items()})
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
