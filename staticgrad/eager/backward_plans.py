@@ -66,10 +66,11 @@ class TapePlan:
         "targets",
     )  # fmt: skip
 
-    def __init__(self, form: Form, backward: Backward):
+    def __init__(self, form: Form, backward: Backward, guard: bytes = b""):
+        """guard: `Guards.code` of such a form."""
         self.form, self.found = form, backward.without_nodes()
         self.size = form.size
-        self.guards = Guards(form, backward)
+        self.guards = Guards(form, backward, guard)
         self.match = self.guards.match
         self.places = [(place.number, place.part) for place in backward.places]
         chains = [steps for _, steps in backward.moved]
@@ -87,7 +88,7 @@ class TapePlan:
         self.call: Call = NONE
 
     def __reduce__(self) -> Any:
-        return TapePlan, (self.form, self.found)
+        return TapePlan, (self.form, self.found, self.guards.code)
 
     def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
         """The pass; None, and nothing has happened, for a tape of another form."""

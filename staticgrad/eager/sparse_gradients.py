@@ -34,6 +34,12 @@ class SparseGradient:
     def __reduce__(self) -> Any:
         return SparseGradient, (self.node, self.parts, self.order)
 
+    def described(self) -> tuple[Any, ...]:
+        """What it computes: its operations, with operands by number or, of others, by type."""
+        number: dict[Node, Any] = {node: i for i, node in enumerate((*self.parts, *self.order))}
+        rows = [(node.op, node.attrs, node.type, tuple([number.get(i, i.type) for i in node.inputs])) for node in self.order]
+        return tuple([part.type for part in self.parts]), tuple(rows), number[self.node]
+
     def filled(self, filler: Filler) -> SparseGradient:
         """The same computation for other extents."""
         moved: dict[Node, Node] = {}

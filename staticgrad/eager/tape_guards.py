@@ -7,6 +7,7 @@ dtype, a hook, a saved value that was changed since, and the guard declines. Val
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,13 +29,19 @@ class Guards:
 
     free(records, leaves): what `Record.free` does, for the records that a plan has passed. source: the text of both."""
 
-    def __init__(self, form: Form, backward: Backward):
+    def __init__(self, form: Form, backward: Backward, code: bytes = b""):
+        """code: as `code` was for such a form, since Python takes long to compile it."""
         written = _Writer(form, backward)
         self.source = written.text()
-        code = compile(self.source, "<guard of a tape>", "exec")
-        exec(code, written.names)
+        self._compiled = marshal.loads(code) if code else compile(self.source, "<guard of a tape>", "exec")
+        exec(self._compiled, written.names)
         self.match: Guard = written.names["match"]
         self.free: Guard = written.names["free"]
+
+    @property
+    def code(self) -> bytes:
+        """The source, compiled by this Python."""
+        return marshal.dumps(self._compiled)
 
 
 class _Writer:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..eager import Tensor
 from ..eager.calls.array_plans import ArrayPlan
-from ..eager.calls.kernels import OFF, Computation, program_of, requests, uses_of
+from ..eager.calls.kernels import OFF, Computation, Maker, program_of, requests, uses_of
 from ..eager.calls.op_calls import placeholders
 from ..eager.grad_mode import modes
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
@@ -37,7 +38,7 @@ Gradients = dict[int, list[tuple[Tensor, Any]]]
 class NativeStep:
     """The plan of one structure of an optimizer. places: the tensors that it changes."""
 
-    def __init__(self, facts: Hashable, places: list[Tensor], make: Callable[[list[Cell]], Any]):
+    def __init__(self, facts: Hashable, places: list[Tensor], maker: Callable[[list[Cell]], Maker]):
         self.facts, self.places, self.numpy = facts, places, modes.now.numpy
         self.changes = -1
         """`_changes` when the structure was last compared."""
@@ -46,8 +47,7 @@ class NativeStep:
         self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
         self.run: Any = None
         self.key = object()
-        self.make = lambda: make(self.cells)
-        """See `kernels.Make`."""
+        self.make = maker(self.cells)
 
     def ready(self) -> bool | None:
         """Whether the plan is there, bound to the arrays: False while it waits, None where there is none. Until then nothing
@@ -189,8 +189,8 @@ def _overlap(arrays: list[np.ndarray]) -> bool:
     return any(begin < end for (_, end), (begin, _) in itertools.pairwise(ordered))
 
 
-def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[[list[Cell]], Any]:
-    """A function of the places' cells that gives the program of the step."""
+def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Member]]]) -> Callable[[list[Cell]], Maker]:
+    """A function of the places' cells that tells how the program of the step is made."""
     slots = [[(i, [name for name in m.slots if name != "step"]) for m in members] for i, _, members in cohorts]
     counted = [step is not None for _, step, _ in cohorts]
     kinds = [
@@ -237,7 +237,22 @@ def _maker(owner: weakref.ref[Optimizer], cohorts: list[tuple[int, Any, list[Mem
                     assigns.append(append(graph, REGISTRY["assign"], [part, own_value], {}).node)
         return program_of(graph, [], feeds, effects=assigns), None
 
-    return make
+    def whole(cells: list[Cell]) -> Hashable:
+        """All that the program follows from."""
+        optimizer: Any = owner()
+        own = [x for x in vars(optimizer).items() if callable(x[1]) or x[1].__class__ in (int, float, bool, str)]
+        groups = [tuple([fact for fact in group.structure() if fact[0] != "params"]) for group in optimizer.param_groups]
+        types = tuple([cell.type for cell in cells])
+        gradients = tuple(
+            [(*kind, how.described() if isinstance(how, SparseGradient) else how) for each in kinds for *kind, how in each]
+        )
+        return "step", type(optimizer), tuple(own), tuple(groups), str(slots), str(counted), gradients, types
+
+    def bound(cells: list[Cell]) -> tuple[list[Cell], list[Any]]:
+        optimizer = owner()
+        return cells, [] if optimizer is None else optimizer.param_groups
+
+    return lambda cells: Maker(partial(make, cells), whole=lambda key: whole(cells), bound=partial(bound, cells))
 
 
 SMALL = 1 << 11

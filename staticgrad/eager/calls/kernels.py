@@ -27,6 +27,7 @@ from .call_cache import CallCache, by_numpy, counted, shared
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
     from ...compiler.program import Program
+    from ...ir import Cell
 
 USES = 16
 """The call of small arrays in which the plan of several operations takes over: it costs as much as thousands of calls."""
@@ -55,12 +56,14 @@ class Maker:
     """How the program of a call is made, and what it follows from.
 
     make: see `Make`. family: gives, of a key and the arguments of `make`, what calls have in common whose programs may
-    differ in extents alone, or None. whole: gives all that the program follows from.
+    differ in extents alone, or None. whole: gives all that the program follows from. bound: gives the variables of the program,
+    and the dicts that it reads hyperparameters of.
     """
 
     make: Callable[..., Any]
     family: Callable[..., Hashable] = lambda key, *args: None
     whole: Callable[..., Hashable] = lambda key, *args: key
+    bound: Callable[[], tuple[Sequence[Cell], Sequence[dict[str, Any]]]] = lambda: ((), ())
 
     def __call__(self, *args: Any) -> Any:
         return self.make(*args)

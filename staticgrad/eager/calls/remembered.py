@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import logs, types
 from ...ir import REGISTRY, Node, OpDef
+from ...ops.leaves import Source
 from ...signals import module
 from ..grad_mode import modes
 from ..tape import Record
@@ -104,13 +105,15 @@ class Place:
         if not stored:
             return NONE
         unpacked = module("staticgrad.compiler.execute.stored_plan").unpacked
+        cells, owners = self.make.bound()
+        sources = [Source(owners[i], name) for i, name in stored["sources"]]
         calls: list[Call] = []
         for number, (packed, kinds) in enumerate(stored["plans"]):
             if packed is None:
                 calls.append(Call(None))
                 continue
             feeds = [types.TensorType(shape, np.dtype(dtype)) for shape, dtype in kinds]
-            plan = unpacked(packed, feeds, (), (), (), lambda number=number: again.plan(number))
+            plan = unpacked(packed, feeds, cells, sources, (), lambda number=number: again.plan(number))
             if plan is None:
                 return None
             requests.share(plan)
@@ -120,13 +123,18 @@ class Place:
 
     def _write(self, call: Call) -> None:
         packed = module("staticgrad.compiler.execute.stored_plan").packed
+        cells, owners = self.make.bound()
+        numbers = {cell: i for i, cell in enumerate(cells)}
+        sources: dict[Source, int] = {}
         plans: list[Any] = []
         if not call.vain:
             for each in _plans_of(call):
                 if each is None:
                     plans.append((None, ()))
                     continue
-                if each.builder.cells or each.builder.argument_sources or (content := packed(each, {}, {}, {})) is None:
+                for source in each.builder.argument_sources:
+                    sources.setdefault(source, len(sources))
+                if not numbers.keys() >= {*each.builder.cells} or (content := packed(each, numbers, sources, {})) is None:
                     return
                 plans.append((content, [(kind.shape, kind.dtype.str) for kind in each.feed_types]))
         if not plans:
@@ -138,7 +146,8 @@ class Place:
             except (pickle.PicklingError, TypeError, AttributeError) as why:  # pickle has no one error for what it can't
                 logs.debug("the call is not kept: %s", why)
                 return
-            content = pickle.dumps({"plans": plans, "use": use.getvalue()})
+            places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
+            content = pickle.dumps({"plans": plans, "sources": places, "use": use.getvalue()})
         module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
 
 
