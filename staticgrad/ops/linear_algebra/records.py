@@ -10,16 +10,7 @@ import numpy as np
 
 from ...errors import LinAlgError, ShapeError
 from ...ir import OpDef, OverComplex, define
-from ...operators import (
-    NONE,
-    F,
-    Operators,
-    as_array,
-    composite,
-    enter_as,
-    numpy_twin,
-    spelled,
-)
+from ...operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
