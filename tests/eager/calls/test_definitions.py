@@ -14,6 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager.calls.call_cache import shared
+from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.calls.signature import join
 from staticgrad.operators import F, frontends, routed
 
@@ -87,7 +88,7 @@ def test_the_short_form_of_a_signature_is_that_of_join(number: int):
     assert join(args, key, tensors)
     key += named
     assert join(named.values(), key, tensors)
-    (found,) = [key[1][2:] for key in shared.everything() if key[1].__class__ is tuple and key[1][0] is function]
+    (found,) = [key[1][2:] for key in shared.everything() if key[0] == USES and key[1][0] is function]
     assert [*found] == key
     assert calls == [args]
 
