@@ -76,6 +76,7 @@ def close(actual, expected):
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:.*is deprecated and will be removed in a future version:UserWarning")  # TensorFlow's own
 @pytest.mark.parametrize("name", CASES)
 def test_names_are_tensorflows(name):
     tf = tensorflow()
