@@ -200,6 +200,11 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
 
     def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
+        result = self._by_plans(call)  # whose frame is gone when eager mode raises: the traceback would keep its plans
+        return self._run(call.args[: call.own], call.kwargs) if result is FALLBACK else result
+
+    def _by_plans(self, call: Call) -> Any:
+        """The result of a call by a plan, or FALLBACK where it is left to eager mode, and nothing is changed."""
         road: tuple[bool, ...] = ()
         tried: list[Specialization] = []
         while True:
@@ -238,10 +243,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 else:
                     raise
             else:
-                completed: Output = specialization.complete(results, call, arrays)
-                return completed
+                return specialization.complete(results, call, arrays)
             del specialization, arrays
-        return self._run(call.args[: call.own], call.kwargs)
+        return FALLBACK
 
     def _not_raised(self, call: Call, road: tuple[bool, ...], raised: RoadRaises) -> None:
         """A call whose trace raised an error raised none in eager mode. Raises TraceError where it may not run in segments."""

@@ -169,7 +169,8 @@ class Deferral:
         if step.numbers:
             self._numbers(step, args, refs)
         if step.opening is not None:
-            self.arrays += step.opening.fed(attrs) or ()
+            for array, node in zip(step.opening.fed(attrs) or (), step.opening.nodes, strict=True):
+                self._give(array, None, node)
             self.opened = True
             if self.region is not None:
                 self.region.whole = False
@@ -225,7 +226,7 @@ class Deferral:
         for i, dtype in step.numbers.items():
             arg = args[i]
             if step.free:
-                self.arrays.append(np.asarray(refs[i], dtype))
+                self._give(np.asarray(refs[i], dtype), None, step.node.inputs[i])  # type: ignore[union-attr]
                 self.numbers.append(refs[i])
             if region is not None and arg.__class__ is SavedNumber:
                 region.saved(arg, self.numbers, step, dtype)

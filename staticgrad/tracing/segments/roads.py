@@ -82,10 +82,14 @@ class Step:
 
 class Opening:
     """The integers among the attributes of a step that are inputs. form: the attributes without integers; fixed: those that are
-    the same each time, and None in the places of the inputs; feeds: what is fed for inputs, None for those of another road."""
+    the same each time, and None in the places of the inputs; feeds: what is fed for inputs, None for those of another road;
+    nodes: the inputs."""
 
-    def __init__(self, form: Any, fixed: Sequence[int | None], feeds: Callable[[Sequence[Any]], list[np.ndarray] | None]):
-        self.form, self.fixed, self.feeds = form, fixed, feeds
+    def __init__(
+        self, form: Any, fixed: Sequence[int | None], feeds: Callable[[Sequence[Any]], list[np.ndarray] | None],
+        nodes: Sequence[Node],
+    ):  # fmt: skip
+        self.form, self.fixed, self.feeds, self.nodes = form, fixed, feeds, nodes
 
     def fed(self, attrs: Mapping[str, Any]) -> list[np.ndarray] | None:
         """What the plan is fed for attributes; None for those of another step."""
@@ -295,7 +299,7 @@ class Roads:
                 found = numbers.call(self.graph, lambda *given, op=op, values=values: op.opened(*given, **values), operands)
             if isinstance(found, Symbol) and found.node.type == node.type:
                 self.layouts[found.node] = self.layout(node)
-                return Opening(form, fixed, numbers.feeds()), found.node
+                return Opening(form, fixed, numbers.feeds(), [*numbers.nodes.values()]), found.node
         return None, node
 
     def segment(self, at: Step, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
