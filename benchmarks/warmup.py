@@ -37,6 +37,8 @@ ROUTE = "NumPy route"
 MODES = (ROUTE, "eager", "compiled", "session", "torch")
 WIDTH = 5
 """Steps of which the median counts where a curve is compared: one step may meet anything on the machine."""
+PAUSE = 20_000
+"""Microseconds by which a single step may be slower: the machine rarely takes longer, and waiting for a compiler does."""
 WINDOW = 10
 """Steps of which the mean counts as slow."""
 SETTLED = 1.1
@@ -176,12 +178,12 @@ def another_process() -> Iterator[None]:
 
 
 def run(case: str, backend: str, variant: str, file: str, steps: str, seconds: str, began: str) -> None:
-    """In a process of its own: print the start in seconds, and the times of steps in microseconds."""
+    """In a process of its own: print the seconds until the first step, and the microseconds of each step."""
     for module in BACKENDS[backend].imports:
         import_module(module)
     step = step_of(case, backend, variant, file)
     wall, cpu = [time.perf_counter_ns()], [time.process_time_ns()]
-    start = time.monotonic() - float(began)
+    start = {"wall": time.monotonic() - float(began), "cpu": time.process_time()}
     until = wall[0] + float(seconds) * 1e9
     while len(wall) <= int(steps) and (wall[-1] < until or len(wall) <= LEAST):
         step()
@@ -244,8 +246,8 @@ def smooth(times: Sequence[float]) -> list[float]:
 
 
 def from_when(times: Sequence[float], most: float) -> float | None:
-    """Seconds after which the running median stays at most `most`; None where it doesn't in the end."""
-    slow = [i for i, each in enumerate(smooth(times)) if each > most]
+    """Seconds after which the running median stays at most `most`, and no step pauses; None where that isn't so in the end."""
+    slow = [i for i, (step, level) in enumerate(zip(times, smooth(times), strict=True)) if level > most or step > most + PAUSE]
     first = slow[-1] + 1 if slow else 0
     return None if first == len(times) else sum(times[:first]) / 1e6
 
@@ -261,7 +263,7 @@ def figures(runs: Sequence[Mapping[str, Any]], clock: str, route: float | None, 
         return max(statistics.fmean(times[i : i + WINDOW]) for i in range(2, max(3, len(times) - WINDOW + 1)))
 
     def whole(run: Mapping[str, Any]) -> float:
-        return run["start"] + sum(run[clock][:WHOLE]) / 1e6  # type: ignore[no-any-return]
+        return run["start"][clock] + sum(run[clock][:WHOLE]) / 1e6  # type: ignore[no-any-return]
 
     level, shortest = median(steady), min(len(run[clock]) for run in runs)
     assert level is not None

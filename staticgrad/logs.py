@@ -1,12 +1,13 @@
 """The logger "staticgrad": traces and their reasons, kernels and where they come from, warnings.
 
-`logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` is
-imported with the first record.
+`logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` takes milliseconds to import, so that is
+left to the program: until it has, nobody can have asked for events.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +27,14 @@ def logger() -> logging.Logger:
 
 def info(text: str, *args: Any) -> None:
     """Tell of an event, such as a trace."""
-    logger().info(text, *args)
+    if "logging" in sys.modules:
+        logger().info(text, *args)
 
 
 def debug(text: str, *args: Any) -> None:
     """Tell of a detail, such as a kernel."""
-    logger().debug(text, *args)
+    if "logging" in sys.modules:
+        logger().debug(text, *args)
 
 
 def warn(text: str, stacklevel: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import logs
+from tests.processes import ended, start
 
 
 def test_traces_and_their_reasons_are_logged(caplog):
@@ -44,3 +45,19 @@ def test_a_warning_is_logged_once_and_not_printed_by_the_logger(caplog, capfd):
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert capfd.readouterr().err == ""
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("staticgrad").handlers)
+
+
+def test_events_that_nobody_can_have_asked_for_import_no_logging():
+    program = """
+        import sys
+        import staticgrad as sg
+        from staticgrad import logs
+        sg.compile(lambda x: x + 1)(sg.ones(2))
+        assert "logging" not in sys.modules
+        import logging
+        logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+        sg.compile(lambda x: x + 2)(sg.ones(2))
+    """
+    out, err = ended(start(program))
+    assert err == ""
+    assert "first call" in out

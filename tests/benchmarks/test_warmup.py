@@ -18,7 +18,7 @@ from benchmarks.registry import CASES
 
 def run(times: list[int], mode: str, cache: str = "", variant: str = "", busy: bool = False) -> dict[str, Any]:
     curve = warmup.Curve("digits", mode, variant, cache, busy)
-    return {**curve._asdict(), "start": 0.5, "wall": times, "cpu": [2 * each for each in times]}
+    return {**curve._asdict(), "start": {"wall": 0.5, "cpu": 1.0}, "wall": times, "cpu": [2 * each for each in times]}
 
 
 SLOW_START = [9000, 8000, *[4000] * 40, *[1000] * 958]
@@ -39,9 +39,14 @@ def test_what_a_curve_comes_to():
 
 def test_a_single_slow_step_does_not_delay_the_steady_state():
     times = [1000] * 1000
-    times[500] = 90_000
+    times[500] = 15_000
     found = warmup.figures([run(times, "eager")], "wall", 1000.0, 1000.0)
-    assert (found.worst, found.worst_window, found.settled) == (90, 9.9, 0)
+    assert (found.worst, found.worst_window, found.settled) == (15, 2.4, 0)
+
+
+def test_a_step_that_waits_for_a_compiler_does():
+    found = warmup.figures([run([3_000_000, *[1000] * 500, 400_000, *[1000] * 499], "compiled")], "wall", None, 2000.0)
+    assert found.as_torch == found.settled == pytest.approx(3.9)
 
 
 def test_the_faster_number_of_threads_counts():
