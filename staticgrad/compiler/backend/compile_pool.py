@@ -44,6 +44,8 @@ TICK = 0.5
 """Seconds between two lines of progress."""
 LIMIT = 300.0
 """Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
+GRACE = 0.5
+"""Seconds in which the leader of workers ends after them, unless it is killed."""
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "STATICGRAD_KERNELS")
 """The variables on which the place of the kernel cache depends, and the compiler."""
 
@@ -114,8 +116,7 @@ class Worker:
             self.leader.workers.remove(self)
             self.connection.close()
             if not self.leader.workers:
-                self.leader.process.kill()
-                self.leader.process.wait()
+                self.leader.end()
 
 
 class Leader:
@@ -133,6 +134,7 @@ class Leader:
             [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**_without_numba(), "OPENBLAS_NUM_THREADS": "1"}, pass_fds=places,
         )  # fmt: skip
+        self.late = subprocess.TimeoutExpired
         self.workers = [Worker(self, ours, number >= count) for number, (ours, _) in enumerate(pairs)]
         first = {
             "path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places,
@@ -143,6 +145,14 @@ class Leader:
             stream.write(json.dumps(first).encode() + b"\n")
         for _, theirs in pairs:
             theirs.close()
+
+    def end(self) -> None:
+        """End the process, once its workers have ended."""
+        try:
+            self.process.wait(GRACE)
+        except self.late:
+            self.process.kill()
+            self.process.wait()
 
 
 class Pool:

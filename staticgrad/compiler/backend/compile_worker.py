@@ -29,7 +29,7 @@ LOOK = 1.0
 """Seconds between two looks for the parent: a child that it forked may hold the connection open."""
 
 
-def lead(parent: int, places: list[int], patient: int) -> None:
+def lead(parent: int, places: list[int], patient: int) -> NoReturn:
     """Fork a worker for each connection, given by its descriptor, and wait until they have ended. The last ones are patient."""
     kernel_cache.prepare()
     gc.freeze()  # what was imported stays, and no collection of a worker copies its pages
@@ -50,6 +50,7 @@ def lead(parent: int, places: list[int], patient: int) -> None:
         worker, status = os.wait()
         with workers.pop(worker) as connection, suppress(OSError):  # the parent may have closed it
             connection.send_bytes(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode())
+    os._exit(0)  # nothing is left to be put away
 
 
 def serve(leader: int, connection: Connection) -> NoReturn:
