@@ -281,8 +281,9 @@ class Requests:
         """Until the plans are compiled that this thread has asked for."""
         for key, call in modes.now.calls.everything().items():
             asked = self.plans[key] if isinstance(call, Waiting) else None
-            if asked is not None:
-                asked.arrive()
+            for each in (asked, getattr(getattr(asked, "use", None), "reverse", None)):
+                if each is not None:
+                    each.arrive()
 
 
 requests = Requests()

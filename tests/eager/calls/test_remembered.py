@@ -33,6 +33,7 @@ def note(*tensors):
 END = """
 sg.wait_for_kernels()  # those that were asked for and not run
 print(found.hexdigest(), sum(make.__class__ is kernels.Maker for make in made))
+made, found = [], hashlib.sha256()
 """
 PROGRAMS = {
     "ops": """
@@ -106,43 +107,49 @@ for n in (2, 5, 23):
 """
 
 
-def run(cache: Path, program: str, **environment: str) -> tuple[str, int]:
-    """A hash of what it computes, and how many calls were made that could have been read."""
+def run(cache: Path, *programs: str, **environment: str) -> list[tuple[str, int]]:
+    """Of each program, all in one process, a hash of what it computes, and how many calls were made that may be read."""
     unset = ("STATICGRAD_EAGER", "STATICGRAD_PLANS", "STATICGRAD_TIERS")  # as a user has them
     env = {name: value for name, value in os.environ.items() if name not in unset}
     env |= {"PYTHONPATH": str(ROOT), "STATICGRAD_CACHE_DIR": str(cache), **environment}
+    text = BEGIN + "".join([program + END for program in programs])
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", BEGIN + program + END], cwd=ROOT, env=env, capture_output=True, text=True,
-        timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", text], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
-    bits, made = done.stdout.split()
-    return bits, int(made)
+    return [(bits, int(made)) for bits, made in map(str.split, done.stdout.splitlines())]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, tuple[str, int]]]:
+    """What two processes find, of which the second one has the cache of the first."""
+    cache = tmp_path_factory.mktemp("kernels")
+    return [dict(zip(PROGRAMS, run(cache, *PROGRAMS.values()), strict=True)) for _ in range(2)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_second_process_makes_no_call_and_computes_the_same_bits(tmp_path: Path, name: str):
-    bits, made = run(tmp_path, PROGRAMS[name])
+def test_a_second_process_makes_no_call_and_computes_the_same_bits(runs: list[dict[str, tuple[str, int]]], name: str):
+    (bits, made), second = [found[name] for found in runs]
     assert made > 0
-    assert run(tmp_path, PROGRAMS[name]) == (bits, 0)
+    assert second == (bits, 0)
 
 
 def test_what_comes_after_calls_that_were_read_has_the_bits_that_it_has_without_a_cache(tmp_path: Path):
     program = PROGRAMS["shapes"] + MORE
-    wanted, _ = run(tmp_path / "other", program)
+    ((wanted, _),) = run(tmp_path / "other", program)
     run(tmp_path, PROGRAMS["shapes"])
-    bits, made = run(tmp_path, program)
+    ((bits, made),) = run(tmp_path, program)
     assert bits == wanted
     assert made > 0
-    assert run(tmp_path, program) == (bits, 0)
+    assert run(tmp_path, program) == [(bits, 0)]
 
 
 def test_the_order_of_shapes_is_part_of_what_is_kept(tmp_path: Path):
     """A plan may have taken the template of the one before it, and has other bits than one that was made first."""
     backwards = PROGRAMS["shapes"].replace("in layers", "in layers[::-1]")
-    wanted, _ = run(tmp_path / "other", backwards)
+    ((wanted, _),) = run(tmp_path / "other", backwards)
     run(tmp_path, PROGRAMS["shapes"])
-    assert run(tmp_path, backwards)[0] == wanted
+    assert run(tmp_path, backwards)[0][0] == wanted
 
 
 def truncated(file: Path) -> None:
@@ -159,26 +166,25 @@ def gone(file: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [truncated, foreign, gone])
 def test_a_file_that_is_no_good_is_missed(tmp_path: Path, spoil: Callable[[Path], Any]):
-    bits, made = run(tmp_path, PROGRAMS["functions"])
+    found = run(tmp_path, PROGRAMS["functions"])
     for file in tmp_path.glob("c*.call"):
         spoil(file)
-    assert run(tmp_path, PROGRAMS["functions"]) == (bits, made)
+    assert run(tmp_path, PROGRAMS["functions"]) == found
 
 
 def test_machine_code_that_is_gone_is_compiled_again(tmp_path: Path):
-    bits, _ = run(tmp_path, PROGRAMS["functions"])
+    found = run(tmp_path, PROGRAMS["functions"])
     for file in tmp_path.iterdir():
         if file.suffix != ".call":
             file.unlink()
-    assert run(tmp_path, PROGRAMS["functions"])[0] == bits
+    assert run(tmp_path, PROGRAMS["functions"]) == found
 
 
 @pytest.mark.parametrize("setting", ["sg.set_num_threads(1)", "sg.set_default_dtype(sg.float64)", ""])
 def test_other_settings_have_calls_of_their_own(tmp_path: Path, setting: str):
-    program, other = f"{setting}\n{PROGRAMS['training']}", {} if setting else {"STATICGRAD_CPU": "x86-64-v2"}
-    run(tmp_path, PROGRAMS["training"])
-    wanted, count = run(tmp_path / "other", program, **other)
-    assert run(tmp_path, program, **other) == (wanted, count)
+    program, other = f"{setting}\n{PROGRAMS['functions']}", {} if setting else {"STATICGRAD_CPU": "x86-64-v2"}
+    run(tmp_path, PROGRAMS["functions"])
+    assert run(tmp_path, program, **other) == run(tmp_path / "other", program, **other)
 
 
 def test_a_call_that_was_read_can_be_explained(tmp_path: Path):
@@ -186,4 +192,4 @@ def test_a_call_that_was_read_can_be_explained(tmp_path: Path):
         "calls = [c for c in kernels.requests.plans.everything().values() if getattr(c, 'plan', None) is not None]\n"
         "found.update(repr(sorted(str(c.plan.explain()) for c in calls)).encode())\n"
     )
-    assert run(tmp_path, explained)[0] == run(tmp_path, explained)[0]
+    assert run(tmp_path, explained)[0][0] == run(tmp_path, explained)[0][0]
