@@ -222,10 +222,12 @@ class ResultFlags:
         """Set the flags of the results of a run."""
         if self._records is None:
             self._records = [(position, _recorded(_FreedRun(), self.differentiated)) for position in self.freed]
-        more = [(position, _recorded(_IdleRun(tensors[position]), ())) for position in self.idle]
-        for position, record in (*self._records, *more):
+        for position, record in self._records:
             tensor = tensors[position]
             tensor._record, tensor._tracked = record, True
+        for position in self.idle:
+            tensor = tensors[position]
+            tensor._record, tensor._tracked = _recorded(_IdleRun(tensor), ()), True
         for position in self.leaves:
             tensor = tensors[position]
             tensor._since, tensor._tracked = tick(), True
