@@ -183,7 +183,7 @@ class Deferral:
     def passes(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
         """Whether an operation that may fail does not: a check of integers that follow from arrays, or that are in range
         wherever they come from. Others run at once, so nothing of the code that follows runs where they fail."""
-        if not isinstance(op.emit, Native) or op.emit.again is not None:
+        if not isinstance(op.emit, Native) or op.emit.again is not None or len(op.shape_only) < len(refs) - 1:
             return False
         array = self._known(refs[0], DEEP)
         if array is None:
