@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
+from ..errors import OutOfMemoryError, StaticgradError, user_line
 from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import INEXACT, type_of
@@ -17,7 +17,7 @@ from .calls.op_calls import value as kernel_value
 from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
-from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
+from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new, watch
 
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -68,16 +68,19 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     return result(op, args, data, mode if tracked else None, attrs)
 
 
-def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
-    """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
+def result(
+    op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any], made: bool = False
+) -> Tensor:
+    """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow. made: the
+    value is a new array, as from a NumPy ufunc, and no view of an operand."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(PublicTensor)
     out._data = data
     out._base = None
     out._views = None
-    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):  # as in `fresh`, without another call
-        out._tracked = True
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
+        out._tracked = True  # and the lines of `record_of`, without another call
         out._record = record = new(Record)
         record.op = op
         record.inputs = inputs
@@ -92,6 +95,8 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
         out._record = None
         if INFERRING:
             mark_inference(out)
+    if made:
+        return out
     x = inputs[0]
     source = x._data
     base = data.base
@@ -101,55 +106,6 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     elif base is source or base is source.base:
         link(out, x)
     return out
-
-
-def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
-    """As `result`, for a new array, as from a NumPy ufunc, which is no view of an operand."""
-    if data.__class__ is not ndarray:
-        data = np.asarray(data)
-    out = new(PublicTensor)
-    out._data = data
-    out._base = None
-    out._views = None
-    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
-        out._tracked = True
-        out._record = record = new(Record)
-        record.op = op
-        record.inputs = inputs
-        record.attrs = attrs
-        record.out = data
-        record.clock = tick()
-        record.memory = record.hooks = record.position = record.named = None
-        if mode.watched:
-            watch(record, mode)
-    else:
-        out._tracked = False
-        out._record = None
-        if INFERRING:
-            mark_inference(out)
-    return out
-
-
-def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], data: Any, mode: Mode) -> Record:
-    """A new record, as `fresh` makes it without another call."""
-    record = new(Record)
-    record.op = op
-    record.inputs = inputs
-    record.attrs = attrs
-    record.out = data
-    record.clock = tick()
-    record.memory = record.hooks = record.position = record.named = None
-    if mode.watched:
-        watch(record, mode)
-    return record
-
-
-def watch(record: Record, mode: Mode) -> None:
-    """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
-    if mode.notes_line():
-        record.position = user_position(3)
-    if mode.saver is not None:
-        mode.saver.save(record)
 
 
 COMPLETE: set[OpDef] = set()

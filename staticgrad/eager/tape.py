@@ -37,7 +37,7 @@ class Record(FormerNode):
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
     and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation;
-    position: the user's line that made it, where lines are noted. `execution.record_of` makes records without `__init__`.
+    position: the user's line that made it, where lines are noted. `tensor.record_of` makes records without `__init__`.
     """
 
     __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "named", "op", "out", "position")

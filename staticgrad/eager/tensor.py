@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..errors import GradientError, ShapeError
+from ..errors import GradientError, ShapeError, user_position
+from ..ir import OpDef
 from ..operators import (
     WRITERS,
     Count,
@@ -29,7 +30,7 @@ from ..operators import (
 from ..operators import Tensor as AnyTensor
 from ..printing import tensor_text
 from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
-from .grad_mode import INFERRING, mark_inference, modes
+from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
@@ -592,6 +593,32 @@ def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
     out._base = None
     out._views = None
     return out
+
+
+def record_of(
+    op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], data: Any, mode: Mode, kind: type[Record] = Record
+) -> Any:
+    """A new record of this class."""
+    record = new(kind)
+    record.op = op
+    record.inputs = inputs
+    record.attrs = attrs
+    record.out = data
+    record.clock = tick()
+    record.memory = record.hooks = record.position = None
+    if kind is Record:  # a call of several ops gets its name when somebody asks
+        record.named = None
+    if mode.watched:
+        watch(record, mode)
+    return record
+
+
+def watch(record: Record, mode: Mode) -> None:
+    """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
+    if mode.notes_line():
+        record.position = user_position(3)
+    if mode.saver is not None:
+        mode.saver.save(record)
 
 
 def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False) -> Tensor:

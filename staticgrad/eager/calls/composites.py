@@ -25,11 +25,10 @@ from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_engine import recorded_rules
 from ..backward_hooks import Cotangents
-from ..execution import watch
 from ..grad_mode import Mode, modes
 from ..operands import own
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
-from ..tensor import PublicTensor, Tensor, new, wrap
+from ..tensor import PublicTensor, Tensor, record_of, wrap
 from .composite_plans import program
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
 from .kernels import LEAST, NONE, OFF, USES, Call, Maker, requests, uses_of
@@ -136,24 +135,14 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         places: Saved = ready.use
         if not tracked:
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
-        record: CompositeRecord = new(record_type)
-        record.op = op
-        record.inputs = tuple(tensors)
-        record.attrs = places.attrs if numbers is None else {"call": form}
+        attrs = places.attrs if numbers is None else {"call": form}
+        record: CompositeRecord = record_of(op, tuple(tensors), attrs, found[0], mode, record_type)
         record.saved = places
-        record.clock = start = tick()
-        record.memory = record.hooks = record.position = None
-        if mode.watched:
-            watch(record, mode)
-        if not places.results:
-            record.out, *record.kept = found
-            if numbers is not None:
-                record.kept = [*record.kept, *[numbers[i] for i in places.numbers]]
-            return wrap(record.out, record)
-        record.kept = found[places.results :]
+        record.kept = found[places.results or 1 :]
         if numbers is not None:
             record.kept = [*record.kept, *[numbers[i] for i in places.numbers]]
-        record.out = found[0]
+        if not places.results:
+            return wrap(record.out, record)
         parts = {i: PartRecord(record, i, found[i]) for i in places.smooth}
         record.parts = {i: weakref.ref(part) for i, part in parts.items()}
         record.values = {}
@@ -162,7 +151,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             if i < 0:
                 record.values[i + places.results] = outs[i]._data, memory_of(outs[i])
         if node is not None:
-            frontends.called(node, start - 1, args, named, outs)
+            frontends.called(node, record.clock - 1, args, named, outs)
         return outs
 
     def made(args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:

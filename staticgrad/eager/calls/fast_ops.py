@@ -17,7 +17,7 @@ from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
 from ...ops.reductions import chosen, kept
 from ...types import ALL_AXES, ShapeLike, int64, normalize_axes
-from ..execution import fresh, result
+from ..execution import result
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..operands import FLOATS, number
 from ..tape import ALONE, Named
@@ -46,7 +46,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     op, elementwise = REGISTRY[name], name != "matmul"
     general = written(name) if elementwise else routed(written(name))
     ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
-    made = fresh if isinstance(ufunc, np.ufunc) else result
+    made = isinstance(ufunc, np.ufunc)
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
     def method(self: Tensor, other: Any) -> Any:
@@ -71,7 +71,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
                 data = mode.quiet(ufunc, x._data, y._data)
             except (ValueError, RuntimeError, MemoryError):
                 return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
-        return made(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
+        return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS, made)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -82,7 +82,6 @@ def unary(name: str) -> Callable[[Any], Any]:
     op, general = REGISTRY[name], written(name)
     function = op.eval
     ufunc, kernel = isinstance(function, np.ufunc), Bound(op, NO_ATTRS)
-    made = fresh if ufunc else result
 
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
@@ -98,7 +97,7 @@ def unary(name: str) -> Callable[[Any], Any]:
                 value = mode.quiet(function, data)
             except (RuntimeError, MemoryError):
                 return general(self)
-        return made(op, (self,), value, mode if self._tracked else None, NO_ATTRS)
+        return result(op, (self,), value, mode if self._tracked else None, NO_ATTRS, ufunc)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir import NO_ATTRS, Node
 from ...types import INEXACT
-from ..execution import link, recover, watch
+from ..execution import link, recover
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick
-from ..tensor import PublicTensor, ndarray, wrap
+from ..tensor import PublicTensor, ndarray, watch, wrap
 from .call_cache import counted
 from .op_calls import Bound, by_plan, least_of
 

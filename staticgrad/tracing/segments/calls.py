@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...eager.execution import link, record_of
+from ...eager.execution import link
 from ...eager.grad_mode import modes
 from ...eager.pending import Pending, Value, pending
 from ...eager.tape import Named, Record
-from ...eager.tensor import Tensor
+from ...eager.tensor import Tensor, record_of
 from ...ir import Node, OpDef
 from ...operators import frontends
 from ...types import get_default_dtype

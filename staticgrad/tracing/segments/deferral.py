@@ -18,12 +18,12 @@ import numpy as np
 
 from ...compiler.passes.index_ranges import range_of
 from ...eager.calls.kernels import row_major
-from ...eager.execution import flows, link, record_of
+from ...eager.execution import flows, link
 from ...eager.grad_mode import modes
 from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
-from ...eager.tensor import PublicTensor, Structure, Tensor, wrap
+from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
 from ...errors import PACKAGE_DIR, StaticgradError, user_line
 from ...ir import REGISTRY, Native, Node, OpDef
 from ...operators import F, frontends, promotion, state
