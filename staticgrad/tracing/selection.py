@@ -63,7 +63,7 @@ class Selection(Symbol):
         self.refuse()
 
     def __repr__(self) -> str:
-        return f"<elements of {self.full!r} where a mask holds>"
+        self.refuse()
 
     def _filled(self, value: Any, number: float = 1) -> Any:
         return F.where(self.mask, value, np.asarray(number, value.dtype))
