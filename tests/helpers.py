@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import Tensor
 from staticgrad.eager.calls.kernels import Call
-from staticgrad.eager.grad_mode import Setting, modes
+from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
@@ -118,16 +117,6 @@ def assert_same(actual: Any, expected: Any, what: str = "", rtol: float | None =
     else:
         equal = repr(actual) == repr(expected) if signs else actual == expected
         assert equal, f"{what}: {actual!r}, expected {expected!r}"
-
-
-@contextmanager
-def op_by_op() -> Iterator[None]:
-    """NumPy computes each operation by itself: there are no plans."""
-    saved, modes.now.kernels = modes.now.kernels, Setting()
-    try:
-        yield
-    finally:
-        modes.now.kernels = saved
 
 
 def taken() -> dict[Any, Any]:

@@ -39,10 +39,12 @@ class Setting(NamedTuple):
     numpy: bool | None = None
 
 
-def kernels_setting(enabled: bool, wait: bool = False, least: int = 0) -> Setting:
+def kernels_setting(enabled: bool, wait: bool = False, least: int = 0, plans: bool = False) -> Setting:
     """The value of `Mode.kernels`: see `eager_kernels`."""
     most = max(least, 1)
-    return Setting(wait, max(least, ELEMENTWISE), most, most, False) if enabled else Setting(wait, whole=most, numpy=True)
+    if enabled:
+        return Setting(wait, max(least, ELEMENTWISE), most, most, False)
+    return Setting(wait, whole=most, numpy=True) if plans else Setting(wait)
 
 
 def _of_environment() -> Setting:
@@ -54,7 +56,7 @@ def _of_environment() -> Setting:
         raise ArgumentError(
             f"STATICGRAD_EAGER is {text!r}", "it has to be numpy, kernels or wait; kernels:1000 is for arrays of 1000 elements"
         )
-    return kernels_setting(word != "numpy", word == "wait", int(least) if least else 0)
+    return kernels_setting(word != "numpy", word == "wait", int(least) if least else 0, plans=True)
 
 
 DEFAULT = _of_environment()
@@ -420,11 +422,13 @@ class eager_kernels(_Decorator):
     decorator while the function runs. It holds for this thread.
 
     enabled: kernels compute what recurs, from a certain call of an operation on, and NumPy the rest; False: NumPy computes
-    everything, and runs the plans of what recurs, too. wait: the first call of an operation makes its kernel, for benchmarks.
-    Results don't depend on time with any of these. least: the number of elements from which operations look for a kernel.
+    everything, one operation after another. plans: then functions of several operations, backward passes and steps of
+    optimizers that recur are plans of NumPy, which take half the time and may add gradients in another order. wait: the first
+    call of an operation makes its plan, for benchmarks. Results don't depend on time with any of these. least: the number of
+    elements from which operations look for a kernel or plan.
 
     The environment variable STATICGRAD_EAGER gives the setting that a process begins with: `kernels` (the default), `wait`,
-    or `numpy`. Kernels agree with NumPy within the bounds of `docs/numerics.md`, not in the last bit.
+    or `numpy`, with plans. Kernels agree with NumPy within the bounds of `docs/numerics.md`, not in the last bit.
 
     Examples:
         >>> x = sg.linspace(0, 1, 5)
@@ -432,9 +436,9 @@ class eager_kernels(_Decorator):
         ...     y = sg.exp(x)
     """
 
-    def __init__(self, enabled: bool = True, *, wait: bool = False, least: int = 0):
+    def __init__(self, enabled: bool = True, *, wait: bool = False, least: int = 0, plans: bool = False):
         self.saved = modes.now.kernels
-        self.setting = modes.now.kernels = kernels_setting(bool(enabled), bool(wait), int(least))
+        self.setting = modes.now.kernels = kernels_setting(bool(enabled), bool(wait), int(least), bool(plans))
 
     def __call__(self, fn: Function) -> Function:
         modes.now.kernels = self.saved  # not used as a statement

@@ -19,7 +19,7 @@ from staticgrad.eager.calls.kernels import NONE, Requests
 from staticgrad.eager.grad_mode import modes
 from staticgrad.eager.sparse_gradients import DeferredGradient, deferred
 from staticgrad.errors import GradientError
-from tests.helpers import assert_close, known, op_by_op
+from tests.helpers import assert_close, known
 
 F = sg.functional
 Program = Callable[..., Any]
@@ -83,11 +83,11 @@ PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_are_those_of_the_engine(name: str, kernels: bool, plans: list[bool]):
     program, shapes = PROGRAMS[name]
-    with op_by_op():
+    with sg.eager_kernels(False):
         wanted = gradients(program, shapes)
     assert plans == [False]
     for _ in range(2):
-        with sg.eager_kernels(kernels, wait=True):
+        with sg.eager_kernels(kernels, wait=True, plans=True):
             gradient = gradients(program, shapes)
         for found, g in zip(gradient, wanted, strict=True):
             if g is None:
@@ -177,7 +177,7 @@ def test_rows_of_a_table_that_is_read_twice(plans: list[bool]):
     for enabled in (False, True):
         (table,) = leaves((5, 2))
         optimizer = sg.optim.SparseAdam([table], lr=0.1)
-        with sg.eager_kernels(enabled, wait=True):
+        with sg.eager_kernels(enabled, wait=True, plans=True):
             for _ in range(3):
                 optimizer.zero_grad()
                 ((table[sg.tensor([0, 2])] * table[sg.tensor([2, 4])]).sum() * 2).backward()

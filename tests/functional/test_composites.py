@@ -12,7 +12,7 @@ from staticgrad.eager.calls.composite_records import CompositeRecord, PartRecord
 from staticgrad.nn import functional as F
 from tests.functional.cases import ROWS, Row
 from tests.functional.test_cases import program, results
-from tests.helpers import assert_close, op_by_op
+from tests.helpers import assert_close
 from tests.ops.modes import eager, leaves
 
 pytestmark = pytest.mark.usefixtures("empty_default_graph")
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.usefixtures("empty_default_graph")
 def test_kernels_agree_with_numpy(row: Row):
     """Every fourth row to the second gradient, whose kernels take most of the time."""
     arrays, call = row.arrays(), program(row, 2 if ROWS.index(row) % 4 == 0 else 1)
-    with op_by_op():
+    with sg.eager_kernels(False):
         wanted = eager(call, arrays)
     for kernels in (False, True):
-        with sg.eager_kernels(kernels, wait=True):
+        with sg.eager_kernels(kernels, wait=True, plans=True):
             found = eager(call, arrays)
         for a, b in zip(found, wanted, strict=True):
             assert a.dtype == b.dtype

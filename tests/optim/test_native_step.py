@@ -13,7 +13,7 @@ from staticgrad import nn, optim
 from staticgrad.eager.sparse_gradients import DeferredGradient
 from staticgrad.optim.native_step import _prepared as prepared
 from staticgrad.optim.native_step import _steps
-from tests.helpers import assert_close, op_by_op
+from tests.helpers import assert_close
 
 F = sg.functional
 
@@ -25,7 +25,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 
 
 def trained(kind: Any, options: dict[str, Any], native: bool | None) -> tuple[list[np.ndarray], Any]:
-    with op_by_op() if native is None else sg.eager_kernels(native, wait=True):
+    with sg.eager_kernels(False) if native is None else sg.eager_kernels(native, wait=True, plans=True):
         sg.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to(sg.float64)
         optimizer = kind(model.parameters(), **options)
@@ -62,7 +62,7 @@ def test_steps_agree_with_the_rule(kind: Any, options: dict[str, Any], native: b
 def test_joined_parameters_have_the_bits_of_single_ones(kind: Any, options: dict[str, Any]):
     """NumPy takes small parameters together where the rule is elementwise."""
     found = []
-    for context in (op_by_op(), sg.eager_kernels(False, wait=True)):
+    for context in (sg.eager_kernels(False), sg.eager_kernels(False, wait=True, plans=True)):
         rng = np.random.default_rng(0)
         shapes = [(3, 4), (4, 5), (2, 2), (100, 100)] + ([] if kind is optim.Muon else [(4,), (), (1, 5, 1)])
         leaves = [sg.tensor(rng.standard_normal(shape).astype(np.float32), requires_grad=True) for shape in shapes]
@@ -100,7 +100,7 @@ def embedded(native: bool | None, kind: Any, options: dict[str, Any]) -> tuple[l
     rng = np.random.default_rng(0)
     table, w = (sg.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((6, 3), (3, 2)))
     optimizer, index = kind([table, w], **options), np.array([[0, 2], [2, 2], [5, 0]])
-    with op_by_op() if native is None else sg.eager_kernels(native, wait=True):
+    with sg.eager_kernels(False) if native is None else sg.eager_kernels(native, wait=True, plans=True):
         for i in range(6):
             optimizer.zero_grad()
             F.embedding(sg.from_numpy(index), table).mean(1).matmul(w).square().sum().backward()

@@ -15,7 +15,7 @@ from staticgrad.errors import ArgumentError
 from staticgrad.ir import Graph
 from staticgrad.nn.functional import pad
 from staticgrad.operators import F
-from tests.helpers import assert_close, op_by_op
+from tests.helpers import assert_close
 
 SHAPE = (3, 4)
 
@@ -121,7 +121,7 @@ def test_layers_with_loops(layer: Any):
     sg.manual_seed(0)
     model, x = layer(3, 4, num_layers=2, bidirectional=True), sg.randn(5, 2, 3)
     found = []
-    for context in (op_by_op(), sg.eager_kernels(False, wait=True)):
+    for context in (sg.eager_kernels(False), sg.eager_kernels(False, wait=True, plans=True)):
         model.zero_grad()
         with context:
             out, _ = model(x.requires_grad_())
@@ -137,7 +137,7 @@ def test_a_thread_changes_its_back_end():
     x = sg.tensor(operands()[0], requires_grad=True)
     outs = []
     for kernels in (False, True, False):
-        with sg.eager_kernels(kernels, wait=True):
+        with sg.eager_kernels(kernels, wait=True, plans=True):
             outs.append(sg.nn.functional.gelu(x))
     np.testing.assert_array_equal(outs[0].detach().numpy(), outs[2].detach().numpy())
     calls = [out._record.saved.reverse.plan.__class__ is ArrayPlan for out in outs]

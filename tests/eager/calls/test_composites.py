@@ -19,7 +19,7 @@ from staticgrad.eager.calls.call_cache import CallCache
 from staticgrad.eager.calls.composites import CompositeRecord
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import GradientError, IndexRangeError
-from tests.helpers import assert_close, op_by_op, taken
+from tests.helpers import assert_close, taken
 
 pytestmark = pytest.mark.usefixtures("empty_default_graph")
 
@@ -67,9 +67,9 @@ def derivatives(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
 def test_values_and_gradients_agree_with_single_operations(name: str, kernels: bool):
     function, shapes = CASES[name]
     arrays = arrays_of(shapes)
-    with op_by_op():
+    with sg.eager_kernels(False):
         wanted = derivatives(function, arrays)
-    with sg.eager_kernels(kernels, wait=True):
+    with sg.eager_kernels(kernels, wait=True, plans=True):
         assert isinstance(function(*[sg.tensor(a, requires_grad=True) for a in arrays])._record, CompositeRecord)
         found = derivatives(function, arrays)
     for a, b in zip(found, wanted, strict=True):

@@ -13,7 +13,7 @@ import staticgrad as sg
 from staticgrad.eager.calls.open_calls import VALUES, Kind
 from staticgrad.eager.grad_mode import modes
 from staticgrad.nn import functional as F
-from tests.helpers import known, op_by_op, taken
+from tests.helpers import known, taken
 
 Function = Callable[[Any, Any, float], Any]
 VARYING: dict[str, Function] = {
@@ -78,7 +78,7 @@ def results(function: Function, v: Any, dtype: Any, second: bool = True) -> list
 
 
 def by_numpy(*args: Any, **named: Any) -> list[np.ndarray]:
-    with op_by_op():
+    with sg.eager_kernels(False):
         return results(*args, **named)
 
 
@@ -95,7 +95,7 @@ def check(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 @pytest.mark.parametrize("name", VARYING)
 def test_values_and_gradients(name: str, dtype: Any, kernels: bool) -> None:
     function = VARYING[name]
-    with sg.eager_kernels(kernels, wait=True):
+    with sg.eager_kernels(kernels, wait=True, plans=True):
         modes.now.calls.clear()
         for v in RANGE:
             check(results(function, v, dtype), by_numpy(function, v, dtype))
