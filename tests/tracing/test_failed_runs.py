@@ -260,3 +260,31 @@ def test_checks_that_hold_make_no_cut():
     for _ in range(4):
         assert abs(compiled(x, i, labels).item() - step(x, i, labels).item()) < 1e-6
     assert len(compiled.segmented.roads.segments) == 2
+
+
+OF_CONSTANTS = {
+    "division": lambda: sg.tensor([6, 4]) // sg.tensor([0, 1]),
+    "power": lambda: sg.tensor([2, 3]) ** sg.tensor([-1, 1]),
+    "index": lambda: sg.tensor([1.0, 2.0])[sg.tensor([0, 7])],
+    "factorization": lambda: sg.linalg.cholesky(sg.tensor([[1.0, 2.0], [2.0, 1.0]])),
+}
+
+
+@pytest.mark.parametrize("name", OF_CONSTANTS)
+@pytest.mark.parametrize("mode", MODES)
+def test_what_fails_for_constants_fails_in_each_run(name, mode):
+    """Not when it is compiled, before the writes."""
+
+    def step(x, w):
+        w.mul_(0.5)
+        OF_CONSTANTS[name]()
+        w.mul_(0.5)
+
+    wanted, w = sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.0])
+    compiled = sg.compile(step, **MODES[mode])
+    for _ in range(2):
+        with pytest.raises(sg.errors.StaticgradError) as eager:
+            step(sg.ones(3), wanted)
+        with pytest.raises(eager.type):
+            compiled(sg.ones(3), w)
+        np.testing.assert_array_equal(w.numpy(), wanted.numpy())

@@ -230,10 +230,9 @@ class Pool:
     def abandon(self) -> None:
         """As `close`, at the end of the process, which does not wait for them."""
         self._refuse()
-        for worker in self.workers:
+        for worker in [*self.workers]:  # threads go on with connections, which end with the process
             worker.leader.process.kill()
             worker.leader.process.returncode = 0
-            worker.connection.close()
 
     def _refuse(self) -> None:
         self.closed = True

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ...errors import StaticgradError
 from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
 from ...operators import F, Symbol, append
 from ...operators import apply as apply_op
@@ -52,7 +53,8 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 
 def _fold(node: Node, *inputs: Any) -> Any:
-    """Not repeats of a constant: how many there are is no reason for another kernel. Nor calls of Python: a run makes them."""
+    """Not repeats of a constant: how many there are is no reason for another kernel. Nor calls of Python: a run makes them.
+    What fails does so in a run, after all that comes before it."""
     if not node.op.pure:
         return None
     for i in inputs:
@@ -60,8 +62,11 @@ def _fold(node: Node, *inputs: Any) -> Any:
             return None
     if not inputs or node.op is REGISTRY["broadcast_to"] or isinstance(node.op.emit, Region) or node.type.size > 64:
         return None
-    with np.errstate(all="ignore"):
-        value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)
+    try:
+        with np.errstate(all="ignore"):
+            value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)
+    except StaticgradError:
+        return None
     return append(inputs[0].graph, constant, (), constant_of(np.asarray(value, node.type.dtype)))
 
 
