@@ -71,4 +71,4 @@ def strides_of(
     rows, columns = merged(at.shape[:k], at.strides[:k]), merged(at.shape[k:], at.strides[k:])
     if rows is None or columns is None:
         raise FusionFailure(f"an operand of shape {at.shape} can't be walked along rows and columns")
-    return rows, columns, window.axis == k and window.axis > 0
+    return rows, columns, window.axis == k

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import staticgrad as sg
+from staticgrad import nn
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
@@ -85,3 +87,20 @@ def test_a_variable_is_not_written_while_it_is_read_at_another_place():
     w = b.variable(6)
     b.assign(w, F.concatenate([w[3:], w[:3]], 0) * 2)
     b.check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("key", [slice(1, None), slice(0, 2), slice(1, 2)])
+def test_a_vector_that_is_the_row_of_a_matrix(dtype: type, key: slice):
+    """Its one axis is that of the columns."""
+
+    def step(x: sg.Tensor, w: sg.Tensor) -> sg.Tensor:
+        x[key] = 0.5
+        loss = nn.functional.cross_entropy((x * w).reshape(1, 3), sg.tensor([0]))
+        return sg.grad(loss, [w])[0]
+
+    compiled, w = sg.compile(step), sg.tensor([0.5, -1, 0.25], dtype=dtype, requires_grad=True)
+    x, y = sg.tensor([1.0, 2, -1], dtype=dtype), sg.tensor([1.0, 2, -1], dtype=dtype)
+    np.testing.assert_allclose(compiled(x, w).numpy(), step(y, w).numpy(), rtol=1e-5)
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
+    assert "unslice" in compiled.plan.source()
