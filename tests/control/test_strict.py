@@ -18,7 +18,7 @@ from tests.control.random_programs import random_case
 
 pytestmark = pytest.mark.usefixtures("eager_by_numpy")
 
-PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "300"))
+PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "150"))
 GROUPS = 10
 
 
