@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 import staticgrad as sg
 
 ROOMS = {
-    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random", "amp", "runtime_settings")),
-    "functions": (
-        "Functions of tensors",
-        ("functions", "torch_names", "torch_layers", "functional", "ops", "operators", "func"),
-    ),
+    "tensors": ("Tensors", ("eager", "base", "random", "amp")),
+    "functions": ("Functions of tensors", ("functions", "torch_names", "functional", "ops", "operators", "func")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler", "numba_ops")),
     "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),
@@ -198,10 +195,10 @@ def room_of(name: str) -> str:
     if name in sg._LAZY:
         return sg._LAZY[name].split(".")[1]
     value = getattr(sg, name)
-    if any(name in importlib.import_module(f"staticgrad.{module}").__all__ for module in ("functions", "torch_names")):
+    if any(name in importlib.import_module(f"staticgrad.{module}").__all__ for module in ("eager.conversion", "torch_names")):
         return "functions"
-    module = getattr(value, "__module__", None) or "staticgrad.types"  # dtypes are objects of NumPy
-    return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "types"
+    module = getattr(value, "__module__", None) or "staticgrad.base.types"  # dtypes are objects of NumPy
+    return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "base"
 
 
 def pages() -> list[Page]:

@@ -11,7 +11,7 @@ import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
-from . import garbage as _garbage
+from .base import garbage as _garbage
 
 _importing = _garbage.paused(old=True)
 _importing.__enter__()  # left at the end of this file, or with this module where an import fails
@@ -19,7 +19,25 @@ _importing.__enter__()  # left at the end of this file, or with this module wher
 import numpy as np
 
 from . import linalg, random, special, torch_names, version
-from .devices import check_device, device
+from .base.devices import check_device, device
+from .base.module_paths import enter_lazily, is_module
+from .base.types import (
+    ABSENT_DTYPES,
+    as_dtype,
+    bool_,
+    category,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+)
 from .eager import (
     BoolTensor,
     ByteTensor,
@@ -58,10 +76,12 @@ from .eager import (
 )
 from .eager import PublicTensor as Tensor
 from .eager.calls.kernels import wait_for_kernels
+from .eager.conversion import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
+from .eager.printing import set_printoptions
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -87,32 +107,12 @@ from .errors import (
     UnknownExtentError,
     VerifyError,
 )
-from .functions import as_tensor, from_dlpack, from_file, from_numpy, frombuffer, is_tensor, to_dlpack
 from .interchange import protocols
-from .module_paths import enter_lazily, is_module
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
-from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, seed, set_rng_state
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
-from .types import (
-    ABSENT_DTYPES,
-    as_dtype,
-    bool_,
-    category,
-    complex64,
-    complex128,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    set_default_dtype,
-    uint8,
-)
 
 protocols.enter()
 __version__ = version.__version__
@@ -167,15 +167,7 @@ if TYPE_CHECKING:
         utils,
     )
     from .amp import GradScaler, autocast
-    from .compiler.passes.user_passes import graph_pass, rewrite
-    from .compiler.runtime.threads import get_num_threads, set_num_threads
-    from .func import vmap
-    from .interchange import onnx, sklearn
-    from .interchange.graph_json import from_json, to_json
-    from .interchange.scipy_optimize import scipy_objective
-    from .interchange.torch_export import from_torch
-    from .numba_ops import njit_op
-    from .runtime_settings import (
+    from .base.runtime_settings import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
         get_float32_matmul_precision,
@@ -189,6 +181,15 @@ if TYPE_CHECKING:
         set_warn_always,
         use_deterministic_algorithms,
     )
+    from .compiler.passes.user_passes import graph_pass, rewrite
+    from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .func import vmap
+    from .functional.torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
+    from .interchange import onnx, sklearn
+    from .interchange.graph_json import from_json, to_json
+    from .interchange.scipy_optimize import scipy_objective
+    from .interchange.torch_export import from_torch
+    from .numba_ops import njit_op
     from .serialization import load, save
     from .static import (
         Graph,
@@ -215,7 +216,6 @@ if TYPE_CHECKING:
         trainable_variables,
         variables_initializer,
     )
-    from .torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
     from .tracing import compile, print
     from .viz.compare import compare
     from .viz.draw import draw
@@ -224,7 +224,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     ".amp": ("GradScaler", "autocast"),
-    ".runtime_settings": (
+    ".base.runtime_settings": (
         "are_deterministic_algorithms_enabled",
         "get_deterministic_debug_mode",
         "get_float32_matmul_precision",
@@ -255,7 +255,7 @@ _MODULES = {
         "trainable_variables", "variables_initializer",
     ),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
-    ".torch_layers": (
+    ".functional.torch_layers": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",
         "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
         "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d",
@@ -289,7 +289,7 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
         if name not in _LAZY:
             more = ""
             if not is_module(name):  # an import of a module asks for the name first
-                from .missing import advice
+                from .base.missing import advice
 
                 more = advice(name, __all__)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
@@ -495,7 +495,7 @@ __all__ += [
     "compiled_with_cxx11_abi",
     "jit",
     *torch_names.__all__,
-    *_MODULES[".torch_layers"],
+    *_MODULES[".functional.torch_layers"],
 ]
 __all__.sort()
 _importing.__exit__(None, None, None)

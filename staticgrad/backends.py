@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .module_paths import enter_paths
+from .base.module_paths import enter_paths
 
 
 class Backend(ModuleType):

@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from . import amp as any_amp
-from .devices import check_device
-from .module_paths import enter_paths, refusing
+from .base.devices import check_device
+from .base.module_paths import enter_paths, refusing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from .base.module_paths import refusing
 from .errors import DeviceError
-from .module_paths import refusing
 
 __all__ = ["is_available", "is_initialized"]
 

@@ -9,12 +9,12 @@ from typing import Unpack
 
 import numpy as np
 
-from .devices import Options, check_options, factory
+from .base.devices import Options, check_options, factory
+from .base.module_paths import refusing
+from .base.types import as_dtype, get_default_dtype
 from .eager.creation import tensor
-from .module_paths import refusing
 from .operators import Tensor
 from .ops.fourier import FFT
-from .types import as_dtype, get_default_dtype
 
 globals().update(FFT)
 __all__ = sorted([*FFT, "fftfreq", "rfftfreq"])

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from .base.types import DTypeLike
 from .operators.interface import Tensor
-from .types import DTypeLike
 
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int = -1) -> Tensor:
     """The discrete Fourier transform along `dim`, of n elements: cut, or with zeros after them. norm: 'backward' scales

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .base.module_paths import refusing
 from .errors import ArgumentError
-from .module_paths import refusing
 
 Scripted = TypeVar("Scripted")
 

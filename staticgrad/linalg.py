@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .base.module_paths import refusing
 from .errors import LinAlgError
-from .module_paths import refusing
 from .ops.linear_algebra import LINALG
 
 # names ----------------------------------------------------------------------------------------------------------------

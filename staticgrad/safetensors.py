@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from .base.files import replacing
+from .base.types import MOST_AXES, complex128
 from .eager import Tensor
 from .errors import StaticgradError
-from .files import replacing
 from .operators import as_array
-from .types import MOST_AXES, complex128
 
 __all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "save_file", "to_bytes"]
 

@@ -6,7 +6,7 @@ They are made in `ops/`, beside their records; `special.pyi` tells type checkers
 from __future__ import annotations
 
 from . import ops
-from .module_paths import refusing
+from .base.module_paths import refusing
 from .operators import SPECIAL
 
 assert ops is not None, "importing the records enters the functions"

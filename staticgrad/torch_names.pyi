@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
+from .base.types import Axis, DTypeLike, ShapeLike
 from .ir.op import OpDef
 from .operators.annotations import Array, Carry, Index, Output, TensorLike
 from .operators.interface import Tensor
 from .operators.sizes import Size
 from .ops import return_types
 from .ops.random import Generator
-from .types import Axis, DTypeLike, ShapeLike
 
 def abs(input: TensorLike, *, out: None = None) -> Tensor:
     """|x|; its derivative at 0 is 0.

@@ -27,6 +27,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad import functional as F
+from staticgrad.base import types
 from staticgrad.compiler.program import Program
 from staticgrad.errors import CompileError, GraphError, StaticgradError
 from staticgrad.interchange import graph_json
@@ -131,7 +132,7 @@ def _changed(rng: random.Random, old: Any) -> Any:
         shuffled = rng.sample(old, len(old))
         near = [old[:-1], [*old, old[-1]], shuffled, [old[0]] * len(old), old[::-1]]
     elif isinstance(old, str):
-        near = [rng.choice(list(REGISTRY)), rng.choice(list(sg.types.SHORT)).name, old + "x"]
+        near = [rng.choice(list(REGISTRY)), rng.choice(list(types.SHORT)).name, old + "x"]
     elif isinstance(old, bool):
         near = [not old]
     return rng.choice(near) if near and rng.random() < 0.7 else rng.choice(VALUES)
@@ -220,7 +221,7 @@ def run(graph: Graph) -> str:
         return rng.integers(0, 2, shape).astype(kind.dtype) if kind.dtype.kind != "f" else rng.random(shape).astype(kind.dtype)
 
     leaves = {node: value(node.type) for node in graph.nodes if node.op.leaf in ("placeholder", "variable", "generator")}
-    targets = [node for node in graph.nodes if type(node.type) is sg.types.TensorType and not node.op.leaf]
+    targets = [node for node in graph.nodes if type(node.type) is types.TensorType and not node.op.leaf]
     outcome = []
     try:
         with warnings.catch_warnings():

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import TensorType
 from staticgrad.eager import Tensor
 from staticgrad.eager.calls.kernels import Call
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
-from staticgrad.types import TensorType
 
 
 def raised(error: Any, text: str) -> Any:

@@ -32,7 +32,7 @@ FAST = (
     "tests/tracing/test_handlers.py",
     "tests/tracing/segments/test_ownership.py",
     "tests/compiler/execute/test_fastcall.py",
-    "tests/test_garbage.py",
+    "tests/base/test_garbage.py",
 )
 """Tests of what this package takes from an interpreter: instructions, operands, reference counts, headers of objects."""
 CPU = (

@@ -42,7 +42,7 @@ MODULES = {
     "..eager.tape": ("Handle", "Record"),
     "..ir": ("Graph", "Node"),
     "..ops": ("return_types",),
-    "..types": ("Axis", "DTypeLike", "ShapeLike"),
+    "..base.types": ("Axis", "DTypeLike", "ShapeLike"),
     ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
     ".sizes": ("Count", "Size"),
     ".symbols": ("GradFn",),

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import shape_text
 from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
 from ..operators import Application, F, Level, Size, Symbol, apply, as_array, frontends, state
@@ -21,7 +22,6 @@ from ..ops.batching import aligned, leading, one_by_one
 from ..ops.leaves import fits
 from ..ops.random import Place
 from ..ops.rules import compared, elementwise
-from ..types import shape_text
 from .valued import Changeable
 
 RANDOMNESS = ("error", "different", "same")

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..base.types import INEXACT, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError, TransformError
 from ..operators import F, Operators, Tensor, state
-from ..types import INEXACT, shape_text
 from .forward import Dual, Forward
 
 

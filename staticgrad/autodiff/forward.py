@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ..base.types import INEXACT
 from ..ir import OpDef, Pointwise, View
 from ..operators import Application, F, Level, apply
 from ..ops.rules import compared, elementwise
 from ..ops.tangents import linear, multilinear
-from ..types import INEXACT
 from .recording import Recorded, Recording, Step, in_order, pull
 from .valued import Valued
 

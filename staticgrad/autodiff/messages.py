@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import INEXACT, Shape, shape_text
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
-from ..types import INEXACT, Shape, shape_text
 
 
 def freed() -> GradientError:

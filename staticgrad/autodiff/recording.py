@@ -12,10 +12,10 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from ..base.types import INEXACT
 from ..ir.walks import reached
 from ..operators import Application, Level, apply, frontends, lines_of
 from ..ops.control.vjp import joined
-from ..types import INEXACT
 from .valued import Valued
 
 _number = count().__next__

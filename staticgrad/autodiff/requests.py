@@ -10,9 +10,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from ..base.types import INEXACT, Shape
 from ..errors import GradientError
 from ..operators import has_rank, listed
-from ..types import INEXACT, Shape
 from . import messages
 
 

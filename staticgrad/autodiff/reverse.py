@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import INEXACT
 from ..errors import UnknownExtentError
 from ..ir import Graph, Node, Region
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
-from ..types import INEXACT
 from . import messages
 from .requests import check_seed
 

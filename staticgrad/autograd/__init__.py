@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..base.module_paths import enter_lazily, enter_paths, refusing
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
-from ..module_paths import enter_lazily, enter_paths, refusing
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, grad_mode
 from .function import Function

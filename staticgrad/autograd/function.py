@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..autodiff import messages
+from ..base.types import INEXACT, shape_text
 from ..eager.backward_hooks import Cotangents
 from ..eager.grad_mode import modes, no_grad
 from ..eager.inplace import record_change
@@ -27,7 +28,6 @@ from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_
 from ..ir import OpDef
 from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
 from ..ops.custom_gradient import call_symbols
-from ..types import INEXACT, shape_text
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

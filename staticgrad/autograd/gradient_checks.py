@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.dual_tensors import dual_level, make_dual, unpack_dual
+from ..base.types import INEXACT, part_dtype
 from ..eager import enable_grad, grad
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, StaticgradError
 from ..operators import is_tensor
-from ..types import INEXACT, part_dtype
 from .functional import _as_tuple
 
 Function = Callable[..., Any]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from ..autodiff.batching import Batched, Vmap
 from ..autodiff.forward import Dual, Forward
 from ..autodiff.recording import Recorded, Recording, Step
+from ..base.types import INEXACT, TensorType, bool_, type_of
 from ..errors import TransformError
 from ..ir import OpDef
 from ..operators import Application, F, Level, Operators
 from ..ops.control.loop_operands import Parts
-from ..types import INEXACT, TensorType, bool_, type_of
 
 
 def _refused(*types: Any, **attrs: Any) -> Any:

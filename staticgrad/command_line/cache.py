@@ -86,7 +86,7 @@ def warm(given: Namespace) -> int:
         command = [sys.executable, "-m", "staticgrad", "warm"]
         return subprocess.run(command, env={**os.environ, "STATICGRAD_CPU": given.cpu}, check=False).returncode
     from ..compiler.warm import warm as warmed
-    from ..typical_steps import typical_steps
+    from .typical_steps import typical_steps
 
     print(warmed(typical_steps()))
     return 0

@@ -68,7 +68,7 @@ def inputs_of(fn: Any, module: ModuleType, named: str | None, shapes: Sequence[s
             raise Misuse(f"the file defines no {named!r}, which --inputs names")
         return _fitting(fn, _tuple(getattr(module, named)), "--inputs")
     if shapes:
-        from ..functions import from_numpy
+        from ..eager.conversion import from_numpy
 
         rng = np.random.default_rng(seed)
         return _fitting(fn, tuple(from_numpy(array_of(shape, rng)) for shape in shapes), "--shapes")

@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ..base.types import TensorType
 from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node, Pointwise, Reduction
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
-from ..types import TensorType
 from . import memory_budget
 from .backend.machine_code import NOW
 from .backend.machine_code import tiers as tiers

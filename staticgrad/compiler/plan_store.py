@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import logs
+from ..base import logs
+from ..base.types import TensorType
 from ..ir import Node
-from ..types import TensorType
 from .backend import disk_cache as disk
 from .passes.functionalize import FunctionalGraph
 from .program_key import ProgramKey, Unkept

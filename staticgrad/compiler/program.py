@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import garbage, logs
-from ..bounded import Bounded
+from ..base import garbage, logs
+from ..base.bounded import Bounded
+from ..base.locks import lock
+from ..base.signals import module
+from ..base.types import SingletonType, TensorType
 from ..ir import Cell, Graph, Node
-from ..locks import lock
 from ..ops.known_values import value_operands
-from ..signals import module
-from ..types import SingletonType, TensorType
 from .execute.bound_arrays import changed
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics

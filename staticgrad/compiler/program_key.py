@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import StackType, TensorType, TupleType
 from ..ir import Cell, Literal, Node, OpDef, Subgraph
 from ..ops import BUILT_IN
 from ..ops.leaves import Source
-from ..types import StackType, TensorType, TupleType
 from .backend import abi, object_code
 from .passes.functionalize import FunctionalGraph
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 from types import NoneType
 from typing import Any
 
+from ..base.types import TensorType
 from ..ir import Cell, Deferred, Graph, Layout, Literal, Node, Region, Subgraph
-from ..types import TensorType
 from .codegen.parameters import KernelSource
 from .fusion.broadcast_rank import IterationDomain
 from .fusion.epilogue import Sum

@@ -1,7 +1,8 @@
 """The machine code that many programs need, compiled once per machine: `python -m staticgrad warm`.
 
 Products, convolutions, pooling, moves and the runtime belong to no program, and are listed here. Kernels that are generated for
-the operations of a program don't depend on extents, so those of typical steps (`typical_steps.py`) serve many programs.
+the operations of a program don't depend on extents, so those of typical steps (`command_line/typical_steps.py`) serve many
+programs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Probability distributions, with PyTorch's names, arguments and formulas; eager, compiled and in graphs."""
 
-from ..module_paths import enter_paths, refusing
+from ..base.module_paths import enter_paths, refusing
 from . import (
     composed,
     constraints,

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..base.types import get_default_dtype
 from ..eager import Tensor, no_grad, rand, randn
 from ..eager.pending import Pending, at_once
 from ..errors import ArgumentError
 from ..operators import F, Operators, Size, as_array, frontends, state
-from ..types import get_default_dtype
 from . import constraints
 from .constraints import Constraint
 

@@ -8,13 +8,8 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ..devices import Options, Placement, check_device, check_options, factory
-from ..errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
-from ..ir import REGISTRY
-from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
-from ..operators import Tensor as AnyTensor
-from ..operators.nodes import NUMBERS
-from ..types import (
+from ..base.devices import Options, Placement, check_device, check_options, factory
+from ..base.types import (
     TENSOR_NAMES,
     DTypeLike,
     ShapeLike,
@@ -27,6 +22,11 @@ from ..types import (
     is_scalar,
     shape_text,
 )
+from ..errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
+from ..ir import REGISTRY
+from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
+from ..operators import Tensor as AnyTensor
+from ..operators.nodes import NUMBERS
 from .tensor import PublicTensor, Tensor, make_public
 
 

@@ -9,10 +9,10 @@ from weakref import ref
 
 import numpy as np
 
+from ..base.types import INEXACT, type_of
 from ..errors import OutOfMemoryError, StaticgradError, user_line
 from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
-from ..types import INEXACT, type_of
 from .calls.op_calls import value as kernel_value
 from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of

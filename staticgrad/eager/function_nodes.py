@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ..base.types import INEXACT
 from ..operators import frontends
 from ..operators.node_names import DERIVATIVES, NodeName
-from ..types import INEXACT
 from .pending import Pending
 from .tape import ALONE, Named, Record, edge, function_node, next_node, tick
 from .tensor import PublicTensor, Tensor

@@ -15,17 +15,17 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import LikePlacement, Options, Placement, check_options, factory
+from ..base.devices import LikePlacement, Options, Placement, check_options, factory
+from ..base.locks import rlock
+from ..base.types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
-from ..locks import rlock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, interception, public, state, torch_function
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
-from ..types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from .calls.composites import composite
 from .execution import run
 from .tensor import Tensor

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..base.types import PART_OF, category, shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.pointwise import saved_with_op
-from ..types import PART_OF, category, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes
 from .pending import Pending, settle_all

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import check_unmasked, shape_text
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
 from ..ops.operands import number_in
-from ..types import check_unmasked, shape_text
 from . import item_assignment, random_fills
 from .grad_mode import modes
 from .inplace import check_change, in_place_of, replace, unrecorded

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ..base.types import category, check_unmasked, shape_text
 from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
 from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
 from ..ops.indexing import check_order
 from ..ops.placing import written
-from ..types import category, check_unmasked, shape_text
 from .grad_mode import modes
 from .inplace import check_change, of_a_graph, owner_of, part_written, replace, tracer
 from .pending import settle_all

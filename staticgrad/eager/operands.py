@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..bounded import Bounded
+from ..base.bounded import Bounded
+from ..base.types import float32, float64, is_scalar
 from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
-from ..types import float32, float64, is_scalar
 from .calls.call_cache import OF_THREAD
 from .calls.scatters import value_of_sparse
 from .grad_mode import modes

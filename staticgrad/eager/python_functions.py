@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
 from ..operators import Lifted, Symbol
-from ..types import shape_text
 from .inplace import check_change
 from .tensor import Tensor
 

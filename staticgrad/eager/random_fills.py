@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import PART_OF, is_number
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Operators
 from ..ops.random import uniform_op
-from ..types import PART_OF, is_number
 from .grad_mode import no_grad
 from .inplace import check_change, in_place_of, replace
 from .tensor import Tensor

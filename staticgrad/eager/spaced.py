@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import Options, Placement, check_options, factory
+from ..base.devices import Options, Placement, check_options, factory
+from ..base.types import DTypeLike, as_shape, is_number
 from ..errors import ArgumentError
 from ..operators import F, frontends, is_tensor, state
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, as_shape, is_number
 from .creation import _dtype, _made, _plain
 from .tensor import Tensor
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import TensorType
 from ..ir import REGISTRY, Node, Pointwise, View
 from ..ops.sparse_rows import carry
-from ..types import TensorType
 from .calls.scatters import value_of_sparse
 from .tensor import PublicTensor, Tensor, new
 

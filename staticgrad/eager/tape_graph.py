@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.types import shape_text, type_of
 from ..errors import GraphError
 from ..ir import REGISTRY, Cell, Expand, Graph, Node, lasting, literal
 from ..operators import Symbol, lines_of
 from ..operators import Tensor as AnyTensor
-from ..types import shape_text, type_of
 from .grad_mode import modes
 from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from ..base.types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import GradientError, ShapeError, user_position
 from ..ir import OpDef
 from ..operators import (
@@ -28,9 +29,8 @@ from ..operators import (
     state,
 )
 from ..operators import Tensor as AnyTensor
-from ..printing import tensor_text
-from ..types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from .grad_mode import INFERRING, Mode, mark_inference, modes
+from .printing import tensor_text
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__

@@ -7,9 +7,9 @@ from typing import Unpack
 
 import numpy as np
 
-from ..devices import Options, check_options, factory
+from ..base.devices import Options, check_options, factory
+from ..base.types import as_dtype, as_shape, get_default_dtype
 from ..operators import Tensor, public
-from ..types import as_dtype, as_shape, get_default_dtype
 from .creation import tensor
 
 Values = Callable[[np.ndarray], np.ndarray]

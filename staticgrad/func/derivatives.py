@@ -10,10 +10,10 @@ import numpy as np
 
 from ..autodiff.forward import Dual, Forward, push_steps
 from ..autodiff.recording import Recorded, Recording, Step, pull
+from ..base.types import INEXACT, shape_text
 from ..eager import enable_grad
 from ..errors import TransformError
 from ..operators import F
-from ..types import INEXACT, shape_text
 from .mapping import vmap
 from .surroundings import surroundings_of
 from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, text, unflatten

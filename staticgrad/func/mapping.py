@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.batching import RANDOMNESS, Batched, Vmap
+from ..base.types import shape_text
 from ..errors import ArgumentError
 from ..operators import F
-from ..types import shape_text
 from .trees import Structure, is_tensor, leaves_of, name_of, prefix, text, unflatten
 
 Dims = Any

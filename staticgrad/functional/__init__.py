@@ -5,8 +5,6 @@ a graph are taken to fit. `reduction` is "mean" (over all elements or samples), 
 PyTorch's older words for it.
 """
 
-from ..attention import scaled_dot_product_attention
-from ..normalization import batch_norm, group_norm, rms_norm
 from ..operators import F
 from ..ops.padding import pad
 from ..ops.shaping import flatten
@@ -48,6 +46,7 @@ from .activations import (
     threshold,
     threshold_,
 )
+from .attention import scaled_dot_product_attention
 from .classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -115,6 +114,7 @@ from .mean_poolings import (
     lp_pool3d,
 )
 from .multihead import multi_head_attention_forward
+from .normalization import batch_norm, group_norm, rms_norm
 from .norms import instance_norm, layer_norm, local_response_norm
 from .regression import (
     gaussian_nll_loss,

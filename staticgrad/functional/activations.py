@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import DTypeLike, normalize_axis
 from ..eager.calls.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state, warn_former
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
-from ..types import DTypeLike, normalize_axis
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """Source: Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017."""

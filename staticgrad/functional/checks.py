@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.types import Shape, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike
 from ..ops.settings import operand
-from ..types import Shape, shape_text
 
 REDUCTIONS = ("mean", "sum", "none")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import is_number, shape_text
 from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -16,7 +17,6 @@ from ..ops.logistic import logistic_loss
 from ..ops.operands import dtype_of
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
-from ..types import is_number, shape_text
 from .checks import check_floating, fitting, legacy_reduction, reduced
 
 # class indices --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Shape, ShapeLike
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
@@ -17,7 +18,6 @@ from ..ops.convolution import check_conv, conv_input_op, conv_op
 from ..ops.gathering import scatter_op
 from ..ops.padding import pad as padded
 from ..ops.settings import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
-from ..types import Shape, ShapeLike
 
 Pairs = tuple[tuple[int, int], ...]
 AXES = "length", "height", "width"

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import int64, shape_text
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.control.scan import scan
 from ..ops.settings import operand
-from ..types import int64, shape_text
 from .checks import check_floating, check_reduction
 
 NEVER = -1e30

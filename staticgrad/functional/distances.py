@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..base.types import is_number, normalize_axis, shape_text, to_float
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.linear_algebra.norms import vector_norm
 from ..ops.operands import promoted
 from ..ops.settings import operand
-from ..types import is_number, normalize_axis, shape_text, to_float
 from .checks import check_floating, check_reduction, legacy_reduction, reduced
 
 

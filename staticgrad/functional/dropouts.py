@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.types import is_number
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike
 from ..ops.settings import operand, size_text
-from ..types import is_number
 from .activations import in_place
 
 ALPHA = -1.7580993408473766

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import int64, shape_text
 from ..eager import no_grad
 from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, routed, spelled, state
@@ -15,7 +16,6 @@ from ..ops.linear_algebra.norms import vector_norm
 from ..ops.ordering import along
 from ..ops.scatter_reductions import reduced
 from ..ops.settings import operand
-from ..types import int64, shape_text
 
 
 @routed

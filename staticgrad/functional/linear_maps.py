@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..base.types import shape_text
 from ..eager.calls.composites import composite
 from ..errors import ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand
-from ..types import shape_text
 from .checks import fitting
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import ShapeLike, int64
 from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, most_op, most_take_op, pooled_extent, windows
 from ..ops.settings import operand, size_text, whole_numbers
-from ..types import ShapeLike, int64
 from .pooling_windows import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
 
 Pools = Tensor | tuple[Tensor, Tensor]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import ShapeLike
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, windows
 from ..ops.settings import operand, size_text, whole_numbers
-from ..types import ShapeLike
 from .pooling_windows import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
 
 # the mean -------------------------------------------------------------------------------------------------------------

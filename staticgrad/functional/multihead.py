@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..attention import attention_weights, scaled_dot_product_attention
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand
+from .attention import attention_weights, scaled_dot_product_attention
 from .linear_maps import linear
 
 

@@ -6,14 +6,14 @@ import functools
 import operator
 from typing import Any
 
+from ..base.types import ShapeLike, as_shape, shape_text, to_float
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
-from ..normalization import batch_norm, check_eps, kept, renew
 from ..operators import Array, F, Tensor, TensorLike, spelled
 from ..ops.padding import pad
 from ..ops.settings import operand, size_text
-from ..types import ShapeLike, as_shape, shape_text, to_float
 from .checks import check_floating, fitting
+from .normalization import batch_norm, check_eps, kept, renew
 
 
 @spelled

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ..base.types import INEXACT, Shape, is_number, shape_text
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
-from ..types import INEXACT, Shape, is_number, shape_text
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
 
 

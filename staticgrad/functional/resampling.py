@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import int64
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text
-from ..types import int64
 from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}

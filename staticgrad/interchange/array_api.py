@@ -17,7 +17,9 @@ import numpy as np
 
 from .. import fft as _fft
 from .. import linalg as _linalg
-from ..devices import CPU
+from ..base.devices import CPU
+from ..base.types import bool_ as bool
+from ..base.types import complex64, complex128, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8
 from ..eager import arange as _arange
 from ..eager import asarray as _asarray
 from ..eager import empty as _empty
@@ -26,11 +28,9 @@ from ..eager import full as _full
 from ..eager import linspace as _linspace
 from ..eager import ones as _ones
 from ..eager import zeros as _zeros
+from ..eager.conversion import from_dlpack as from_dlpack
 from ..errors import ArgumentError
-from ..functions import from_dlpack as from_dlpack
 from ..operators import F
-from ..types import bool_ as bool
-from ..types import complex64, complex128, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8
 
 Axis = int | tuple[int, ...] | None
 Array = Any

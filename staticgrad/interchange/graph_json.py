@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.files import repeated_key
+from ..base.types import MOST_AXES, SHORT, StackType, TensorType, TupleType
 from ..errors import GraphError, StaticgradError, Where
-from ..files import repeated_key
 from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
 from ..ir.text import clip, numbering, outputs_of
 from ..ops.random import rng_op_type
-from ..types import MOST_AXES, SHORT, StackType, TensorType, TupleType
 
 FORMAT = "staticgrad graph"
 VERSION = 1

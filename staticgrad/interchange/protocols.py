@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..devices import check_device
+from ..base.devices import check_device
 from ..errors import ArgumentError
 from ..operators import Tensor
 from ..operators.methods import Operators

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..extras import need
+from ..base.libraries import need
 
 need("sklearn", "sklearn")
 

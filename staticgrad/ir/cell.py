@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..types import TensorType
+from ..base.types import TensorType
 
 
 class Cell:

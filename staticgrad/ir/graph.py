@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..base.signals import module
+from ..base.types import TensorType
 from ..errors import GraphError, Where
-from ..signals import module
-from ..types import TensorType
 from .node import Literal, Node
 from .op import OpDef, over_complex
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.records import record
 from ..errors import StaticgradError
-from ..records import record
 
 if TYPE_CHECKING:
     from .node import Node

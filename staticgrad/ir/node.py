@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType
 from ..errors import Where
-from ..types import TensorType
 from .op import OpDef
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})

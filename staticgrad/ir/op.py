@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.records import record
+from ..base.types import StackType, TensorType, TupleType
 from ..errors import ArgumentError, DTypeError
-from ..records import record
-from ..types import StackType, TensorType, TupleType
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType
 from ..errors import StaticgradError
-from ..types import TensorType
 from .graph import Graph
 from .lowering import Region, Result
 from .node import Node

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.files import replacing
+from ..base.types import SHORT, TensorType
 from ..errors import Where
-from ..files import replacing
-from ..types import SHORT, TensorType
 from . import Cell, Graph, Literal, Node, Subgraph
 
 if TYPE_CHECKING:

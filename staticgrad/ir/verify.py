@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..base.types import TensorType
 from ..errors import StaticgradError, VerifyError
-from ..types import TensorType
 from . import Graph, Node, Subgraph
 
 

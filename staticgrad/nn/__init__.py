@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..module_paths import enter_paths, share
+from ..base.module_paths import enter_paths, share
 from . import (
     activations,
     attention,
@@ -376,6 +376,6 @@ enter_paths(f"{__name__}.modules", {
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 
     def __getattr__(name: str) -> Any:
-        from ..missing import NN_REPLACED, advice
+        from ..base.missing import NN_REPLACED, advice
 
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, NN_REPLACED)}")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import functional
+from ..base.types import DTypeLike
 from ..eager import Tensor
 from ..errors import ArgumentError
 from ..functional.multihead import Masks, Projections, attend, check_operands
 from ..operators import Array
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike
 from . import init
 from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear, _extent, made_kind
 from .module import Module

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import functional
+from ..base.types import DTypeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..functional.checks import check_reduction
@@ -17,7 +18,6 @@ from ..operators import F, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import along_op, bounded
 from ..ops.settings import operand, size_text
-from ..types import DTypeLike
 from .containers import ModuleList, Sequential
 from .layers import Linear
 from .module import Module

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import functional
+from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
-from ..types import DTypeLike, ShapeLike
 from . import init
 from .layers import _extent, made_kind
 from .module import Module

@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from .. import functional
-from ..devices import check_device
+from ..base.devices import check_device
+from ..base.types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
 from ..eager import Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..functional.dropouts import check_probability
 from ..functional.embeddings import padding_entry
-from ..normalization import check_eps
+from ..functional.normalization import check_eps
 from ..operators import Array, F, TensorLike
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
 from . import init
 from .module import Module
 from .parameter import Parameter

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..eager.inplace import tracer
 from ..errors import ArgumentError, ShapeError, TraceError, UninitializedError
 from ..operators import Operators
-from ..types import DTypeLike, ShapeLike
 from .convolution_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .layers import Linear, made_kind
 from .module import Module

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
-from .. import signals
-from ..devices import check_device, is_device
+from ..base import signals
+from ..base.devices import check_device, is_device
+from ..base.types import INEXACT, DTypeLike, as_dtype
 from ..eager import Tensor
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
@@ -15,7 +16,6 @@ from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.module_settings import settings_of
-from ..types import INEXACT, DTypeLike, as_dtype
 from .members import Members
 from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark

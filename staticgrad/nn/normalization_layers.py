@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .. import functional
+from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..normalization import check_eps, kept, renew
+from ..functional.normalization import check_eps, kept, renew
 from ..operators import F, TensorLike
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, ShapeLike
 from . import init
 from .layers import _extent, _extents, made_kind
 from .module import Module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..devices import check_device
+from ..base.devices import check_device
 from ..errors import ArgumentError
 from .module import Module
 

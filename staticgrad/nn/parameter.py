@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import get_default_dtype
 from ..eager import Tensor, no_grad
 from ..operators import F, Symbol, as_array
-from ..types import get_default_dtype
 
 if TYPE_CHECKING:
 

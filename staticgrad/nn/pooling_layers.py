@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .. import functional
+from ..base.types import ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from ..ops.settings import whole_numbers
-from ..types import ShapeLike
 from .module import Module
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional
+from ..base.types import is_number
 from ..errors import ArgumentError, ShapeError
 from ..functional.resampling import check_interpolation
 from ..operators import Tensor
-from ..types import is_number
 from .layers import _extent
 from .module import Module
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import functional
+from ..base.types import DTypeLike
 from ..eager import zeros
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -16,7 +17,6 @@ from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
-from ..types import DTypeLike
 from . import init
 from .layers import Dropout, _extent, made_kind
 from .module import Module

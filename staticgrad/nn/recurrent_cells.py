@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import torch_layers
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..functional import torch_layers
 from ..operators import F
 from ..operators import Tensor as AnyTensor
 from . import init

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base.types import shape_text
 from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import StaticgradError
 from ..operators import Symbol, as_array
-from ..types import shape_text
 
 
 class StateDictError(StaticgradError, RuntimeError):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..autodiff.recording import Recorded, Recording, pull
+from ..base.types import TensorType, broadcast_shapes
 from ..eager import Tensor, no_grad
 from ..eager.grad_mode import modes
 from ..errors import GradientError, Where
@@ -28,7 +29,6 @@ from ..ir import Expand, OpDef
 from ..operators import F, apply, state
 from ..ops.batching import aligned
 from ..ops.rules import unbroadcast
-from ..types import TensorType, broadcast_shapes
 
 MOST = 64
 """The most ways through a function."""

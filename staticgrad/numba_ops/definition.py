@@ -16,15 +16,25 @@ from typing import Any, Literal
 import numpy as np
 
 from ..autodiff.batching import Samples
-from ..bounded import Bounded
+from ..base.bounded import Bounded
+from ..base.types import (
+    SHORT,
+    SUPPORTED,
+    TensorType,
+    bool_,
+    broadcast_shapes,
+    get_default_dtype,
+    is_scalar,
+    shape_text,
+    type_of,
+)
 from ..eager import no_grad
+from ..eager.conversion import as_tensor
 from ..errors import CompileError, DTypeError, GradientError, ShapeError, StaticgradError, UnknownExtentError, Where
 from ..func import vmap
-from ..functions import as_tensor
 from ..ir import REGISTRY, Native, OpDef, Pointwise, Routine
 from ..operators import F, Tensor, apply
 from ..ops.batching import with_axes
-from ..types import SHORT, SUPPORTED, TensorType, bool_, broadcast_shapes, get_default_dtype, is_scalar, shape_text, type_of
 from . import branches
 from .signature import Shape, Signature, by_rule, of_numbers
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+from ..base.types import broadcast_shapes, shape_text
 from ..errors import ArgumentError, ShapeError, UnknownExtentError
-from ..types import broadcast_shapes, shape_text
 
 Axis = str | int
 """An axis by its letter, or an extent."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import types
+from ..base import types
 from .dispatch import frontends
 from .node_names import node_of
 

@@ -7,9 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..devices import CPU, Device, check_device, is_device
+from ..base.devices import CPU, Device, check_device, is_device
+from ..base.types import SHORT_NAMES, TENSOR_NAMES, complex64, complex128, int8, uint8
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..types import SHORT_NAMES, TENSOR_NAMES, complex64, complex128, int8, uint8
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators

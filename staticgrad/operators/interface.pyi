@@ -6,13 +6,13 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..devices import Device
+from ..base.devices import Device
+from ..base.types import Axis, DTypeLike, ShapeLike
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..ir.op import OpDef
 from ..ops import return_types
 from ..ops.random import Generator
-from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Carry, Index, Output, TensorLike
 from .sizes import Count, Size
 from .symbols import GradFn

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import TensorType, is_scalar, shape_text, type_of
 from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
 from ..ir import REGISTRY, Node, OpDef, is_complex, over_complex
-from ..types import TensorType, is_scalar, shape_text, type_of
 from .dispatch import apply, state
 from .methods import Operators
 from .nodes import as_array, located, promotion

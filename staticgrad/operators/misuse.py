@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import INEXACT, Shape, shape_text
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, TransformError
-from ..types import INEXACT, Shape, shape_text
 
 # the tape ---------------------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
-from ..ir import REGISTRY, Graph, Node, OpDef, literal, over_complex
-from ..types import (
+from ..base.types import (
     SUPPORTED,
     TensorType,
     UnrankedType,
@@ -24,6 +22,8 @@ from ..types import (
     shape_text,
     type_of,
 )
+from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
+from ..ir import REGISTRY, Graph, Node, OpDef, literal, over_complex
 from .dispatch import frontends, state
 from .open_numbers import OpenNumber, closed
 from .sizes import Size

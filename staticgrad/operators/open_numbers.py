@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, scalar_dtype
 from ..errors import GraphError
 from ..ir import REGISTRY, Graph, Node
-from ..types import TensorType, scalar_dtype
 from .dispatch import state
 from .symbols import Symbol
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn, cast, overload
 
+from ..base.types import Shape, normalize_axis, shape_text
 from ..errors import UnknownExtentError
-from ..types import Shape, normalize_axis, shape_text
 
 item = tuple.__getitem__
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import SPECIAL, frontends, numpy_twin, public, state
 from .node_names import node_of

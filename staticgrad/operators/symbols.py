@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
+from ..base.types import INEXACT, ShapeLike, UnrankedType, normalize_axis
 from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node
-from ..types import INEXACT, ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
 from .former_names import FormerNode

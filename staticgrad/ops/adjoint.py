@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.types import TensorType
 from ..errors import ArgumentError
 from ..ir import Attribute, Expand, OpDef, define
 from ..operators import apply
-from ..types import TensorType
 from . import attributes as at
 from .over_complex import OWN
 

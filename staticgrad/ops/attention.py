@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.types import SHORT, TensorType
 from ..errors import ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
-from ..types import SHORT, TensorType
 from . import attributes as at
 from .batching import leading
 from .reductions import sum_op

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import SUPPORTED, StackType, TensorType, TupleType
 from ..ir import Attribute, Literal, Subgraph
-from ..types import SUPPORTED, StackType, TensorType, TupleType
 
 INT64 = 2**63
 LARGE = 2**31

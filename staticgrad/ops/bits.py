@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import promote
 from ..errors import DTypeError
-from ..types import promote
 from .host_functions import host
 from .rules import Rule, elementwise_op
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import SHORT, TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, Tensor, apply
-from ..types import SHORT, TensorType, bool_, broadcast_shapes, int64
 from . import attributes as at
 from .attention import attention_softmax_op
 from .broadcasting import sum_to

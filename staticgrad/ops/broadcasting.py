@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, shape_text
 from ..errors import ShapeError
 from ..ir import Expand, Node, OpDef, define
 from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
-from ..types import TensorType, shape_text
 from .batching import broadcast, summed
 from .reductions import ADD, Axes, repeated, sum_op
 from .tangents import linear

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function
-from ..types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
 from .batching import aligned, leading
 from .operands import dtype_of, operand, promoted
 from .over_complex import OWN

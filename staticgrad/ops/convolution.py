@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import ADDRESSES, Shape, TensorType
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, define
 from ..operators import apply
-from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
 from .batched_products import convolved, input_cotangents, weight_cotangents

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.records import record
+from ..base.types import SHORT
 from ..ir import Routine, Scratch
-from ..records import record
-from ..types import SHORT
 
 Pair = tuple[int, int]
 

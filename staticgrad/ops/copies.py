@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.types import normalize_axis
 from ..operators import F, Tensor, enter_as, torch_function
-from ..types import normalize_axis
 from .operands import ndim_of
 
 

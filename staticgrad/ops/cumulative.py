@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, torch_function
-from ..types import (
+from ..base.types import (
     DTYPES,
     SHORT,
     DTypeLike,
@@ -27,6 +24,9 @@ from ..types import (
     to_float,
     uint8,
 )
+from ..errors import ShapeError
+from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, torch_function
 from . import attributes as at
 from . import return_types
 from .operands import dtype_of, ndim_of

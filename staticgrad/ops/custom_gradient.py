@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.types import TensorType, TupleType, bool_, type_of
 from ..ir import Attribute, Expand, Node, OpDef, define
 from ..operators import Operators, Symbol, apply
-from ..types import TensorType, TupleType, bool_, type_of
 from . import attributes as at
 from .control.loop_operands import Parts
 from .over_complex import OWN

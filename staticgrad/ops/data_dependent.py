@@ -6,10 +6,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from ..base.types import TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
-from ..types import TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
 from .batching import one_by_one

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.types import TensorType, int64
 from ..errors import DTypeError, StaticgradError, Where
 from ..ir import Call, Layout, Native, Node, OpDef, define
-from ..types import TensorType, int64
 from . import attributes as at
 from .gathering import index_check
 from .rules import keep

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.records import record
+from ..base.types import INEXACT, TensorType, UnrankedType, type_of
 from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
 from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subgraph, define
 from ..ir.interpret import interpret
 from ..ir.walks import postorder
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
-from ..records import record
-from ..types import INEXACT, TensorType, UnrankedType, type_of
 from . import attributes as at
 from .control.subgraph_tracing import twin
 from .known_values import KNOWN, NeedsValues, Values

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.types import SHORT
 from ..ir import Routine, Scratch
-from ..types import SHORT
 from .convolution_tables import Line, Pair, Spec, forward_line, frame, gradient_lines, outer_sum, whole_lines
 
 MOST_CHANNELS, MOST_COTANGENTS = 5, 2

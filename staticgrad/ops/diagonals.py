@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import int64, normalize_axis
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, enter_as, frontends, numpy_twin, routed, spelled, torch_function
-from ..types import int64, normalize_axis
 from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
 from .strided_views import diagonal as _diagonal

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import bool_, normalize_axes, normalize_axis, to_float
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, composite, torch_function
-from ..types import bool_, normalize_axes, normalize_axis, to_float
 from .operands import dtype_of, extent, integer, ndim_of
 from .ordering import narrowed
 

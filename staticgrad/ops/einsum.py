@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.signals import module
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, numpy_twin, public
-from ..signals import module
 from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
 from ..operators import F, Operators, Tensor, apply, by_method, composite, enter_as, numpy_twin, routed, spelled, torch_function
-from ..types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod
 from .operands import dtype_of, integer, operand, promoted

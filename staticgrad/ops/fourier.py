@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.signals import module
+from ..base.types import COMPLEX_OF, PART_OF, TensorType, normalize_axis, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Attribute, OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, spelled
-from ..signals import module
-from ..types import COMPLEX_OF, PART_OF, TensorType, normalize_axis, to_float
 from . import attributes as at
 from .complex_numbers import complex_dtype, real_op
 from .operands import dtype_of, extent, integer, ndim_of, operand

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import (
     REGISTRY,
@@ -29,7 +30,6 @@ from ..ir import (
     define,
 )
 from ..operators import Array, F, Symbol, Tensor, append, apply, public
-from ..types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from . import attributes as at
 from .batched_moves import added, bags, checked, gathered, scattered
 from .batching import same_for_all

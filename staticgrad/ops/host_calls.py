@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..base.types import TensorType, shape_text
 from ..errors import ShapeError
 from ..ir import Attribute, OpDef, define
-from ..types import TensorType, shape_text
 from . import attributes as at
 from .rules import keep
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.signals import module
+from ..base.types import category, to_float
 from ..errors import ArgumentError
 from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, composite, torch_function
-from ..signals import module
-from ..types import category, to_float
 from . import attributes as at
 from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted

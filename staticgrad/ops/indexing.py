@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, integral, normalize_axis, shape_text
 from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError, StaticgradError
 from ..operators import (
     Array,
@@ -29,7 +30,6 @@ from ..operators import (
     torch_function,
     warn_former,
 )
-from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, integral, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .operands import ndim_of
 from .slicing import WHOLE, slice_op

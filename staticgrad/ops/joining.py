@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, normalize_axis, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
-from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
 from .operands import ndim_of

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType
 from ..errors import UnknownExtentError
 from ..ir import Deferred, Graph, Node, Region
 from ..ir.walks import postorder
 from ..operators import Symbol
-from ..types import TensorType
 
 
 class NeedsValues(UnknownExtentError):

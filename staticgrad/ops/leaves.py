@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Shape, TensorType, shape_text, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import REGISTRY, Attribute, Cell, Effect, Leaf, Literal, OpDef, View, define
-from ..types import Shape, TensorType, shape_text, type_of
 from . import attributes as at
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
+from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, by_method, composite, numpy_twin, routed, tensor_method, torch_function
-from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, is_scalar, normalize_axis, promote
 from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY
 from ..operators import Lifted, Operators, Symbol, append, as_array, frontends
 from ..operators.open_numbers import UnknownNumber
-from ..types import TensorType, is_scalar, normalize_axis, promote
 
 
 def dtype_of(x: Any) -> np.dtype:

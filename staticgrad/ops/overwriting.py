@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, int64, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
-from ..types import TensorType, int64, shape_text
 from .batched_moves import replaced
 from .gathering import gather_op, rows_infer
 from .tangents import linear

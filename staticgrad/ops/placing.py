@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
-from ..types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from .gathering import along_op, bounded, index_add_op, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, in_mode_of, integer, ndim_of, number_in

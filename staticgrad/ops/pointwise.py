@@ -11,7 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
+from ..base.signals import module
+from ..base.types import (
+    DTYPES,
+    INEXACT,
+    PART_OF,
+    SHORT,
+    DTypeLike,
+    TensorType,
+    as_dtype,
+    bool_,
+    category,
+    int64,
+    is_scalar,
+    part_dtype,
+    promote,
+    scalar_dtype,
+    to_float,
+)
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
 from ..operators import (
@@ -29,24 +47,6 @@ from ..operators import (
     public,
     routed,
     tensor_method,
-)
-from ..signals import module
-from ..types import (
-    DTYPES,
-    INEXACT,
-    PART_OF,
-    SHORT,
-    DTypeLike,
-    TensorType,
-    as_dtype,
-    bool_,
-    category,
-    int64,
-    is_scalar,
-    part_dtype,
-    promote,
-    scalar_dtype,
-    to_float,
 )
 from . import attributes as at
 from .batching import aligned, leading

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import SHORT, TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
 from ..operators import apply
-from ..types import SHORT, TensorType, shape_text
 from . import attributes as at
 from .batching import folded
 from .leaves import fits

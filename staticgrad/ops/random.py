@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..devices import CPU, check_device, is_device
+from ..base.devices import CPU, check_device, is_device
+from ..base.locks import lock
+from ..base.types import TensorType, int64
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define
-from ..locks import lock
 from ..operators import F, Symbol, append, apply, check_change, frontends, state
-from ..types import TensorType, int64
 from . import attributes as at
 from .rules import keep
 

@@ -9,7 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
+from ..base.types import (
+    Axis,
+    TensorType,
+    bool_,
+    category,
+    int64,
+    normalize_axes,
+    normalize_axis,
+    part_dtype,
+    promote,
+    type_of,
+    uint8,
+)
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
 from ..operators import (
@@ -26,19 +39,6 @@ from ..operators import (
     spelled,
     tensor_method,
     with_example,
-)
-from ..types import (
-    Axis,
-    TensorType,
-    bool_,
-    category,
-    int64,
-    normalize_axes,
-    normalize_axis,
-    part_dtype,
-    promote,
-    type_of,
-    uint8,
 )
 from . import attributes as at
 from .batching import same_for_all

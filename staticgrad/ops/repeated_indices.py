@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.types import TensorType, int64
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
-from ..types import TensorType, int64
 from .batching import one_by_one
 
 

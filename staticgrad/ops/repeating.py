@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import as_shape, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, frontends, numpy_twin, routed, torch_function
-from ..types import as_shape, normalize_axis
 from .operands import extent, integer, ndim_of, operand, several
 from .slicing import cut
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
+from ..base.types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 from ..errors import DTypeError
 from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
 from ..operators import (
@@ -24,7 +25,6 @@ from ..operators import (
     spelled,
     with_example,
 )
-from ..types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 
 Rule = Callable[..., Any]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import SHORT, TensorType, int64, shape_text
 from ..errors import DTypeError, ShapeError
 from ..ir import Attribute, Call, Copy, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, apply
-from ..types import SHORT, TensorType, int64, shape_text
 from . import attributes as at
 from .batching import leading
 from .gathering import ADDED, COLUMNS, check_index, fits_along, scatter_along_op

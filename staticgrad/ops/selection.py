@@ -6,7 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..devices import refuse_out
+from ..base.devices import refuse_out
+from ..base.types import TensorType, as_dtype, is_scalar, promote, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef, Pointwise, define
 from ..operators import (
@@ -23,7 +24,6 @@ from ..operators import (
     spelled,
     tensor_method,
 )
-from ..types import TensorType, as_dtype, is_scalar, promote, shape_text
 from .operands import ndim_of, number_in
 from .over_complex import LINEAR
 from .reductions import highest, lowest

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..base.types import Shape
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, as_array
-from ..types import Shape
 
 Pair = tuple[int, int]
 

@@ -10,7 +10,20 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import LikePlacement, check_options, factory
+from ..base.devices import LikePlacement, check_options, factory
+from ..base.types import (
+    ALL_AXES,
+    Axis,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    TensorType,
+    as_dtype,
+    as_shape,
+    normalize_axes,
+    normalize_axis,
+    shape_text,
+)
 from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import (
@@ -27,19 +40,6 @@ from ..operators import (
     tensor_method,
     torch_function,
     viewed,
-)
-from ..types import (
-    ALL_AXES,
-    Axis,
-    DTypeLike,
-    Shape,
-    ShapeLike,
-    TensorType,
-    as_dtype,
-    as_shape,
-    normalize_axes,
-    normalize_axis,
-    shape_text,
 )
 from . import attributes as at
 from .batching import broadcast, reshaped

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import PART_OF, part_dtype, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, state, torch_function
-from ..types import PART_OF, part_dtype, shape_text
 from .fourier import fitted, transform
 from .operands import dtype_of, extent, integer, ndim_of
 from .padding import pad

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, shape_text, type_of
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import F, apply
 from ..operators.open_numbers import UnknownNumber
-from ..types import TensorType, shape_text, type_of
 from . import attributes as at
 from .leaves import fits
 from .tangents import linear

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Axis, DTypeLike, normalize_axes
 from ..ir import Expand, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, spelled, tensor_method
-from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
 from .operands import ndim_of
 from .over_complex import HOLOMORPHIC

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.signals import module
 from ..operators import SPECIAL, F, Tensor, composite, spelled
-from ..signals import module
 from .elementwise import times_log, written
 from .host_functions import host, in_dtype_of_last, scipy_special
 from .pointwise import ZERO

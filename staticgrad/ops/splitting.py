@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import as_shape, integral, normalize_axis
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, routed, spelled, torch_function, viewed
-from ..types import as_shape, integral, normalize_axis
 from .operands import extent, integer, ndim_of
 from .slicing import cut
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Axis, as_dtype, bool_, normalize_axes, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
-from ..types import Axis, as_dtype, bool_, normalize_axes, part_dtype, shape_text, to_float
 from .operands import dtype_of, extents, ndim_of, operand
 from .reductions import axes_of, count, root
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, as_shape, normalize_axis
 from ..errors import ArgumentError, ShapeError
 from ..ir import Attribute, Layout, Node, OpDef, View, define
 from ..operators import F, Tensor, apply, numpy_twin, torch_function
-from ..types import TensorType, as_shape, normalize_axis
 from . import attributes as at
 from .gathering import bounded, scatter_op
 from .operands import extent, integer, ndim_of

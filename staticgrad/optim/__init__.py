@@ -3,7 +3,7 @@ when they are first named."""
 
 from typing import TYPE_CHECKING
 
-from ..module_paths import enter_lazily, enter_paths, refusing
+from ..base.module_paths import enter_lazily, enter_paths, refusing
 from . import adam, lr_scheduler
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .groups import ParamGroup

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import is_number
 from ..errors import ArgumentError
 from ..operators import Symbol
-from ..types import is_number
 
 
 def is_one_number(value: Any) -> bool:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import part_dtype
 from ..eager import Tensor, enable_grad, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GraphError, TraceError
-from ..types import part_dtype
 from .checks import at_least_zero
 from .groups import ParamGroup
 from .optimizer import Optimizer

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import type_of
 from ..eager import Tensor
 from ..eager.calls.array_plans import ArrayPlan
 from ..eager.calls.kernels import OFF, Computation, Maker, program_of, requests, uses_of
@@ -25,7 +26,6 @@ from ..eager.tensor import Structure
 from ..ir import REGISTRY, Cell, Graph, Pointwise
 from ..operators import F, Operators, Symbol, append, frontends, intercepted
 from ..ops.control.subgraph_tracing import copied
-from ..types import type_of
 from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:

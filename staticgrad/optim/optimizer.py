@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base.types import PART_OF, get_default_dtype, part_dtype, shape_text
 from ..eager import Tensor, enable_grad, grad
 from ..eager.calls.kernels import OFF
 from ..eager.grad_mode import modes
@@ -27,7 +28,6 @@ from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol, check_change, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
-from ..types import PART_OF, get_default_dtype, part_dtype, shape_text
 from .checks import as_tuple, check_switches
 from .groups import (
     CountedList,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import shape_text
 from ..eager import Tensor
 from ..errors import GradientError
 from ..ir import REGISTRY
@@ -14,7 +15,6 @@ from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeated_indices import first_of_op
 from ..ops.sparse_rows import rows_of
-from ..types import shape_text
 from .checks import above_zero, at_least_zero, flag, only_real, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer, hyperparameters

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import get_default_dtype, shape_text
 from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
 from ..nn.state_dict import detached, snapshot
 from ..operators import Operators, as_array
-from ..types import get_default_dtype, shape_text
 from .groups import ParamGroup
 
 if TYPE_CHECKING:

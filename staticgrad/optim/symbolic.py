@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import static
+from ..base.types import get_default_dtype
 from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
 from ..operators import Symbol
 from ..static.graphs import element
-from ..types import get_default_dtype
 from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from ..base.files import replacing
 from ..eager import Tensor
 from ..errors import ArgumentError
-from ..files import replacing
 from ..safetensors import from_bytes, to_bytes
 from . import torch_archive
 from .errors import SerializationError

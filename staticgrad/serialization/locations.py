@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ..devices import check_device, device
+from ..base.devices import check_device, device
 from ..errors import ArgumentError, DeviceError
 
 MapLocation: TypeAlias = "str | device | Mapping[str, str] | Callable[[Any, str], Any] | None"

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import device
+from ..base.devices import device
+from ..base.types import SUPPORTED, as_dtype
 from ..eager import Tensor
 from ..operators import Symbol, frontends, state
 from ..operators.sizes import Size
-from ..types import SUPPORTED, as_dtype
 from .errors import SerializationError
 from .storages import Place, Storages, part
 

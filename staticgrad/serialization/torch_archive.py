@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..devices import device
+from ..base.devices import device
+from ..base.types import as_dtype
 from ..eager import Tensor
 from ..errors import DeviceError
 from ..operators.sizes import Size
 from ..safetensors import DTYPES, decoded
-from ..types import as_dtype
 from .errors import SerializationError
 from .locations import MapLocation, check_saved_on
 from .storages import Place, Storages

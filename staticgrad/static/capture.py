@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, shape_text, type_of
 from ..eager.tape import FreedTensor, Record, changed, edge
 from ..eager.tape_graph import nodes_of, symbols_of
 from ..eager.tensor import Tensor
@@ -16,7 +17,6 @@ from ..ir import REGISTRY, Expand, Node, lasting
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..operators.dispatch import no_capture
-from ..types import TensorType, shape_text, type_of
 from .dependencies import control_dependencies
 from .graphs import Captured, Graph
 from .inputs import frozen

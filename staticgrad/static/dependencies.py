@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..base.types import TensorType, bool_
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Graph, Node
 from ..operators import Symbol, Tensor, TensorLike, append, as_array, control_of, frontends, state
-from ..types import TensorType, bool_
 from .graphs import element, get_default_graph
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from .. import ir
 from ..autodiff import messages
 from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
+from ..base.types import INEXACT
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
 from ..operators import F, MaybeNone, Symbol, TensorLike, Tensors
-from ..types import INEXACT
 from .graphs import Graph, element
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Shape, TensorType, UnrankedType, category, check_unmasked, shape_text
 from ..eager.tensor import Tensor
 from ..errors import DTypeError, FeedError
 from ..ir import Node
 from ..operators import Symbol
 from ..ops.leaves import fits
-from ..types import Shape, TensorType, UnrankedType, category, check_unmasked, shape_text
 
 
 def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import DTypeLike, ShapeLike, TensorType, as_dtype, as_shape, shape_text
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import REGISTRY
 from ..operators import Symbol, TensorLike, append, as_array
 from ..ops.leaves import constant_of
-from ..types import DTypeLike, ShapeLike, TensorType, as_dtype, as_shape, shape_text
 from .feeds import converted
 from .graphs import get_default_graph
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..bounded import Bounded
+from ..base.bounded import Bounded
+from ..base.locks import rlock
+from ..base.types import UnrankedType, shape_text
 from ..compiler.execute.fast_path import declined, fast_path
 from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
@@ -17,8 +19,6 @@ from ..compiler.runtime.allocation import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
-from ..locks import rlock
-from ..types import UnrankedType, shape_text
 from .feeds import Feed, origin
 from .fetches import rebuilder
 from .graphs import SourceRun

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..base.types import DTypeLike, category
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, GraphError, user_line
 from ..ir import NO_ATTRS, REGISTRY, Cell, Node
 from ..operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
 from ..operators import Tensor as AnyTensor
 from ..ops.leaves import fits
-from ..types import DTypeLike, category
 from .defaults import evaluate, session_or_default
 from .dependencies import Operation, control_dependencies, group
 from .feeds import converted

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import SUPPORTED, check_unmasked, shape_text
 from ..eager.calls.kernels import row_major
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
-from ..types import SUPPORTED, check_unmasked, shape_text
 from .containers import blank, native_class, refill, same_members, snapshot
 from .effects import Former
 from .given_objects import Apart, GivenObjects, StandIns, apart, blank_like, filled

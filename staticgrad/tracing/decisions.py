@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.types import int64
 from ..eager.grad_mode import modes
 from ..errors import StaticgradError, TraceError
 from ..ir import Node, Region
@@ -19,7 +20,6 @@ from ..ir.interpret import interpret
 from ..operators import F, state
 from ..ops.decisions import DecisionMissed, decision_op
 from ..ops.random import generator
-from ..types import int64
 from .traced import Traced
 
 if TYPE_CHECKING:

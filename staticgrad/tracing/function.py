@@ -12,10 +12,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from ..base.locks import lock
 from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
 from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
-from ..locks import lock
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
 from .arguments import Call, Keywords, own_code, spread

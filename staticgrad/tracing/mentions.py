@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import logs
-from ..devices import device
+from ..base import logs
+from ..base.devices import device
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..operators import Symbol

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import TensorType, bool_
 from ..ir import REGISTRY, Node
 from ..operators import append, state
-from ..types import TensorType, bool_
 from .numbers import NUMBERS, StateNumber, StateNumbers
 from .plain import same
 from .segments.runs import Again

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..autodiff.reverse import gradients
 from ..autograd.function import Function
+from ..base.locks import rlock
 from ..compiler.passes.functionalize import FunctionalGraph, functionalize
 from ..compiler.passes.symbolic_extents import Conditions
 from ..compiler.passes.symbolic_program import SymbolicProgram
@@ -23,7 +24,6 @@ from ..eager.tape import edge
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError
 from ..ir import REGISTRY, Graph, Node
-from ..locks import rlock
 from ..operators import Symbol, append
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
 from ..autograd.function import Function
+from ..base.types import TensorType
 from ..compiler.passes.symbolic_extents import Conditions, Filler
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.program import Program
@@ -27,7 +28,6 @@ from ..errors import GradientError, TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..ir.walks import reached
 from ..operators import Symbol, append
-from ..types import TensorType
 from .result_derivatives import Derivatives, Recorded, as_recorded, total
 from .traced import Traced
 from .traced_backward import hook_of_node, saved_of_trace

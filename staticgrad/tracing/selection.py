@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import bool_, category
 from ..errors import ArgumentError, DTypeError
 from ..ir import Node, OpDef, Pointwise
 from ..operators import F, Symbol
 from ..ops.rules import compared, elementwise
-from ..types import bool_, category
 
 
 class Selection(Symbol):

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import shape_text
 from ..eager.inplace import addresses
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where
 from ..ir import Node
 from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, scatter_op
-from ..types import shape_text
 from .segments.runs import Again
 from .traced import Alias, Traced
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import TensorType, shape_text
 from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
 from ..compiler.passes.functionalize import FunctionalGraph
@@ -24,7 +25,6 @@ from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
 from ..operators import Symbol, append
 from ..ops.decisions import decision_op
-from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .effects import Former
 from .fast_call import fallback, make_fast_call

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import SUPPORTED
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
-from ..types import SUPPORTED
 from .arguments import CONTAINERS, names_of, stand_in, taken_apart
 from .effects import Effect, Former, restore
 from .given_objects import Apart, GivenObjects, StandIns, apart, form_of

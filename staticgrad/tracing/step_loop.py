@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import shape_text
 from ..compiler.backend import abi as t
 from ..compiler.execute import many_runs
 from ..compiler.execute.fastcall import address, block, fast_call
@@ -16,7 +17,6 @@ from ..compiler.execute.many_runs import numbered, places, told
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
-from ..types import shape_text
 from .fast_call import tensors
 from .outputs import container, repeated, stacked
 from .traced import Traced

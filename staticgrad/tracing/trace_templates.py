@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
+from ..base.types import Shape, TensorType
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.templates import KEPT, VAIN
 from ..eager.grad_mode import modes
-from ..types import Shape, TensorType
 from .arguments import ArrayKey, Call
 from .specialization import Specialization
 

@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.types import SUPPORTED
 from ..compiler.passes.symbolic_extents import SymbolicExtent, now
 from ..errors import StaticgradError, TraceError
 from ..ir import Graph, Node
 from ..operators import NUMPY, F, Operators, Symbol, is_tensor
 from ..operators.methods import fitted
-from ..types import SUPPORTED
 from .numbers import RunNumber, StateNumber, TracedNumber
 from .traced import Traced, each_part, met
 

@@ -13,13 +13,13 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
+from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
 from ..ops.leaves import constant_of
-from ..types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .guards import contents
 from .handlers import caught

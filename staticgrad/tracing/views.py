@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import bool_, check_unmasked, shape_text
 from ..eager.grad_mode import modes
 from ..eager.inplace import in_place_of
 from ..eager.item_assignment import fitting, index_error
@@ -22,7 +23,6 @@ from ..operators import F, Symbol, apply
 from ..operators.memory import reshaped
 from ..ops.indexing import check_order
 from ..ops.placing import written
-from ..types import bool_, check_unmasked, shape_text
 from .selection import Selection, is_unknown_mask, widened
 from .sharing import share
 from .traced import Alias, DataAlias, Traced

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff import messages
+from ..base.types import INEXACT
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
 from ..compiler.runtime.allocation import give_up_spare
@@ -22,7 +23,6 @@ from ..ir import Node
 from ..operators import Symbol, frontends
 from ..static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
 from ..tracing import CompiledFunction, compile
-from ..types import INEXACT
 from .comparison import AFTER, Mode
 from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
 from .defined_steps import DefinedStep, traced_step

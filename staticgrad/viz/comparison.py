@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.files import replacing
 from ..errors import ArgumentError
-from ..files import replacing
 from .differences import MISSING, Difference, difference, excess, floor, largest
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from weakref import ref
 
 import numpy as np
 
+from ..base.types import INEXACT
 from ..eager import Tensor, generator, manual_seed
 from ..eager.tape import touch
 from ..operators import Operators
 from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names
 from ..tracing.mentions import Mentions
-from ..types import INEXACT
 from .comparison import AFTER
 
 

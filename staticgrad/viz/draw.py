@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..base.libraries import MissingExtra
+from ..base.files import replacing
 from ..errors import ArgumentError
-from ..extras import MissingExtra
-from ..files import replacing
 from ..ir import Graph, Node
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
 from .grouping import Group, automatic, boxes, by_module, groups_of, titles

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.libraries import is_installed
 from ..errors import StaticgradError
-from ..extras import is_installed
 from .compared_modes import Found, timed
 from .comparison import Mode
 from .comparison_case import Case, leaves_of

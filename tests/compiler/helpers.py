@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from staticgrad.base.types import TensorType
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.execute.edges import instructions_of
 from staticgrad.compiler.execute.plan import Plan
@@ -22,7 +23,6 @@ from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attributes import axis_of
-from staticgrad.types import TensorType
 from tests.helpers import assert_close
 from tests.interpreter import RUNTIME
 

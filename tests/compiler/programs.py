@@ -16,10 +16,10 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.base.types import TensorType
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, literal
 from staticgrad.operators import F, append
-from staticgrad.types import TensorType
 
 Choose = Callable[[Sequence[Any]], Any]
 

@@ -12,12 +12,12 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.base.types import TensorType
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
 from staticgrad.compiler.pipeline import compile_plan, specialized_plan
 from staticgrad.compiler.templates import Templates
 from staticgrad.tracing.specialization import Specialization
-from staticgrad.types import TensorType
 from tests.compiler.helpers import without_machine_code
 
 BATCHES = (5, 6, 0, 1, 2, 3, 4, 8, 16, 31, 32, 33, 64, 100, 1000, 1024, 4096, 5000, 7)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import typical_steps
 from staticgrad.__main__ import main
+from staticgrad.command_line import typical_steps
 from staticgrad.compiler import kernels, warm
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.backend.machine_code import Wanted

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staticgrad as sg
-from staticgrad import files
+from staticgrad.base import files
 from staticgrad.compat import tf1 as tf
 from staticgrad.compiler.backend import disk_cache as disk
 from staticgrad.safetensors import load_file, save_file

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import DTYPES, TensorType, float32, type_of
 from staticgrad.compiler.program import Program
 from staticgrad.errors import ArgumentError, GraphError, IndexRangeError, VerifyError, Where
 from staticgrad.ir import REGISTRY, Attribute, Cell, Graph, Literal, OpDef, literal
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.ops.leaves import hyper
-from staticgrad.types import TensorType, float32, type_of
 from tests.fuzz_saving import fuzz
 
 
@@ -100,7 +100,7 @@ def test_forward_and_backward_of_a_tape_come_back_with_their_results():
     np.testing.assert_array_equal(values[graph.outputs["grad/w"]], w.grad.numpy())
 
 
-@pytest.mark.parametrize("dtype", sg.types.DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (7, 11)], ids=str)
 def test_constants_come_back_bit_for_bit(dtype, shape):
     bits = np.random.default_rng(0).integers(0, 2 if dtype.kind == "b" else 256, (*shape, dtype.itemsize), np.uint8)

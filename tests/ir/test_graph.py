@@ -9,9 +9,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from staticgrad.base.types import TensorType, float32, int64
 from staticgrad.errors import ArgumentError, GraphError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef, define, literal
-from staticgrad.types import TensorType, float32, int64
 
 VECTOR = TensorType((3,), float32)
 

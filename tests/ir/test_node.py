@@ -9,9 +9,9 @@ import weakref
 import numpy as np
 import pytest
 
+from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import Where
 from staticgrad.ir import NO_ATTRS, REGISTRY, Cell, Literal, Node
-from staticgrad.types import TensorType, float32
 
 VECTOR = TensorType((3,), float32)
 

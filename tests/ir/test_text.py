@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import Where
 from staticgrad.ir import REGISTRY, Cell, Graph
 from staticgrad.ir.text import attr_text, backward_part, clip, kind_of
 from staticgrad.ops.leaves import hyper
-from staticgrad.types import TensorType, float32
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.functional as F
+from staticgrad.base.types import TensorType
 from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import ShapeError
 from staticgrad.ops import blockwise_attention
 from staticgrad.ops.blockwise_attention import attention, attention_gradient_op, attention_op
 from staticgrad.ops.rewrites import attention_rules
-from staticgrad.types import TensorType
 from tests.helpers import rng_of
 
 ATTRS = {"scale": 1.0, "causal": False, "masked": False, "rate": 0.0}

@@ -12,6 +12,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.base.types import StackType, TensorType, TupleType
 from staticgrad.compat.tf1 import slopes
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.program import Program
@@ -20,7 +21,6 @@ from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol
-from staticgrad.types import StackType, TensorType, TupleType
 from tests.helpers import assert_close, directional, placeholders, rng_of
 from tests.ops.cases import CASES, EXEMPT, Case, f64
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from staticgrad.base.types import TensorType
 from staticgrad.errors import IndexRangeError
 from staticgrad.ir import REGISTRY, Graph
-from staticgrad.types import TensorType
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 INDEX = np.array([[2, 0], [1, 1]])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.types import MOST_AXES
+from staticgrad.base.types import MOST_AXES
 
 DTYPES = ("float32", "float64", "int64", "bool", "complex64", "complex128")
 TOLERANCE = {"float32": 1e-4, "float64": 1e-7, "complex64": 1e-4, "complex128": 1e-7}

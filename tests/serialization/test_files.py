@@ -14,6 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim, safetensors
+from staticgrad.base.types import DTYPES
 from staticgrad.errors import ArgumentError, DeviceError, StaticgradError
 from staticgrad.safetensors import SafetensorsError
 from staticgrad.serialization.errors import SerializationError
@@ -58,7 +59,7 @@ def test_values_come_back(value):
     assert_alike(through(value), value)
 
 
-@pytest.mark.parametrize("dtype", sg.types.DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1,), (2, 3)], ids=str)
 def test_tensors_come_back(dtype, shape):
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import garbage
+from staticgrad.base import garbage
 from staticgrad.tracing.frames import WORD, code_of, places, trace_instructions, word
 from staticgrad.tracing.observer.object_ages import ObjectAges
 

@@ -15,10 +15,10 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
+from staticgrad.base.libraries import MissingExtra
+from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import ArgumentError, GraphError
-from staticgrad.extras import MissingExtra
 from staticgrad.ir import REGISTRY, Graph
-from staticgrad.types import TensorType, float32
 from staticgrad.viz.grouping import automatic, by_module, groups_of
 from staticgrad.viz.placement import WIDEST, place
 

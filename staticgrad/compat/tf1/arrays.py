@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType, UnrankedType
 from ...errors import UnknownExtentError
 from ...ir import REGISTRY
 from ...operators import F, Symbol, apply, has_rank
 from ...ops.deferred import partial_values
 from ...static.graphs import using
 from ...static.inputs import placeholder_of
-from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle

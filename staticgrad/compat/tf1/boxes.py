@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType
 from ...operators import F
-from ...types import TensorType
 from .handles import Handle
 from .image import IMAGE, ResizeMethod, _batched, _padded, _resized
 from .nn.windows import extract_image_patches

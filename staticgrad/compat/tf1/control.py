@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType
 from ...errors import UnknownExtentError
 from ...operators import F, Symbol, has_rank
 from ...ops import pytree
 from ...ops.deferred import narrowed
 from ...static.graphs import using
-from ...types import TensorType
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements

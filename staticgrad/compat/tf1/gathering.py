@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType, UnrankedType
 from ...operators import F, Symbol, has_rank
 from ...ops.gathering import bounded
 from ...ops.known_values import value_of
-from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .tensor import array_of, extents_of, operation, pair, tensor
 

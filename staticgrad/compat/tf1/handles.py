@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType
 from ...errors import StaticgradError
 from ...ir import Node
 from ...operators import Symbol, has_rank
 from ...ops.deferred import narrowed
 from ...static.defaults import session_or_default
 from ...static.graphs import using
-from ...types import TensorType
 from .dtypes import DType, as_dtype
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType, UnrankedType
 from ...errors import user_line
 from ...operators import apply, state
 from ...ops import pytree
 from ...ops.host_calls import python_call_op, watch_op
 from ...static.graphs import using
 from ...static.inputs import placeholder_of
-from ...types import TensorType, UnrankedType
 from .custom_gradients import overridden
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError

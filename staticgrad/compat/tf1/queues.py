@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, UnrankedType
 from ...errors import user_line
 from ...static.graphs import using
-from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .errors import CancelledError, OutOfRangeError
 from .graph import get_default_graph, get_seed

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import normalize_axis
 from ...operators import F
 from ...ops.cumulative import running_product
-from ...types import normalize_axis
 from . import slopes
 from .dtypes import as_dtype
 from .tensor import SIZES, operation, tensor

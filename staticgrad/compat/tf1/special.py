@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import special, static
+from ...base.signals import module
 from ...ir import REGISTRY
 from ...operators import F, Symbol, apply
 from ...ops.known_values import value_of
-from ...signals import module
 from . import slopes
 from .dtypes import as_dtype
 from .gathering import FOLDS

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType, bool_, float64
 from ...operators import F
 from ...static.graphs import using
-from ...types import TensorType, bool_, float64
 from .arrays import identity
 from .control import cond, no_op
 from .errors import FailedPreconditionError

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ... import static
+from ...base.types import TensorType
 from ...errors import UnknownExtentError
 from ...operators import F, state
 from ...static.graphs import using
-from ...types import TensorType
 from .arrays import constant, gather, identity, reshape, shape, zeros
 from .dtypes import as_dtype
 from .graph import get_default_graph

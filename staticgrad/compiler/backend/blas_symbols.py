@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...scipy_modules import extension, folders
-from ...signals import module
+from ...base.libraries import extension, folders
+from ...base.signals import module
 
 ROUTINES = ("sgemm", "dgemm")
 WHEELS = ("../scipy.libs", ".dylibs")

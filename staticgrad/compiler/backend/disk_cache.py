@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ... import logs
+from ...base import logs
 from ...errors import ArgumentError, user_line
 from .cache_size import LIMIT, keep_below_limit
 

@@ -11,9 +11,9 @@ from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
-from ... import garbage, logs
+from ...base import garbage, logs
+from ...base.locks import rlock
 from ...errors import CompileError
-from ...locks import rlock
 from . import disk_cache as disk
 from . import object_code, source_key
 

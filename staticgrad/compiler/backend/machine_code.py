@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ...base.locks import rlock
 from ...errors import CompileError
-from ...locks import rlock
 from . import disk_cache as disk
 from . import kernel_cache
 from .compile_pool import Job, pool

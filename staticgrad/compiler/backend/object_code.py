@@ -16,9 +16,9 @@ from typing import TypeVar
 
 import llvmlite
 
+from ...base.locks import unforked
+from ...base.signals import uninterrupted
 from ...errors import CompileError
-from ...locks import unforked
-from ...signals import uninterrupted
 from . import blas_symbols, linker
 from .cpu import L2, description
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ...base.types import bool_, float32, float64, uint8
 from ...ir import Node, Reduction
-from ...types import bool_, float32, float64, uint8
 from ..fusion.broadcast_rank import COL, SCALAR
 from .loop_ir import (
     COLUMN_J,

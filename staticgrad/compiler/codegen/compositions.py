@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, float32
 from ...ir import REGISTRY, Pointwise
-from ...types import TensorType, float32
 from .loop_ir import Expr, Name, Scalar, Statement, assign
 
 

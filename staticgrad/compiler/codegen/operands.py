@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...base.types import int32, int64
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
-from ...types import int32, int64
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import table_strides

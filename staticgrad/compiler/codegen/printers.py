@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ...types import SHORT, bool_
+from ...base.types import SHORT, bool_
 from .loop_ir import (
     Accumulate,
     Assign,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...base.types import TensorType
 from ...ir.text import clip
 from ...ir.walks import critical_path, dominators, quotient
-from ...types import TensorType
 from ..backend.abi import ENTER, EXIT, GO, REPEAT, T
 from ..codegen.cost import Cost, cost_of
 from ..lower.instructions import Buffer, Instruction

@@ -11,7 +11,7 @@ import numpy as np
 from ..runtime import loader
 
 if TYPE_CHECKING:
-    from ...types import TensorType
+    from ...base.types import TensorType
     from .plan import Plan
 
 ENOUGH, MOST = 0.2, 50

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...signals import module
+from ...base.signals import module
 from ..backend import disk_cache, object_code
 from ..codegen.cost import Cost
 from ..runtime.threads import get_num_threads

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
+from ...base.locks import rlock
+from ...base.signals import uninterrupted
+from ...base.types import StackType, TupleType
 from ...errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
 from ...ir import REGISTRY, Cell, Graph, Native, Node, View
-from ...locks import rlock
 from ...ops.random import generator
-from ...signals import uninterrupted
-from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
 from ..backend.machine_code import arrive

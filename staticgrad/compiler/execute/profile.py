@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.files import replacing
 from ...errors import UninitializedError
-from ...files import replacing
 from ...ir.text import clip
 from ..codegen.cost import Cost
 from ..runtime import loader

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.locks import rlock
+from ...base.types import TensorType
 from ...errors import CompileError
 from ...ir import Cell, Layout
-from ...locks import rlock
 from ...ops.leaves import Source
-from ...types import TensorType
 from ..backend import disk_cache as disk
 from ..backend import kernel_cache
 from ..backend.abi import COUNT, ENTER, GROWING, MOVES, PAUSED, REPEAT, SINCE, STATUS_WORDS, N, T

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.types import DTYPES, SHORT
 from ...ir import REGISTRY, Cell, Node, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
-from ...types import DTYPES, SHORT
 from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
 from ..codegen.loop_ir import Kernel
 from ..codegen.printers import PYTHON

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.types import bool_
 from ...ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
 from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
-from ...types import bool_
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser

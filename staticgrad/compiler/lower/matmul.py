@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.types import SHORT
 from ...ir import Gemm, Layout, Node
-from ...types import SHORT
 from ..backend.abi import MAX_BUFFERS
 from ..backend.gemm_form import AMPLE, DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of
 from ..fusion.epilogue import begins

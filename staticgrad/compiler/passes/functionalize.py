@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import UnrankedType
 from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, Result, failing, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
-from ...types import UnrankedType
 
 DRAWS_OF_A_RUN = 1 << 32
 """By which the state of an op's own generator advances: more than a loop of one run draws."""

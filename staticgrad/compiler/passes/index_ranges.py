@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Graph, Index, Node, Range, Region, Result, Subgraph, View
 from ...ops.control.loop_operands import Loop
 from ...ops.rules import joint
-from ...types import TensorType, int64
 
 Types = Mapping[Node, TensorType]
 Value = TypeVar("Value")

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence, Set
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from ...base.signals import module
 from ...errors import ArgumentError
 from ...ir import Graph, Native, Node, OpDef, Pointwise, Region, Result, View
 from ...ir.walks import minimum_cut, ordered
-from ...signals import module
 from ..fusion.node_facts import native_form
 
 LATER = OpDef(

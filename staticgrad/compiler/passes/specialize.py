@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...base.types import SingletonType, TensorType
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
 from ...operators import F, Symbol, apply, lines_of, located
 from ...ops.deferred import has_deferred, placed
 from ...ops.known_values import Values
 from ...ops.shaping import reshape_op
-from ...types import SingletonType, TensorType
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
 

@@ -15,10 +15,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from ...base.types import TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Graph, Node, OpDef, OverComplex
 from ...operators import frontends
-from ...types import TupleType
 from .specialize import rebuild
 
 MODES = ("fast", "strict")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.types import StackType, TensorType
 from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ir.walks import reached
 from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
-from ...types import StackType, TensorType
 from .licm import hoist_invariants
 from .loop_builder import LoopBuilder, result_of, subgraph
 from .specialize import copy

@@ -19,8 +19,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from ...base.types import StackType, TensorType, TupleType
 from ...errors import PACKAGE_DIR
-from ...types import StackType, TensorType, TupleType
 
 Terms = dict[tuple[int, ...], int]
 """A polynomial: by the numbers of the atoms that are multiplied, the coefficient."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...ir import Cell, Graph, Literal, Node, Subgraph
 from ...ops.leaves import Source
-from ...types import TensorType
 from .functionalize import FunctionalGraph
 from .symbolic_extents import Conditions, Filler, Unfollowed, has_extents
 

@@ -14,8 +14,8 @@ import threading
 
 import numpy as np
 
+from ...base.signals import uninterrupted
 from ...errors import CompileError
-from ...signals import uninterrupted
 from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, PLACES, POOL_BYTES, SHUN, STARTED, STOP, TICKET
 from . import loader
 

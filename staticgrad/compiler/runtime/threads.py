@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.locks import rlock
 from ...errors import ArgumentError
-from ...locks import rlock
 
 _lock = rlock()
 _count: int | None = None

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
 from ...ops.control.loop_operands import Loop, trip_count
-from ...types import TensorType, TupleType
 from ..grad_mode import modes
 
 LARGE = 1 << 12

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from ...autodiff.reverse import gradients
+from ...base.signals import module
 from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Region, Result, View
 from ...ir.walks import reached
 from ...operators import Symbol
-from ...signals import module
 from ..backward_graphs import moved_from
 from ..grad_mode import modes
 from ..sparse_gradients import sparse_gradient_of

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...autodiff import messages
+from ...base.types import INEXACT
 from ...errors import GradientError
 from ...ir import Expand, Graph, OpDef
 from ...operators.node_names import node_of
-from ...types import INEXACT
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
 from ..tensor import PublicTensor

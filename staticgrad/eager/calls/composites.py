@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ... import types
 from ...autodiff import messages
 from ...autodiff.reverse import gradients
+from ...base import types
 from ...ir import REGISTRY, Expand, OpDef
 from ...operators import Operators, Symbol, append, frontends, intercepted, routed, state
 from ...operators.node_names import node_of

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import ALL_AXES, ShapeLike, int64, normalize_axes
 from ...ir import NO_ATTRS, REGISTRY, Reduction
 from ...operators import F, frontends, routed
 from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
 from ...ops.reductions import chosen, kept
-from ...types import ALL_AXES, ShapeLike, int64, normalize_axes
 from ..execution import result
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..operands import FLOATS, number

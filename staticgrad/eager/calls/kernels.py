@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from ...base.locks import rlock
+from ...base.signals import module
 from ...errors import CompileError, StaticgradError
 from ...ir import Graph, Node
-from ...locks import rlock
-from ...signals import module
 from ..grad_mode import Setting, modes
 from .array_plans import ArrayPlan
 from .call_cache import CallCache, by_numpy, counted, shared

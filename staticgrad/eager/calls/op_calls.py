@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ...operators import F, Symbol, append
-from ...types import TensorType, int64
 from ..grad_mode import Mode, modes
 from ..tape import Record
 from ..tensor import PublicTensor

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...bounded import Bounded
+from ...base.bounded import Bounded
 from ...ir import OpDef
 from ...operators import OpenNumbers
 from ..grad_mode import modes

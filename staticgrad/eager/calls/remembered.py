@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import logs, types
+from ...base import logs, types
+from ...base.signals import module
 from ...ir import REGISTRY, Node, OpDef
 from ...ops.leaves import Source
-from ...signals import module
 from ..grad_mode import modes
 from ..tape import Record
 from ..tensor import Tensor, wrap

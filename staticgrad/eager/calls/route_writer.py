@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import INEXACT
 from ...ir import NO_ATTRS, Node
-from ...types import INEXACT
 from ..execution import link, recover
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick

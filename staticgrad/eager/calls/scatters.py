@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...ir import REGISTRY, Graph, OpDef
 from ...operators import Symbol, append
 from ...ops.gathering import rows_named
 from ...ops.sparse_rows import note
-from ...types import TensorType
 from ..grad_mode import modes
 from .kernels import ALONE, Computation, Maker, program_of, requests, uses_of
 from .signature import attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...extras import need
+from ...base.libraries import need
 
 need("onnx", "onnx")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...compiler.passes.specialize import specialize
 from ...eager import Tensor
 from ...errors import ArgumentError, GraphError, ShapeError
@@ -19,7 +20,6 @@ from ...ops.control.subgraph_tracing import symbol
 from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
-from ...types import TensorType
 from . import write_elementwise, write_layers, write_shapes
 from .dynamic_extents import dynamic_axes_of, generalized, generalized_by, open_axes
 from .op_sets import check_version, in_op_set

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.types import TensorType, UnrankedType
 from ...errors import ArgumentError, GraphError
-from ...types import TensorType, UnrankedType
 from . import (
     control,
     elementwise,

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.types import as_dtype
 from ...eager import Tensor
+from ...eager.conversion import from_dlpack
 from ...errors import ArgumentError, DTypeError, GraphError, ShapeError
-from ...functions import from_dlpack
 from ...nn import Module
 from ...nn.parameter import mark
 from ...operators import Symbol
-from ...types import as_dtype
 from .operators import DROPPED, FLAGS, REDUCTIONS, SKIPPED, function_named, is_python, name_of
 
 COUNTER = "num_batches_tracked"

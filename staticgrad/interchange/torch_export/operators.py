@@ -10,11 +10,11 @@ import numpy as np
 
 import staticgrad as sg
 
+from ...base.types import as_dtype
 from ...errors import GraphError
 from ...nn import functional as nn_functional
 from ...nn.recurrent import GRU, LSTM, RNN, _recurrence
 from ...operators import F
-from ...types import as_dtype
 
 T = Any
 Function = Callable[..., Any]

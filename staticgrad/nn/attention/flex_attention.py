@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...attention import default_scale
 from ...eager import tensor
 from ...errors import ArgumentError, ShapeError
+from ...functional.attention import default_scale
 from ...operators import F, Tensor, TensorLike
 from ...ops.settings import operand, size_text
 

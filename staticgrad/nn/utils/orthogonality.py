@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ... import linalg
+from ...base.types import shape_text
 from ...eager import Tensor, no_grad
 from ...errors import ArgumentError, ShapeError
 from ...operators import F
-from ...types import shape_text
 from ..module import Module
 from .parametrize import is_parametrized, register_parametrization
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import normalize_axis
 from ...eager import Tensor, generator, no_grad
 from ...errors import ArgumentError
 from ...operators import F
-from ...types import normalize_axis
 from ..module import Module
 from .orthogonality import Orthogonal, orthogonal
 from .parametrize import is_parametrized, register_parametrization

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import UnrankedType, shape_text
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import Graph
 from ...operators import F, Lifted, Symbol, as_array, frontends, state
-from ...types import UnrankedType, shape_text
 from ..leaves import fits
 from ..pytree import text
 

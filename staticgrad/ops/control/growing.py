@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import Shape, TensorType, UnrankedType, int64, shape_text
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph, Node, Subgraph
 from ...operators import Symbol, apply, has_rank, state
-from ...types import Shape, TensorType, UnrankedType, int64, shape_text
 from ..deferred import Definition, defer, values_read, written_body, written_nodes
 from ..known_values import KNOWN, NeedsValues, computed, decided, value_of
 from ..leaves import fits

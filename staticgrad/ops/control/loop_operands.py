@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.types import TensorType, shape_text
 from ...errors import ShapeError
 from ...ir import Subgraph
-from ...types import TensorType, shape_text
 
 
 class Parts(dict[int, Any]):

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import StackType, TensorType, TupleType, bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import OpDef, Region, Result, Subgraph, define
-from ...types import StackType, TensorType, TupleType, bool_, int64
 from .. import attributes as at
 from ..leaves import fits
 from ..rules import keep

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import INEXACT, TensorType
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
 from ...operators import Carry, F, Output, Symbol, apply, public
-from ...types import INEXACT, TensorType
 from ..adjoint import as_written
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph, Node, Subgraph, may_fail
 from ...ir.walks import postorder, reached
 from ...operators import Symbol, append, apply, state
-from ...types import TensorType
 from ..pytree import flatten
 from ..random import STREAMS, next_place, stream_op
 from .branch_effects import assigned_variables, effects_of, ordered, resolved

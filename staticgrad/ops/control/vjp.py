@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ...base.types import INEXACT, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
 from ...operators import F, Lifted, Symbol, apply, frontends, state
-from ...types import INEXACT, StackType, TensorType, TupleType
 from .loop_operands import Loop, Parts
 from .subgraph_tracing import copied, outputs, parameter, twin
 

@@ -8,10 +8,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from ...base.types import TensorType, bool_
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph
 from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, public, state
-from ...types import TensorType, bool_
 from ..adjoint import as_written
 from ..pytree import flatten, paths, unflatten
 from ..random import stream

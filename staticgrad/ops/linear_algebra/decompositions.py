@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, part_dtype, shape_text
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
 from ...ir import OpDef, OverComplex
 from ...operators import F, apply, torch_function
-from ...types import TensorType, part_dtype, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..complex_numbers import complex_dtype

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...ir import OpDef
 from ...operators import F, Tensor, apply, torch_function
-from ...types import TensorType
 from .. import return_types
 from ..operands import ndim_of
 from ..over_complex import HOLOMORPHIC

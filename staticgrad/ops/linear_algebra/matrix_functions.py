@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.signals import module
+from ...base.types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
 from ...ir import OpDef
 from ...operators import F, Operators, Tensor, apply, torch_function
-from ...signals import module
-from ...types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
 from ..leaves import fits

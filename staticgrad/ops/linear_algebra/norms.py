@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import normalize_axis
 from ...errors import ArgumentError, ShapeError
 from ...operators import F, Tensor, composite, numpy_twin, torch_function
-from ...types import normalize_axis
 from ..operands import extent, ndim_of
 from ..rearranging import movedim
 from ..reductions import root

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ...errors import ArgumentError, ShapeError
 from ...operators import F, Operators, Tensor, composite, enter_as, is_tensor, routed, spelled, torch_function
-from ...types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
 from ..slicing import cut

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
 from ...ir import OpDef, OverComplex, define
 from ...operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
-from ...types import TensorType, shape_text, to_float
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
 from ..rules import Rule, floating
@@ -98,7 +98,7 @@ def host_record(
 @cache
 def routine(library: str, name: str, dtype: np.dtype) -> Rule:
     """A routine of SciPy's BLAS or LAPACK for arrays of a dtype."""
-    from ...scipy_modules import extension  # with SciPy
+    from ...base.libraries import extension  # with SciPy
 
     found: Rule = getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
     return found

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import DTypeError, ShapeError
 from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, enter_as, torch_function
-from ...types import TensorType, broadcast_shapes, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import ShapeError
 from ...ir import OpDef
 from ...operators import F, Tensor, apply, enter_as
-from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
 from ..batched_products import solved
 from ..operands import in_mode_of, ndim_of

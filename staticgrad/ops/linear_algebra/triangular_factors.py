@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType, shape_text
 from ...errors import ArgumentError, ShapeError
 from ...ir import OpDef, define
 from ...operators import F, Tensor, apply, torch_function
-from ...types import TensorType, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading

@@ -12,11 +12,11 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ...base.types import broadcast_shapes
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
 from ...operators import F, Symbol, append
 from ...operators import apply as apply_op
-from ...types import broadcast_shapes
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
 from .attention_rules import ATTENTION

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ... import types as sg_types
+from ...base import types as sg_types
 from ...eager.tensor import Tensor
 from ..effects import Effect
 from ..guards import MISSING, Guards, Read, contents, has, is_a

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, TypeVar
 
-from ... import garbage
+from ...base import garbage
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
 from ..frames import Operands, ask_for_instructions, code_of, function_of, leave_instructions, places, trace_instructions

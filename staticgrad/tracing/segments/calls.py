@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...base.types import get_default_dtype
 from ...eager.execution import link
 from ...eager.grad_mode import modes
 from ...eager.pending import Pending, Value, pending
@@ -18,7 +19,6 @@ from ...eager.tape import Named, Record
 from ...eager.tensor import Tensor, record_of
 from ...ir import Node, OpDef
 from ...operators import frontends
-from ...types import get_default_dtype
 from .ownership import exclusive
 
 if TYPE_CHECKING:

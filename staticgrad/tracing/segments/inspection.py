@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...compiler.execute.explanation import Explanation
 from ...compiler.execute.profile import Profile
 from ...errors import ArgumentError
 from ...ir import Graph, Node, OpDef
-from ...types import TensorType
 
 if TYPE_CHECKING:
     from .roads import Segment

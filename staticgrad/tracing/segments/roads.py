@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...compiler.execute.fast_path import declined, fast_path
 from ...compiler.execute.fastcall import Spec
 from ...compiler.program import Program
@@ -24,7 +25,6 @@ from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, is_complex, over_complex
 from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
-from ...types import TensorType
 from ..plain import same
 
 NUMBERS = (bool, int, float)

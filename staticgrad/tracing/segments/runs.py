@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ... import logs
+from ...base import logs
 from ...errors import StaticgradError, TraceError
 from ...operators import interception, state
 from .deferral import Deferral

@@ -1,6 +1,6 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
-from ...module_paths import enter_paths, refusing
+from ...base.module_paths import enter_paths, refusing
 from . import datasets, loader, samplers
 from .collate import default_collate, default_convert
 from .datasets import (

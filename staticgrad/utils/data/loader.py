@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ...base.types import is_number
 from ...errors import ArgumentError
-from ...types import is_number
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset
 from .randomness import numbers_of

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ...base.locks import rlock
 from ...errors import ArgumentError
-from ...locks import rlock
 from ...operators import state
 from ...ops.random import Generator, current, stream_seed
 from .workers import PATIENCE

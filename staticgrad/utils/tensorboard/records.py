@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.libraries import need
 from ...errors import ArgumentError
-from ...extras import need
 
 
 def protocol() -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.cost import Cost
 from ...compiler.execute.edges import Edge, edges_of, source_of
@@ -16,7 +17,6 @@ from ...compiler.execute.limits import Limits
 from ...errors import StaticgradError
 from ...ir import Graph, Node
 from ...ir.text import clip
-from ...types import TensorType
 from .pictures import LONG_LINE, Texts
 
 REPEATS = 30

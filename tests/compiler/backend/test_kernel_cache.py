@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad import signals
+from staticgrad.base import signals
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError

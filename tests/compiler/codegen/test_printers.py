@@ -7,11 +7,11 @@ import ast
 import numpy as np
 import pytest
 
+from staticgrad.base.types import bool_, float32, float64, int32, int64
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import Expr, Infix, Integer, Literal, Load, Name, Scalar, Statement
 from staticgrad.compiler.codegen.printers import KERNEL, OPERATORS, PYTHON
 from staticgrad.ir import REGISTRY, Pointwise, Reduction
-from staticgrad.types import bool_, float32, float64, int32, int64
 
 A, B, C = Name("a"), Name("b"), Name("c")
 X = Load("x", ir.ROW_I, float32)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import float64
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import (
     Accumulate,
@@ -31,7 +32,6 @@ from staticgrad.compiler.codegen.loop_ir import (
 from staticgrad.compiler.codegen.printers import PYTHON
 from staticgrad.compiler.codegen.row_tiling import AT, BLOCK, Tiling, tile_rows
 from staticgrad.compiler.execute.unjitted import run_unjitted
-from staticgrad.types import float64
 
 F64 = float64
 COLUMNS, ROWS = 3, 11

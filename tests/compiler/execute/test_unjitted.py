@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from staticgrad.base.types import DTYPES, SHORT, TensorType, bool_, float32, float64, int64
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import ROW_I, Expr, Kernel, Load, Statement
@@ -17,7 +18,6 @@ from staticgrad.compiler.execute.unjitted import Pointer, run_unjitted
 from staticgrad.errors import DTypeError
 from staticgrad.ir import REGISTRY, OpDef, Pointwise
 from staticgrad.ir.op import arity
-from staticgrad.types import DTYPES, SHORT, TensorType, bool_, float32, float64, int64
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.5, np.nan, np.inf, -np.inf, 3.0, 1e-30])
 INTEGERS = np.array([0, 1, -1, 7, -128, 127, 40, -3, 2])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from staticgrad.base.types import TensorType
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.passes.specialize import expand, specialize, trailing_axes
 from staticgrad.errors import ShapeError
@@ -14,7 +15,6 @@ from staticgrad.ir import Expand, Reduction
 from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol
-from staticgrad.types import TensorType
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import StackType, TensorType, TupleType, float32
 from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
 from staticgrad.compiler.passes.symbolic_extents import Conditions, SymbolicExtent, Unfollowed
 from staticgrad.compiler.passes.symbolic_program import Survey, SymbolicProgram
 from staticgrad.ir import REGISTRY, Cell, Node
 from staticgrad.operators import Symbol, append
-from staticgrad.types import StackType, TensorType, TupleType, float32
 
 
 def built(rows: Any) -> FunctionalGraph:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import ArgumentError, CompileError
 from staticgrad.ir import REGISTRY, Graph
-from staticgrad.types import TensorType, float32
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

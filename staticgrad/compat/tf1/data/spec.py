@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ....base.types import TensorType, UnrankedType
 from ....ops import pytree
-from ....types import TensorType, UnrankedType
 from ..shapes import TensorShape
 
 Element = Any

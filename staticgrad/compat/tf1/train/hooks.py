@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....files import replacing
+from ....base.files import replacing
 from .. import logging
 from ..graph import GraphKeys, get_default_graph
 from ..session import RunOptions, Session

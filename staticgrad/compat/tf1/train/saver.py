@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .... import safetensors
+from ....base.files import replacing
 from ....errors import StaticgradError
-from ....files import replacing
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import GraphKeys, get_default_graph
 from ..logging import info

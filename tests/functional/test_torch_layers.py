@@ -7,7 +7,8 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.nn.functional as F
-from staticgrad import nn, torch_layers
+from staticgrad import nn
+from staticgrad.functional import torch_layers
 from tests.helpers import assert_close
 
 rng = np.random.default_rng(0)

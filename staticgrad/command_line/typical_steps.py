@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from . import functional as F
-from . import nn, optim
-from .eager import manual_seed, rand, randint, randn
-from .eager.calls.kernels import wait_for_kernels
+from .. import functional as F
+from .. import nn, optim
+from ..eager import manual_seed, rand, randint, randn
+from ..eager.calls.kernels import wait_for_kernels
 
 STEPS = 24
 """Steps of each model, in which all of their kernels are asked for."""

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from staticgrad import signals
+from staticgrad.base import signals
+from staticgrad.base.signals import module, uninterrupted
 from staticgrad.errors import StaticgradError
-from staticgrad.signals import module, uninterrupted
 
 
 def test_the_result_and_the_error_of_the_work_are_those_of_the_call():

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 import staticgrad as sg
-from staticgrad import logs
+from staticgrad.base import logs
 from tests.processes import ended, start
 
 

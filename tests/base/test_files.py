@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from staticgrad.files import replacing
+from staticgrad.base.files import replacing
 
 
 def put(path: Path, content: bytes) -> None:

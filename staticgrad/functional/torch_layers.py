@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import functional
-from .errors import ArgumentError
-from .operators import Array, F, Tensor, TensorLike
-from .ops.settings import operand
-from .types import ShapeLike
+from .. import functional
+from ..base.types import ShapeLike
+from ..errors import ArgumentError
+from ..operators import Array, F, Tensor, TensorLike
+from ..ops.settings import operand
 
 adaptive_avg_pool1d = functional.adaptive_avg_pool1d
 adaptive_max_pool1d = functional.adaptive_max_pool1d_with_indices

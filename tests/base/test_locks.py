@@ -53,7 +53,7 @@ for worker in workers:
 """
 
 OWN = """
-from staticgrad.locks import lock, rlock
+from staticgrad.base.locks import lock, rlock
 
 own, other, plain = rlock(), rlock(), lock()
 held = threading.Event()
@@ -72,7 +72,7 @@ with own:
 
 
 IMPORTS = """
-from staticgrad.signals import module
+from staticgrad.base.signals import module
 
 begun = threading.Event()
 
@@ -104,7 +104,7 @@ def test_the_end_of_a_process_waits_for_work_that_must_not_be_copied():
     """A daemon thread compiles, say: LLVM's tables have to stay until it is done."""
     program = """
 import threading, time
-from staticgrad.locks import unforked
+from staticgrad.base.locks import unforked
 begun = threading.Event()
 def work():
     with unforked:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from staticgrad.records import record
+from staticgrad.base.records import record
 
 
 def definition(decorate: Any) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .eager.calls.composites import composite
-from .eager.generator import draw_seed
-from .errors import ArgumentError, ShapeError
-from .operators import F, Tensor, TensorLike, state
-from .ops.attention import attention_softmax
-from .ops.blockwise_attention import attention
-from .ops.settings import operand, size_text
-from .types import Shape, broadcast_shapes, is_number
+from ..base.types import Shape, broadcast_shapes, is_number
+from ..eager.calls.composites import composite
+from ..eager.generator import draw_seed
+from ..errors import ArgumentError, ShapeError
+from ..operators import F, Tensor, TensorLike, state
+from ..ops.attention import attention_softmax
+from ..ops.blockwise_attention import attention
+from ..ops.settings import operand, size_text
 
 
 def _differ(a: Any, b: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import garbage
+from staticgrad.base import garbage
 
 
 def in_thread(work):

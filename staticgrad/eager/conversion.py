@@ -7,16 +7,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from .devices import check_device
-from .eager import Tensor, tensor
-from .eager.creation import with_numbers
-from .eager.grad_mode import INFERRING
-from .eager.tensor import wrap
-from .errors import ArgumentError, DTypeError
-from .operators import Symbol, TensorLike, as_array, frontends, state
-from .operators import Tensor as AnyTensor
-from .ops.pointwise import astype
-from .types import SUPPORTED, DTypeLike, as_dtype, get_default_dtype
+from ..base.devices import check_device
+from ..base.types import SUPPORTED, DTypeLike, as_dtype, get_default_dtype
+from ..errors import ArgumentError, DTypeError
+from ..operators import Symbol, TensorLike, as_array, frontends, state
+from ..operators import Tensor as AnyTensor
+from ..ops.pointwise import astype
+from . import Tensor, tensor
+from .creation import with_numbers
+from .grad_mode import INFERRING
+from .tensor import wrap
 
 __all__ = ["as_tensor", "from_dlpack", "from_file", "from_numpy", "frombuffer", "is_tensor", "to_dlpack"]
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from ..errors import PACKAGE_DIR
+
 
 def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
     """Let each path below a package name a module, so that `import`, `from` and attributes find it.
@@ -57,7 +59,7 @@ def enter_lazily(path: str, target: str) -> ModuleType:
 
 def is_module(name: str) -> bool:
     """Whether this package has a module of this name."""
-    place = os.path.join(os.path.dirname(__file__), name)
+    place = os.path.join(PACKAGE_DIR, name)
     return os.path.isdir(place) or os.path.exists(f"{place}.py")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import staticgrad as sg
-from staticgrad.devices import LikePlacement, Options, Placement
+from staticgrad.base.devices import LikePlacement, Options, Placement
 from staticgrad.errors import ArgumentError, DeviceError
 
 FACTORIES: dict[str, tuple[type, tuple[Any, ...]]] = {

@@ -15,8 +15,8 @@ from _thread import start_new_thread
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..errors import caller, user_line
 from . import garbage
-from .errors import caller, user_line
 from .locks import unforked
 
 Result = TypeVar("Result")

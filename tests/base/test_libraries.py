@@ -7,8 +7,9 @@ import sys
 import pytest
 
 import staticgrad as sg
-from staticgrad import extras, interchange
-from staticgrad.extras import MissingExtra, need
+from staticgrad import interchange
+from staticgrad.base import libraries
+from staticgrad.base.libraries import MissingExtra, need
 from tests.helpers import raised
 
 
@@ -32,6 +33,6 @@ def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: st
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.delitem(vars(sg), name, raising=False)
     monkeypatch.delitem(vars(interchange), name, raising=False)
-    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
     with raised(MissingExtra, f"{library} is not installed"):
         getattr(sg, name)

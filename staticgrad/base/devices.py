@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, TypeVar
 
-from .errors import ArgumentError, DeviceError
+from ..errors import ArgumentError, DeviceError
 from .types import DTypeLike
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import types as t
-from staticgrad.types import (
+from staticgrad.base import types as t
+from staticgrad.base.types import (
     TensorType,
     bool_,
     complex64,

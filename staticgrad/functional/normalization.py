@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from .eager import no_grad
-from .eager.calls.composites import composite
-from .errors import ArgumentError, DTypeError, ShapeError
-from .ir import REGISTRY
-from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state
-from .ops.leaves import fits
-from .ops.settings import operand, size_text
-from .ops.shaping import reshape_like
-from .types import ShapeLike, as_shape, is_number
+from ..base.types import ShapeLike, as_shape, is_number
+from ..eager import no_grad
+from ..eager.calls.composites import composite
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ir import REGISTRY
+from ..operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state
+from ..ops.leaves import fits
+from ..ops.settings import operand, size_text
+from ..ops.shaping import reshape_like
 
 
 def _floating(name: str, x: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import functions
+from staticgrad.eager import conversion
 from staticgrad.errors import ArgumentError
 from staticgrad.operators import F
 
@@ -106,7 +106,7 @@ def test_every_operation_is_public_and_documented(name):
     function = getattr(F, name)
     assert function.__doc__
     assert getattr(sg, name, None) is function or getattr(sg.functional, name, None) is function
-    assert name not in functions.__all__ or getattr(functions, name) is function
+    assert name not in conversion.__all__ or getattr(conversion, name) is function
 
 
 def test_tensors_of_buffers_and_files(tmp_path):

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ArgumentError, AxisError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
+from ..errors import ArgumentError, AxisError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
