@@ -51,7 +51,7 @@ def test_events_that_nobody_can_have_asked_for_import_no_logging():
     program = """
         import sys
         import staticgrad as sg
-        from staticgrad import logs
+        from staticgrad.base import logs
         sg.compile(lambda x: x + 1)(sg.ones(2))
         assert "logging" not in sys.modules
         import logging

@@ -64,7 +64,7 @@ def test_a_program_of_usual_layers_finds_its_kernels(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("STATICGRAD_EAGER", "kernels")
     first = """
         import sys
-        from staticgrad import typical_steps
+        from staticgrad.command_line import typical_steps
         from staticgrad.__main__ import main
         from staticgrad.compiler import warm
         warm.package_kernels = lambda: []
