@@ -220,6 +220,8 @@ def bits_of_script(path: str) -> str:
     sg.Session.run = noted(sg.Session.run)  # type: ignore[method-assign]
     with contextlib.redirect_stdout(io.StringIO()):
         runpy.run_path(path, run_name="__main__")
+    if found.digest() == hashlib.sha256().digest():
+        raise SystemExit(f"{path} reads no number")
     return found.hexdigest()
 
 

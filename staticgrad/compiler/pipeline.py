@@ -128,8 +128,10 @@ def specialized_plan(
         plan = compile_plan(prepared, known, None, strict, passes, when, budget)
         return plan, _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
-    reason, other, axes = "", templates.error, leading(prepared, known)
-    for template in templates.kept:
+    reason, other = "", templates.error
+    axes = leading(prepared, known) if templates.axes is None else templates.axes
+    for kept in templates.kept:
+        template = kept.made()
         try:
             swapped, equal = template.same(prepared)
             try:
@@ -145,7 +147,7 @@ def specialized_plan(
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
-        templates.served(template)
+        templates.served(kept)
         same = template.shapes == [kind.shape for kind in types]
         return _scheduled(decided, prepared, known, write=write, when=when), "" if same else "new shape, plan re-bound"
     reason = reason if reason else _anew(other, origin)

@@ -133,26 +133,29 @@ class Program:
 
     def _made(self, known: dict[Node, TensorType], later: bool) -> tuple[Plan, str]:
         """A new plan, and whether it was re-bound. One that is not may be in the kernel cache."""
-        graph, place, count = self.prepared.graph, None, get_num_threads()
+        place, count = None, get_num_threads()
         if self.kept and not (self.strict or self.passes or self.budget is not None or self.decisive):
-            place = module("staticgrad.compiler.plan_store").entry(self.prepared, known, count)
-        stored = None if place is None else place.read(lambda: self._compiled(known, count, False)[0])
-        if stored is not None:
-            outcome = "" if self.templates.first else "plan from the kernel cache"
-            self.templates.read(graph, stored)
-            return stored, outcome
-        self.templates.prepare(graph)
-        plan, outcome = self._compiled(known, count, later)
+            place = module("staticgrad.compiler.plan_store").entry(self.prepared, known, count, self.templates)
+        if place is not None:
+            first = not (self.templates.kept or self.templates.vain)
+            stored = place.read(lambda templates: self._compiled(known, count, False, templates)[0])
+            if stored is not None:
+                return stored, "" if first else "plan from the kernel cache"
+        try:
+            plan, outcome = self._compiled(known, count, later, self.templates)
+        finally:
+            if place is not None:
+                place.enter()
         if place is not None and not outcome:
             place.write(plan)
         return plan, outcome
 
-    def _compiled(self, known: dict[Node, TensorType], count: int, later: bool) -> tuple[Plan, str]:
+    def _compiled(self, known: dict[Node, TensorType], count: int, later: bool, templates: Templates) -> tuple[Plan, str]:
         """The plan for so many threads."""
         pipeline = module("staticgrad.compiler.pipeline")
         with planned(count):
             found: tuple[Plan, str] = pipeline.specialized_plan(
-                self.prepared, known, self.templates, self.strict, self.passes, self.origin, pipeline.tiers(later), self.budget
+                self.prepared, known, templates, self.strict, self.passes, self.origin, pipeline.tiers(later), self.budget
             )
         return found
 

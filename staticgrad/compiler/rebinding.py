@@ -262,7 +262,7 @@ class Template:
         write: Writer,
         recorded: RestatedProgram | None = None,
     ):
-        self.made_of, self.write = prepared, write
+        self.made_of, self.write, self.axes = prepared, write, [*axes]
         self.shapes = [known[feed].shape for feed in prepared.feeds]
         symbolic = _Symbolic(prepared, known, axes, recorded)
         self.conditions, self.symbols, self.attrs = symbolic.conditions, symbolic.symbols, symbolic.attrs
@@ -297,6 +297,10 @@ class Template:
                 if other is not extent:
                     found |= extent == other
         return found
+
+    def made(self) -> Template:
+        """See `LateTemplate`."""
+        return self
 
     def first(self) -> tuple[Decided, Writer]:
         """The decisions with the numbers that they were made with, and what writes their kernels."""

@@ -121,6 +121,22 @@ def test_hyperparameters_are_read_at_each_run(passes):
     assert found == wanted + losses(step, 2)
 
 
+def test_a_shape_that_takes_a_template_does_not_read_a_plan_that_was_made_without(passes, monkeypatch):
+    """One seed gives one result, whichever shapes earlier processes met first."""
+
+    def run(*rows):
+        step = scaled(axis=1)
+        return [(step(DATA[:n]).numpy().tobytes(), isinstance(step.plan, StoredPlan)) for n in rows]
+
+    run(8, 5)
+    bits, read = zip(*run(5, 8), strict=True)
+    assert read == (False, False)
+    again, read = zip(*run(5, 8), strict=True)
+    assert read == (True, False)
+    monkeypatch.setenv("STATICGRAD_PLANS", "0")
+    assert [found for found, _ in run(5, 8)] == [*bits] == [*again]
+
+
 UNCHANGED = sg.graph_pass("simplify")(lambda graph: graph)
 
 

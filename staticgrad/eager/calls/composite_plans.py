@@ -78,7 +78,7 @@ def program(
     read_by = [*given, *[x for _, x in values], *kept, *[x for x in numbers if x in read]]
     backward = NONE
     if computed:
-        reverse = program_of(graph, computed, read_by, ("backward of", family))
+        reverse = program_of(graph, computed, read_by, family, part="backward")
         backward = requests.new(lambda: (reverse, None))
         if backward.plan is None:
             return None

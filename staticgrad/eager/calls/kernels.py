@@ -27,6 +27,7 @@ from .call_cache import CallCache, by_numpy, counted, shared
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
     from ...compiler.program import Program
+    from ...compiler.templates import Templates
     from ...ir import Cell
 
 USES = 16
@@ -194,8 +195,9 @@ class Requests:
 
     def __init__(self) -> None:
         self.pools: weakref.WeakValueDictionary[Any, np.ndarray] = weakref.WeakValueDictionary()
-        self.placed = False
-        """Whether a call is being made that has a place of its own in the kernel cache, so that its programs need none."""
+        self.templates: dict[str, Templates] | None = None
+        """While a call is being made that has a place of its own in the kernel cache, so that its programs need none: the
+        templates of its family, by the part of a call whose programs share them."""
         self.making = rlock()
 
     @property
@@ -253,7 +255,7 @@ class Requests:
             program, use = made
             if program is None or isinstance(program, ArrayPlan):
                 return Call(program, use)
-            program.kept &= not self.placed
+            program.kept &= self.templates is None
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
         except (StaticgradError, MemoryError) as error:
             return Call(None, why=f"{error}".partition("\n")[0])  # NumPy computes it, or raises the error
@@ -302,15 +304,26 @@ def wait_for_kernels() -> None:
     requests.wait()
 
 
+def families(family: Hashable) -> dict[str, Templates]:
+    """The templates of a family of calls; see `Requests.templates`."""
+    found: dict[str, Templates] | None = shared[families, family]
+    if found is None:
+        found = shared[families, family] = {}
+    return found
+
+
 def program_of(
-    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable = None, effects: Sequence[Node] = ()
-) -> Computation:
-    """The program that computes nodes of a graph from others. family: programs that may differ in extents alone."""
+    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], family: Hashable = None, effects: Sequence[Node] = (),
+    part: str = "",
+) -> Computation:  # fmt: skip
+    """The program that computes nodes of a graph from others. family: calls whose programs may differ in extents alone; part:
+    of the call, whose programs these are."""
     if modes.now.numpy:
         return ArrayPlan(graph, fetches, feeds, effects)
-    templates = None if family is None else shared[program_of, family]
-    if templates is None and family is not None:
-        templates = shared[program_of, family] = module("staticgrad.compiler.templates").Templates()
+    templates = None
+    if family is not None:
+        parts = families(family) if requests.templates is None else requests.templates
+        templates = parts[part] = parts.get(part) or module("staticgrad.compiler.templates").Templates()
     make = module("staticgrad.compiler.program").Program
     found: Program = make(graph, fetches, feeds, effects, templates=templates, kept=True)
     return found

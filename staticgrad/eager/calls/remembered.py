@@ -1,8 +1,8 @@
 """What earlier processes learnt of eager calls, in the kernel cache: the plans of a call and how it uses them, by what it is.
 
 A process that meets the call again makes no graph and runs no pass. What a call is, is a text in which two processes agree
-(`program_key.Description`). A plan may also follow from the plans that were made before it, whose templates it took: the
-name of its file says which these were. Where a new plan may take the template of one that was read, that one is made first.
+(`program_key.Description`). A plan may also follow from templates of the plans that were made before it: the name of its file
+says which there were, and its content which there are after it. A template that a new plan asks for is made then.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import importlib
 import io
 import pickle
 from collections.abc import Hashable
-from functools import cache
+from functools import cache, partial
 from types import FunctionType, MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,45 +25,45 @@ from ...ops.leaves import Source
 from ..grad_mode import modes
 from ..tape import Record
 from ..tensor import Tensor, wrap
-from .call_cache import shared
 from .composite_records import Unread
-from .kernels import NONE, Call, Maker, requests
+from .kernels import NONE, Call, Maker, families, requests
 
+if TYPE_CHECKING:
+    from ...compiler.templates import State, Templates
+
+ByPart = dict[str, "Templates"]
+"""See `Requests.templates`."""
 LARGEST = 1 << 12
 """The most bytes of a constant in what is no plan."""
 
 
 class Again:
-    """A call whose plans were read, made as if they had not been there."""
+    """A call made anew, with the templates that it had; those of its family stay as they are. templates: see
+    `Requests.templates`."""
 
-    def __init__(self, make: Maker, args: tuple[Any, ...]):
-        self.make, self.args = make, _emptied(args)
+    def __init__(self, make: Maker, args: tuple[Any, ...], templates: ByPart):
+        self.make, self.args, self.templates = make, _emptied(args), templates
         self._made: Call | None = None
 
     def made(self) -> Call:
         with requests.making:
             if self._made is None:
                 mode = modes.now
-                saved, mode.numpy, requests.placed = (mode.numpy, requests.placed), False, True
+                numpy, mode.numpy = mode.numpy, False
                 try:
-                    self._made = requests.apart(requests.new, self.make, *self.args)
+                    self._made = requests.apart(_made, self.templates, self.make, self.args)
                 finally:
-                    mode.numpy, requests.placed = saved
+                    mode.numpy = numpy
         return self._made
 
     def plan(self, number: int) -> Any:
         """See `_plans_of`."""
         return _plans_of(self.made())[number]
 
-
-class Family:
-    """Calls that share templates."""
-
-    def __init__(self) -> None:
-        self.past = ""
-        """A hash of the calls so far, in their order."""
-        self.read: list[Again] = []
-        """Those whose plans were read: there is no template of them."""
+    def template(self, part: str, axes: Any) -> Any:
+        """That which was made of the program of this part, which is the first one. axes: of its symbols."""
+        self.made()
+        return self.templates[part].kept[0].made()
 
 
 class Place:
@@ -71,39 +71,49 @@ class Place:
 
     def __init__(self, family: str, whole: str, make: Maker, args: tuple[Any, ...]):
         self.make, self.args = make, args
-        self.family: Family | None = None
+        self.templates: ByPart = {}
         if family:
-            self.family = shared["family", family] or Family()
-            shared["family", family] = self.family
-        past = self.family.past if self.family else ""
-        self.key = hashlib.sha256(f"{setting()}\n{past}\n{family}\n{whole}".encode()).hexdigest()
+            self.templates = families(family)
+        text = f"{setting()}\n{[(part, each.name) for part, each in self.templates.items()]}\n{family}\n{whole}"
+        self.key = hashlib.sha256(text.encode()).hexdigest()
         self.name = f"c{self.key[:24]}.call"
 
     def call(self) -> Call:
         """The call: read, or made and kept."""
-        again = Again(self.make, self.args)
-        found = self._read(again)
-        family = self.family
+        found = self._read()
         if found is None:
-            while family and family.read:
-                family.read.pop(0).made()
-            found = again.made()
+            try:
+                found = _made(self.templates, self.make, self.args)
+            finally:
+                for part, each in self.templates.items():
+                    each.enter(f"{part} {self.key}")
             if found is NONE or not found.vain:
                 self._write(found)
-        elif family and not found.vain:
-            family.read.append(again)
-        if family and not found.vain:
-            family.past = hashlib.sha256((family.past + self.key).encode()).hexdigest()
         return found
 
-    def _read(self, again: Again) -> Call | None:
+    def _follow(self, states: dict[str, State]) -> None:
+        """Let the templates be those that there are after the call, which was read."""
+        again = Again(self.make, self.args, {})
+        for part, (vain, kept) in states.items():
+            own = [axes for _, axes in kept if axes is not None]
+            if own:
+                again.templates[part] = templates_of(axes=own[0])
+            self.templates.setdefault(part, templates_of()).read((vain, kept), partial(again.template, part))
+
+    def _read(self) -> Call | None:
         disk = module("staticgrad.compiler.backend.disk_cache")
         content = disk.read(self.name, self.key)
         if content is None:
             return None
         stored = pickle.loads(content)
-        if not stored:
-            return NONE
+        call = self._unpacked(stored) if stored["plans"] else NONE
+        if call is not None:
+            self._follow(stored["templates"])
+        return call
+
+    def _unpacked(self, stored: dict[str, Any]) -> Call | None:
+        """The call of a file; None where kernels are gone."""
+        again = Again(self.make, self.args, {part: each.copy() for part, each in self.templates.items()})
         unpacked = module("staticgrad.compiler.execute.stored_plan").unpacked
         cells, owners = self.make.bound()
         sources = [Source(owners[i], name) for i, name in stored["sources"]]
@@ -137,18 +147,32 @@ class Place:
                 if not numbers.keys() >= {*each.builder.cells} or (content := packed(each, numbers, sources, {})) is None:
                     return
                 plans.append((content, [(kind.shape, kind.dtype.str) for kind in each.feed_types]))
-        if not plans:
-            content = pickle.dumps(None)
-        else:
-            use = io.BytesIO()
+        use = io.BytesIO()
+        if plans:
             try:
                 _Pickler(use, _calls_of(call), self.args).dump(call.use)
             except (pickle.PicklingError, TypeError, AttributeError) as why:  # pickle has no one error for what it can't
                 logs.debug("the call is not kept: %s", why)
                 return
-            places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
-            content = pickle.dumps({"plans": plans, "sources": places, "use": use.getvalue()})
+        places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
+        states = {part: each.state(f"{part} {self.key}") for part, each in self.templates.items()}
+        stored = {"plans": plans, "sources": places, "use": use.getvalue(), "templates": states}
+        content = pickle.dumps(stored)
         module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
+
+
+def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> Call:
+    former, requests.templates = requests.templates, templates
+    try:
+        return requests.new(make, *args)
+    finally:
+        requests.templates = former
+
+
+def templates_of(**given: Any) -> Templates:
+    """See `Templates`."""
+    found: Templates = module("staticgrad.compiler.templates").Templates(**given)
+    return found
 
 
 def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> Call:

@@ -152,6 +152,24 @@ def test_the_order_of_shapes_is_part_of_what_is_kept(tmp_path: Path):
     assert run(tmp_path, backwards)[0][0] == wanted
 
 
+def widths(*ns: int) -> str:
+    return MORE.replace("(2, 5, 23)", f"{ns}")
+
+
+def test_what_a_new_shape_makes_does_not_grow_with_the_shapes_that_were_read(tmp_path: Path):
+    """It asks for the templates of its family, and not for the plans that took them."""
+
+    def new_shape(*ns: int) -> int:
+        ((wanted, _),) = run(tmp_path / f"other{len(ns)}", widths(*ns, 64))
+        run(tmp_path / f"{len(ns)}", widths(*ns))
+        ((bits, made),) = run(tmp_path / f"{len(ns)}", widths(*ns, 64))
+        assert bits == wanted
+        return made
+
+    few, many = new_shape(9, 17), new_shape(*range(9, 41))
+    assert 0 < many <= few
+
+
 def truncated(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-9])
 
