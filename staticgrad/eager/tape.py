@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -289,27 +289,41 @@ def next_node(maker: Record | None, leaf: Any) -> tuple[Any, int]:
     return maker.node, maker.place
 
 
-class Handle:
-    """Removes a hook; also a context manager."""
+class RemovableHandle:
+    """Removes an item from a dict of hooks; also a context manager.
+
+    Whoever makes one enters the hook: `hooks[handle.id] = hook`. extra_dict: other dicts, one or a list, of which an item of
+    this number is removed too.
+    """
 
     _next = count(1).__next__
 
-    def __init__(self, hooks: dict[int, Any], hook: Any):
-        if not callable(hook) and not isinstance(hook, (Retain, BeforeNode, AfterNode)):
-            raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
-        self.hooks, self.key = hooks, Handle._next()
-        hooks[self.key] = hook
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.hooks, self.id = hooks_dict, RemovableHandle._next()
+        self.extra: Any = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
 
     def remove(self) -> None:
-        if self.key in self.hooks:
+        if self.id in self.hooks:
             check_change(self.hooks, "a hook is removed")
-            del self.hooks[self.key]
+            del self.hooks[self.id]
+        for other in self.extra:
+            other.pop(self.id, None)
 
-    def __enter__(self) -> Handle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.remove()
+
+
+class Handle(RemovableHandle):
+    """Removes a hook, which it enters."""
+
+    def __init__(self, hooks: dict[int, Any], hook: Any):
+        if not callable(hook) and not isinstance(hook, (Retain, BeforeNode, AfterNode)):
+            raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
+        super().__init__(hooks)
+        hooks[self.id] = hook
 
 
 class Memory:

@@ -6,9 +6,11 @@ import builtins
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..base.types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import GradientError, ShapeError, user_position
@@ -314,13 +316,19 @@ class Tensor(Operators):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec or not self.shape else str(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
         misuse.check_copied(self._record is None)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a copy")
-        copy = _restore(self._data.copy(), self._tracked, self.name, self._parameter)
+        root = _whole(self._data)
+        known = memo.get((id(root), "memory"))  # tensors that share memory have copies that share memory
+        if known is None:
+            known = memo[id(root), "memory"] = np.array(root, order="K", copy=True), Memory()
+        copy = _restore(_part(known[0], *_place(self._data, root)), self._tracked, self.name, self._parameter)
+        if root is not self._data:
+            copy._memory = known[1]
         if self._grad is not None:
-            copy._grad = Tensor(self._grad._data.copy())
+            copy._grad = deepcopy(self._grad, memo)
         memo[id(self)] = copy
         return copy
 
@@ -402,6 +410,10 @@ class Tensor(Operators):
             misuse.check_grad(self, value, isinstance(value, Tensor))
         self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
         Structure.gradients += 1
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
 
     @property
     def _version(self) -> builtins.int:
@@ -628,6 +640,28 @@ def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False
     if parameter:
         tensor._parameter = True
     return tensor
+
+
+def _whole(data: np.ndarray) -> np.ndarray:
+    """The array whose memory `data` is a view of, if its elements lie in one piece; otherwise `data`."""
+    root = data.base
+    if not isinstance(root, ndarray) or root.dtype != data.dtype or not (root.flags.c_contiguous or root.flags.f_contiguous):
+        return data
+    begin, end = byte_bounds(root)
+    low, high = byte_bounds(data)
+    return root if begin <= low and high <= end else data
+
+
+def _place(data: np.ndarray, root: np.ndarray) -> tuple[builtins.int, tuple[builtins.int, ...], tuple[builtins.int, ...]]:
+    """Where a view lies in its memory: the byte of its first element, its shape and strides."""
+    return data.__array_interface__["data"][0] - root.__array_interface__["data"][0], data.shape, data.strides
+
+
+def _part(root: np.ndarray, begin: builtins.int, shape: tuple[builtins.int, ...], strides: tuple[builtins.int, ...]) -> Any:
+    """The view of `root` at a place."""
+    if begin == 0 and shape == root.shape and strides == root.strides:
+        return root
+    return ndarray(shape, root.dtype, root.reshape(-1, order="A"), begin, strides)
 
 
 def check_inplace(tensor: Tensor) -> None:

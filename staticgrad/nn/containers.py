@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, cast, overload
 
 import numpy as np
 
-from ..errors import ArgumentError, IndexRangeError
+from ..errors import ArgumentError, ArgumentTypeError, IndexRangeError
 from ..operators import Tensor, TensorLike, check_change
-from .module import MODULE, Module
+from .module import Module
 from .parameter import Parameter
 
 
 class _Chain(Module):
     """Modules in order, under the names "0", "1", ..."""
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self._own(MODULE))
+    _numbered = False
+    """Whether the modules of a slice have names of their own."""
 
-    def __iter__(self) -> Iterator[Module]:
-        return (module for _, module in self._own(MODULE))
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
 
     def _name_at(self, index: Any) -> str:
-        names = [name for name, _ in self._own(MODULE)]
+        names: list[str] = list(self._modules)
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise ArgumentError(f"an index into {type(self).__name__} is an integer or a slice, got {index!r}")
         if not -len(names) <= index < len(names):
@@ -40,10 +43,10 @@ class _Chain(Module):
         if isinstance(index, slice):
             chosen = type(self).__new__(type(self))
             Module.__init__(chosen)
-            for name, module in list(self._own(MODULE))[index]:
-                chosen.add_module(name, module)
+            for i, (name, module) in enumerate(list(self._modules.items())[index]):
+                chosen.add_module(str(i) if self._numbered else name, module)
             return chosen
-        found: Module = self.__dict__[self._name_at(index)]
+        found: Module = self._modules[self._name_at(index)]
         return found
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -52,7 +55,7 @@ class _Chain(Module):
     def append(self, module: Module) -> Self:
         """Add at the end, under the first free number."""
         place = len(self)
-        while str(place) in self._roles:
+        while str(place) in self._modules:
             place += 1
         self.add_module(str(place), module)
         return self
@@ -67,15 +70,13 @@ class _Chain(Module):
         """Add before the module at `index`; those after it move on."""
         own = list(self)
         own.insert(index, module)
-        for name in [name for name, _ in self._own(MODULE)]:
-            delattr(self, name)
+        self._modules.clear()
         return self.extend(own)
 
     def __delitem__(self, index: Any) -> None:
         kept = list(self)
         del kept[index]
-        for name in [name for name, _ in self._own(MODULE)]:
-            delattr(self, name)
+        self._modules.clear()
         self.extend(kept)
 
     def pop(self, index: int = -1) -> Module:
@@ -111,8 +112,6 @@ class Sequential(_Chain):
         named: Iterable[tuple[Any, Any]]
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], Mapping) else enumerate(modules)
         for name, module in named:
-            if not isinstance(module, Module):
-                raise ArgumentError(f"{type(module).__name__} is not a Module subclass", f"it is argument {name}")
             self.add_module(str(name), module)
 
     def __mul__(self, count: int) -> Self:
@@ -142,13 +141,15 @@ class ModuleList(_Chain):
         (2, 4)
     """
 
-    def __init__(self, modules: Iterable[Module] | None = None):
+    _numbered = True
+
+    def __init__(self, modules: Iterable[Module | None] | None = None):
         super().__init__()
         modules = () if modules is None else modules
         if not isinstance(modules, Iterable):
             raise ArgumentError(f"ModuleList: expected modules, one after another, got {type(modules).__name__}")
         for module in modules:
-            self.append(module)
+            self.append(cast("Module", module))
 
     def __repr__(self) -> str:
         """Equal neighbors are one line: `(0-2): 3 x Linear(...)`."""
@@ -174,45 +175,50 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
-        self.update(() if modules is None else modules)
+        if modules is not None:
+            self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add or replace several, from a mapping or pairs."""
-        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
-            self[name] = module
+        """Add or replace several, from a mapping, another ModuleDict or pairs. Raises ArgumentError for anything else."""
+        if not isinstance(modules, Iterable):
+            kind = type(modules).__name__
+            raise ArgumentTypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {kind}")
+        pairs: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        for i, pair in enumerate(pairs):
+            if not isinstance(pair, Iterable):
+                raise ArgumentTypeError(f"ModuleDict update sequence element #{i} should be Iterable; is{type(pair).__name__}")
+            name, *module = pair
+            if len(module) != 1:
+                raise ArgumentError(f"ModuleDict update sequence element #{i} has length {1 + len(module)}; 2 is required")
+            self[name] = module[0]
 
     def __getitem__(self, name: str) -> Module:
-        module: Module = self.__dict__[self._present(name)]
+        module: Module = self._modules[name]
         return module
 
     def __setitem__(self, name: str, module: Module) -> None:
         self.add_module(name, module)
 
     def __delitem__(self, name: str) -> None:
-        delattr(self, self._present(name))
-
-    def _present(self, name: str) -> str:
-        if name not in self:
-            raise KeyError(name)
-        return name
+        del self._modules[name]
 
     def __contains__(self, name: str) -> bool:
-        return self._roles.get(name) == MODULE
+        return name in self._modules
 
     def __len__(self) -> int:
-        return len(list(self._own(MODULE)))
+        return len(self._modules)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._own(MODULE))
+        return iter(self._modules)
 
-    def keys(self) -> list[str]:
-        return list(self)
+    def keys(self) -> KeysView[str]:
+        return self._modules.keys()
 
-    def values(self) -> list[Module]:
-        return [module for _, module in self._own(MODULE)]
+    def values(self) -> ValuesView[Module]:
+        return self._modules.values()
 
-    def items(self) -> list[tuple[str, Module]]:
-        return list(self._own(MODULE))
+    def items(self) -> ItemsView[str, Module]:
+        return self._modules.items()
 
     def pop(self, name: str) -> Module:
         """Remove a module and return it. Raises KeyError."""
@@ -222,8 +228,7 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Remove all modules."""
-        for name in self.keys():
-            del self[name]
+        self._modules.clear()
 
 
 class ParameterList(Module):

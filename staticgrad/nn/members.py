@@ -1,17 +1,76 @@
-"""The members of a module that have one role, as a dict that changes the module."""
+"""The dicts of a module: of its parameters, buffers and children, and of its hooks. Whoever changes one changes the module."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from ..eager.tensor import Structure
 
 if TYPE_CHECKING:
     from .module import Module
 
+PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
+TABLES = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}
+"""By role, the attribute of a module that has the dict of its members."""
+ROLES = {table: role for role, table in TABLES.items()}
+MISSING = object()
 
-class Members(MutableMapping[str, Any]):
+
+class Watched(dict[Any, Any]):
+    """A dict that sets and deletes its items by two methods only."""
+
+    __slots__ = ()
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        if key not in self and default:
+            return default[0]
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[Any, Any]:
+        key = next(reversed(self), MISSING)
+        if key is MISSING:
+            raise KeyError("popitem(): dictionary is empty")
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        for key in list(self):
+            del self[key]
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, other: Any = (), /, **named: Any) -> None:  # type: ignore[override]
+        for key, value in dict(other, **named).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+    def move_to_end(self, key: Any, last: bool = True) -> None:
+        """As that of an OrderedDict."""
+        value = dict.__getitem__(self, key)
+        rest = [] if last else [(k, v) for k, v in self.items() if k != key]
+        for k, v in ((key, value), *rest):
+            dict.__delitem__(self, k)
+            dict.__setitem__(self, k, v)
+
+    def __reduce__(self) -> Any:
+        return dict, (), None, None, iter(self.items())
+
+
+class Members(Watched):
     """PyTorch's `module._parameters`, `_buffers` and `_modules`. Values are not checked, as there: `_parameters` takes a tensor
     that is computed from others.
+
+    A member is an entry of the module's `__dict__` too, so that it is read as fast as any attribute, unless the class has an
+    attribute of this name, which comes first as in PyTorch.
 
     Examples:
         >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
@@ -25,34 +84,68 @@ class Members(MutableMapping[str, Any]):
 
     __slots__ = ("_module", "_role")
 
-    def __init__(self, module: Module, role: str):
-        self._module, self._role = module, role
-
-    def _names(self) -> list[str]:
-        return [name for name, role in self._module._roles.items() if role == self._role]
-
-    def __getitem__(self, name: str) -> Any:
-        if self._module._roles.get(name) != self._role:
-            raise KeyError(name)
-        return self._module.__dict__[name]
+    def __init__(self, module: Module, role: str, members: Mapping[str, Any] | None = None):
+        self._module, self._role = weakref.ref(module), role
+        for name, value in () if members is None else members.items():
+            self.enter(module, name, value)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._module._put(name, value, self._role)
+        module = self._module()
+        if module is None:
+            dict.__setitem__(self, name, value)
+        else:
+            module._put(name, value, self._role)
 
     def __delitem__(self, name: str) -> None:
-        if self._module._roles.get(name) != self._role:
-            raise KeyError(name)
-        delattr(self._module, name)
+        module = self._module()
+        if module is None:
+            dict.__delitem__(self, name)
+        else:
+            module._drop(self, name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+    def enter(self, module: Module, name: str, value: Any) -> None:
+        """Set an item, and the attribute of the module."""
+        dict.__setitem__(self, name, value)
+        if hasattr(type(module), name):
+            module.__dict__.pop(name, None)
+        else:
+            module.__dict__[name] = value
 
-    def __len__(self) -> int:
-        return len(self._names())
+    def leave(self, module: Module, name: str) -> None:
+        """Delete an item, and the attribute of the module."""
+        value = dict.pop(self, name)
+        own = module.__dict__
+        if name in own and own[name] is value:
+            del own[name]
 
-    def __repr__(self) -> str:
-        return repr(dict(self))
 
-    def copy(self) -> dict[str, Any]:
-        """A dict of the present members."""
-        return dict(self)
+class Hooks(Watched):
+    """Hooks of a module at one event, by the id of their handle. Compiled steps depend on which there are: changes are counted.
+
+    present: the ids of the hooks of all its events, which one look tells to be empty.
+    """
+
+    __slots__ = ("present",)
+
+    def __init__(self, present: dict[int, None], hooks: Mapping[int, Callable[..., Any]] | None = None):
+        super().__init__({} if hooks is None else hooks)
+        self.present = present
+        present.update(dict.fromkeys(self))
+
+    def __setitem__(self, key: int, hook: Callable[..., Any]) -> None:
+        dict.__setitem__(self, key, hook)
+        self.present[key] = None
+        Structure.changes += 1
+
+    def __delitem__(self, key: int) -> None:
+        dict.__delitem__(self, key)
+        self.present.pop(key, None)
+        Structure.changes += 1
+
+
+def refuse_unexpected(module: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> NoReturn:
+    """Raise TypeError for arguments of `Module.__init__`, which takes none."""
+    name = type(module).__name__
+    if named:
+        raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(named))}'")
+    raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")

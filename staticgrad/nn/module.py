@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from ..base import signals
 from ..base.devices import check_device, is_device
 from ..base.types import INEXACT, DTypeLike, as_dtype
-from ..eager import Tensor
+from ..eager import Tensor, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
-from ..errors import ArgumentError, DTypeError, TraceError
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
 from ..operators import Symbol, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.module_settings import settings_of
-from .members import Members
-from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
+from .members import BUFFER, MODULE, PARAMETER, ROLES, TABLES, Hooks, Members, refuse_unexpected
+from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
 from .parameter import Parameter, clear_gradients, is_buffer, mark
-from .state_dict import IncompatibleKeys, StateDictError, detached, load
+from .state_dict import IncompatibleKeys, Loading, StateDictError, detached, fitting
 
-PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXTRA = "_extra_state"
-EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}
+EXPECTED = {
+    PARAMETER: "torch.nn.Parameter or None", BUFFER: "torch.nn.Buffer, torch.Tensor or None", MODULE: "torch.nn.Module or None",
+}  # fmt: skip
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 PLAIN = (bool, int, float, str, tuple, type(None))
 
 
@@ -34,8 +36,7 @@ Output = TypeVar("Output", covariant=True)
 class Forward(Protocol[Arguments, Output]):
     """A module as its call sees it: a call takes and gives what `forward` does, in the subclass that defines it."""
 
-    _forward_hooks: dict[int, Callable[..., Any]]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _hook_ids: dict[int, None]
 
     def forward(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output: ...
 
@@ -43,8 +44,8 @@ class Forward(Protocol[Arguments, Output]):
 class Module:
     """Base of everything that holds parameters; write `__init__` and `forward`, call the module.
 
-    Assigning a Parameter (or any leaf tensor that requires grad) or a Module to an attribute registers it. They live in
-    the instance's `__dict__` as other attributes do; `_roles` says, in order of registration, which of them count.
+    Assigning a Parameter or a Module to an attribute registers it. `_parameters`,
+    `_buffers` and `_modules` are dicts of them in order of registration, see `Members`.
     The members, `training`, hooks and the settings that the library's layers read are counted in `Structure` when they
     change; what the user's code reads in a compiled step is a guard by itself.
 
@@ -63,12 +64,48 @@ class Module:
     """
 
     training: bool
-    _roles: dict[str, str]
-    _forward_hooks: dict[int, Callable[..., Any]]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _parameters: Members
+    """This module's own parameters by name."""
+    _buffers: Members
+    _modules: Members
+    _non_persistent_buffers_set: set[str]
+    _hook_ids: dict[int, None]
+    """The hooks that a call looks for."""
+    _forward_hooks: Hooks
+    _forward_pre_hooks: Hooks
+    _backward_hooks: Hooks
+    _backward_pre_hooks: Hooks
+    _version = 1
+    dump_patches = False
+    call_super_init = False
+    """Whether `__init__` calls that of the next class, with all arguments."""
 
-    def __init__(self) -> None:
-        self.__dict__.update(_roles={}, _forward_hooks={}, _forward_pre_hooks={}, training=True)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            refuse_unexpected(self, args, kwargs)
+        present: dict[int, None] = {}
+        self.__dict__.update(
+            training=True, _hook_ids=present, _parameters=Members(self, PARAMETER), _buffers=Members(self, BUFFER),
+            _non_persistent_buffers_set=set(), _backward_pre_hooks=Hooks(present), _backward_hooks=Hooks(present),
+            _is_full_backward_hook=None, _forward_hooks=Hooks(present), _forward_hooks_with_kwargs={},
+            _forward_hooks_always_called={}, _forward_pre_hooks=Hooks(present), _forward_pre_hooks_with_kwargs={},
+            _state_dict_hooks={}, _state_dict_pre_hooks={}, _load_state_dict_pre_hooks={}, _load_state_dict_post_hooks={},
+            _modules=Members(self, MODULE),
+        )  # fmt: skip
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the attributes of another module, or those of a pickled one."""
+        own = self.__dict__
+        if "_parameters" not in own:
+            Module.__init__(self)
+        own.update(state)
+        for table, role in ROLES.items():
+            own[table] = Members(self, role, own[table])
+        own["_hook_ids"] = {}
+        for name in HOOKS:
+            own[name] = Hooks(own["_hook_ids"], own[name])
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -76,10 +113,12 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self: Forward[Arguments, Output], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if not self._forward_pre_hooks and not self._forward_hooks and not EVERY_BEFORE and not EVERY_AFTER:
+        if not (self._hook_ids or EVERY):
             return self.forward(*args, **kwargs)
         output: Output = call_with_hooks(self, args, kwargs)
         return output
+
+    _call_impl = __call__
 
     def compile(self, **settings: Any) -> None:
         """Compile `forward` in place, with the settings of `sg.compile`. The module stays what it is; its hooks run outside."""
@@ -99,7 +138,7 @@ class Module:
 
         prepend: before the hooks that are there. with_kwargs: `hook(module, args, kwargs)`, which returns None or both.
         """
-        return HookHandle(self._forward_pre_hooks, entry(hook, "forward", with_kwargs), prepend)
+        return OptionHandle(self._forward_pre_hooks, hook, prepend, [self._forward_pre_hooks_with_kwargs] * with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -109,34 +148,53 @@ class Module:
         prepend: before the hooks that are there. with_kwargs: `hook(module, args, kwargs, output)`. always_call: even where
         `forward` raises.
         """
-        return HookHandle(self._forward_hooks, entry(hook, "forward", with_kwargs, always_call), prepend)
+        options = [self._forward_hooks_with_kwargs] * with_kwargs + [self._forward_hooks_always_called] * always_call
+        return OptionHandle(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(module, grad_input, grad_output)`, two tuples, when the gradients of the module's arguments are computed;
         a returned tuple replaces grad_input. Values that are no tensors, or have no gradient, are None."""
-        return HookHandle(self._forward_pre_hooks, entry(hook, "backward"), prepend)
+        return backward_hook(self, hook, prepend, full=True)
 
-    register_backward_hook = register_full_backward_hook
+    def register_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """As `register_full_backward_hook`; a module has hooks of one of the two kinds. Raises GradientError."""
+        return backward_hook(self, hook, False, full=False)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """Call `hook(module, grad_output)`, a tuple, before the backward pass of the module; a returned tuple replaces it."""
-        return HookHandle(self._forward_pre_hooks, entry(hook, "backward_pre"), prepend)
+        return HookHandle(self._backward_pre_hooks, hook, prepend)
 
     # members --------------------------------------------------------------------------------------------------------
 
+    def __getattr__(self, name: str) -> Any:
+        """A member that is no entry of `__dict__`: the class has an attribute of its name that failed, or somebody put a dict
+        of his own in the place of one of the module's."""
+        own = self.__dict__
+        for table in ROLES:
+            if name in own.get(table, ()):
+                return own[table][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        if "_roles" not in own:
-            raise ArgumentError(
-                f"cannot assign {name!r} before Module.__init__() call", "call super().__init__() first in __init__"
-            )
+        if "_parameters" not in own:
+            kind = "parameters" if isinstance(value, Parameter) else "module" if isinstance(value, Module) else None
+            if kind is not None:
+                raise ModuleInitError(
+                    f"cannot assign {kind} before Module.__init__() call", "call super().__init__() first in __init__"
+                )
+            object.__setattr__(self, name, value)
+            return
         if isinstance(value, Tensor) and is_buffer(value):
             self.register_buffer(name, value, vars(value)["_persistent"])
             return
         if isinstance(value, Symbol) and state.tracer is not None:  # perhaps of this package, whose frames are not observed
             state.tracer.set_attribute(self, name, value)
-        role, wanted = own["_roles"].get(name), _role_of(value)
+        role, wanted = self._role(name), _role_of(value)
         if wanted is None and role is None:
+            if name in ROLES or name in HOOKS:
+                self._set_table(name, value)
+                return
             # by its type: a number of a trace says that it is one of Python's, but has no value to compare
             read = issubclass(type(value), (*PLAIN, Tensor)) and name in settings_of(type(self))
             counted = read or hasattr(type(self), name)  # a method of its own
@@ -144,13 +202,39 @@ class Module:
                 Structure.changes += 1
             object.__setattr__(self, name, value)
             return
+        if role == PARAMETER != wanted and value is not None:
+            self._check_kept(name, PARAMETER, value)
         if wanted is None:  # a registered name stays registered
-            self._check_kept(name, role, value)
+            self._check_kept(name, cast("str", role), value)
             if isinstance(value, Symbol):
                 object.__setattr__(self, name, value)
                 return
-            wanted = role
-        self._put(name, value, wanted)
+            wanted = cast("str", role)
+        self._put(name, registered(self, name, value, wanted), wanted)
+
+    def _role(self, name: str) -> str | None:
+        """What a member is; None for other attributes."""
+        own = self.__dict__
+        for table, role in ROLES.items():
+            if name in own[table]:
+                return role
+        return None
+
+    def _set_table(self, name: str, value: Any) -> None:
+        """Set `_parameters` or another dict of the module: it takes over the items of `value`."""
+        check_change(self, f"{name} of a {type(self).__name__} is set")
+        own = self.__dict__
+        if name in HOOKS:
+            for key in own[name]:
+                own["_hook_ids"].pop(key, None)
+            own[name] = Hooks(own["_hook_ids"], value)
+        else:
+            former = own[name]
+            for key in former:
+                if own.get(key, own) is former[key]:
+                    del own[key]
+            own[name] = Members(self, ROLES[name], value)
+        Structure.changes += 1
 
     def _check_kept(self, name: str, role: str, value: Any) -> None:
         if isinstance(value, Symbol):
@@ -160,14 +244,14 @@ class Module:
                 f"cannot assign a traced value as {role} {name!r}", f"change it in place: self.{name}.copy_(value)"
             )
         if value is not None and not (role == BUFFER and isinstance(value, Tensor)):
-            kind = type(value).__name__
-            raise ArgumentError(f"cannot assign {kind!r} as {role} {name!r} ({EXPECTED[role]} expected)")
+            raise ArgumentTypeError(f"cannot assign '{type_text(value)}' as {role} '{name}' ({EXPECTED[role]} expected)")
 
     def _put(self, name: str, value: Any, role: str) -> None:
         own = self.__dict__
-        if own.get(name, own) is value and own["_roles"].get(name) == role:
+        table = own[TABLES[role]]
+        if table.get(name, own) is value and own.get(name, value) is value:
             return
-        if own["_roles"].get(name) != BUFFER or role != BUFFER:
+        if role != BUFFER or name not in table:
             check_change(self, f"{role} {name!r} of a {type(self).__name__} is set")
         if isinstance(value, Tensor):
             if role == PARAMETER:
@@ -176,66 +260,99 @@ class Module:
         elif isinstance(value, Module):
             for kind in (PARAMETER, BUFFER):  # paths become names
                 deque(value._named(kind, name, True, True), 0)
-        own[name] = value
-        own["_roles"][name] = role
+        for other in ROLES:
+            if other != TABLES[role] and name in own[other]:
+                dict.__delitem__(own[other], name)
+        if role != BUFFER:
+            own["_non_persistent_buffers_set"].discard(name)
+        if isinstance(table, Members):
+            table.enter(self, name, value)
+        else:  # somebody's own dict
+            table[name] = value
+        Structure.changes += 1
+
+    def _drop(self, table: Members, name: str) -> None:
+        if name not in table:
+            raise KeyError(name)
+        check_change(self, f"{table._role} {name!r} of a {type(self).__name__} is deleted")
+        table.leave(self, name)
         Structure.changes += 1
 
     def __delattr__(self, name: str) -> None:
-        role = self._roles.get(name)
-        if role is not None:
-            check_change(self, f"{role} {name!r} of a {type(self).__name__} is deleted")
-            del self._roles[name]
-        if role is not None or hasattr(type(self), name) or name in settings_of(type(self)):
+        own = self.__dict__
+        for table in ROLES:
+            if name in own.get(table, ()):
+                own["_non_persistent_buffers_set"].discard(name)
+                del own[table][name]
+                return
+        if hasattr(type(self), name) or name in settings_of(type(self)):
             Structure.changes += 1
         object.__delattr__(self, name)
 
-    def _register(self, name: str, value: Any, role: str) -> None:
+    def _check_name(self, name: str, role: str) -> None:
+        """Raises AttributeError before `Module.__init__`, ArgumentError for a name that a member can't have."""
+        word = role.rpartition(" ")[2]
+        if "_parameters" not in self.__dict__:
+            raise ModuleInitError(
+                f"cannot assign {word} before Module.__init__() call", "call super().__init__() first in __init__"
+            )
         if not isinstance(name, str):
-            raise ArgumentError(f"{role} name should be a string. Got {type(name).__name__}")
-        if not name or "." in name:
-            raise ArgumentError(f'{role} name can\'t be empty or contain ".", got {name!r}')
-        if hasattr(self, name) and name not in self._roles:
-            raise ArgumentError(f"attribute {name!r} already exists")
-        self._put(name, value, role)
+            raise ArgumentTypeError(f"{word} name should be a string. Got {type_text(name)}")
+        if "." in name:
+            raise MemberNameError(f'{word} name can\'t contain "."' + (f", got: {name}" if role == MODULE else ""))
+        if not name:
+            raise MemberNameError(f'{word} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in self.__dict__[TABLES[role]]:
+            raise MemberNameError(f"attribute '{name}' already exists")
 
     def register_parameter(self, name: str, param: AnyTensor | None) -> None:
         """Add a parameter (None: a name that may get one later). Raises ArgumentError for a bad name or value."""
-        if param is not None and not (isinstance(param, Tensor) and param.is_leaf):
-            raise ArgumentError(
-                f"cannot assign {type(param).__name__!r} as parameter {name!r} ({EXPECTED[PARAMETER]} expected)",
-                "a parameter is a leaf: it is not the result of an operation",
+        self._check_name(name, PARAMETER)
+        if param is not None and not isinstance(param, Parameter):
+            raise ArgumentTypeError(
+                f"cannot assign '{type_text(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)",
+                "write nn.Parameter(tensor), or register_buffer for a tensor that isn't trained",
             )
-        self._register(name, param, PARAMETER)
+        if param is not None and not param.is_leaf:
+            raise ArgumentError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
+                f"'{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._put(name, registered(self, name, param, PARAMETER), PARAMETER)
 
     def register_buffer(self, name: str, tensor: AnyTensor | None, persistent: bool = True) -> None:
         """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
         if isinstance(tensor, Symbol):
             check_change(None, f"buffer {name!r} of a {type(self).__name__} is registered")
+        self._check_name(name, BUFFER)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise ArgumentError(f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)")
-        self._register(name, tensor, BUFFER)
-        transient = self.__dict__.setdefault("_non_persistent_buffers_set", set())
+            raise ArgumentTypeError(
+                f"cannot assign '{type_text(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        self._put(name, registered(self, name, tensor, BUFFER), BUFFER)
+        transient = self.__dict__["_non_persistent_buffers_set"]
         (transient.discard if persistent else transient.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child under a name that need not be an identifier. Raises ArgumentError."""
         if module is not None and not isinstance(module, Module):
-            raise ArgumentError(f"{type(module).__name__} is not a Module subclass")
-        self._register(name, module, MODULE)
+            raise ArgumentTypeError(f"{type_text(module)} is not a Module subclass")
+        self._check_name(name, MODULE)
+        self._put(name, registered(self, name, module, MODULE), MODULE)
 
     register_module = add_module
 
     def _own(self, role: str) -> Iterator[tuple[str, Any]]:
         """The members of one role that are there, by name. A copy that is being made has none yet."""
-        own = self.__dict__
-        return ((name, own[name]) for name, r in list(own.get("_roles", {}).items()) if r == role and own[name] is not None)
+        members = self.__dict__.get(TABLES[role], {})
+        return ((name, value) for name, value in list(members.items()) if value is not None)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Direct children, each once."""
-        seen: set[int] = set()
+        seen: set[Module] = set()
         for name, child in self._own(MODULE):
-            if id(child) not in seen:
-                seen.add(id(child))
+            if child not in seen:
+                seen.add(child)
                 yield name, child
 
     def children(self) -> Iterator[Module]:
@@ -291,9 +408,10 @@ class Module:
         """The module at a dotted path; this one for "". Raises AttributeError."""
         found: Module = self
         for name in target.split(".") if target else ():
-            if not hasattr(found, name):
+            child = found._modules.get(name)
+            if child is None and not hasattr(found, name):
                 raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
-            child = getattr(found, name)
+            child = getattr(found, name) if child is None else child
             if not isinstance(child, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
             found = child
@@ -305,17 +423,18 @@ class Module:
         if not name:
             raise ArgumentError("Cannot set the submodule without a target name!")
         owner = self.get_submodule(path)
-        if strict and owner._roles.get(name) != MODULE:
+        if strict and name not in owner._modules:
             raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
         owner.add_module(name, module)
 
     def _member(self, target: str, role: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
-        if owner._roles.get(name) != role:
+        members = owner.__dict__[TABLES[role]]
+        if name not in members:
             kind = "an nn.Parameter" if role == PARAMETER else "a buffer"
             raise AttributeError(f"{type(owner).__name__}: `{name}` is not {kind}")
-        tensor: Tensor = getattr(owner, name)
+        tensor: Tensor = members[name]
         return tensor
 
     def get_parameter(self, target: str) -> Tensor:
@@ -326,31 +445,19 @@ class Module:
         """The buffer at a dotted path. Raises AttributeError."""
         return self._member(target, BUFFER)
 
-    @property
-    def _parameters(self) -> Members:
-        """This module's own parameters by name, as PyTorch's dict of this name: changes of it are changes of the module."""
-        return Members(self, PARAMETER)
-
-    @property
-    def _buffers(self) -> Members:
-        return Members(self, BUFFER)
-
-    @property
-    def _modules(self) -> Members:
-        return Members(self, MODULE)
-
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal
         structures give equal traces."""
         from ..tracing.guards import TensorFact  # with the tracer, which asks
 
-        facts: list[tuple[str, Hashable]] = [("hooks of all modules", (*EVERY_BEFORE, None, *EVERY_AFTER))]
+        facts: list[tuple[str, Hashable]] = [("hooks of all modules", tuple(EVERY))]
         for path, module in self.named_modules():
             facts.append((path, (type(module).__name__, id(module))))
-            facts.append((_joined(path, "forward hooks"), (*module._forward_pre_hooks, None, *module._forward_hooks)))
-            roles, settings = module._roles, settings_of(type(module))
-            for name, value in module.__dict__.items():
-                read = name in roles or name in settings  # all other reads are seen, and guarded
+            own = module.__dict__
+            facts.append((_joined(path, "hooks"), tuple([tuple(own[hooks]) for hooks in HOOKS])))
+            settings = settings_of(type(module))
+            for name, value in (*own.items(), *module._hidden()):
+                read = name in settings or module._role(name)  # all other reads are seen, and guarded
                 if isinstance(value, Tensor) and read:
                     fact = TensorFact((id(value), value.shape, str(value.dtype), value.requires_grad))
                     facts.append((_joined(path, name), fact))
@@ -359,6 +466,30 @@ class Module:
                 elif hasattr(type(module), name) and callable(value):  # instead of a method of the class
                     facts.append((_joined(path, name), value if _hashable(value) else id(value)))
         return tuple(facts)
+
+    def _hidden(self) -> list[tuple[str, Any]]:
+        """The members that are no entries of `__dict__`."""
+        own = self.__dict__
+        return [(name, value) for table in ROLES for name, value in own[table].items() if name not in own]
+
+    def _named_members(
+        self, get_members_fn: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """What `get_members_fn(module)` gives, as pairs of names and values, of all modules by dotted path."""
+        seen: set[Any] = set()
+        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            for name, value in get_members_fn(module):
+                if value is not None and value not in seen:
+                    if remove_duplicate:
+                        seen.add(value)
+                    yield _joined(path, name), value
+
+    def _replicate_for_data_parallel(self) -> Self:
+        """A module with dicts of members of its own, which has no parameters yet."""
+        replica = self.__new__(type(self))
+        replica.__setstate__(self.__dict__)
+        replica._parameters = {}  # type: ignore[assignment]
+        return replica
 
     # changing all of it -----------------------------------------------------------------------------------------------
 
@@ -411,12 +542,22 @@ class Module:
         dtype = as_dtype(dtype)
         if dtype.kind not in INEXACT:
             raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
-        for tensor in [*self.parameters(), *self.buffers()]:
-            if tensor.dtype.kind in ("f", dtype.kind) and tensor.dtype != dtype:  # complex ones don't become real
-                g: Any = tensor.grad
-                tensor.grad = None
-                tensor.data = tensor._data.astype(dtype)
-                tensor.grad = None if g is None else Tensor(g._data.astype(dtype))
+        return self._apply(lambda x: _cast(x, dtype))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Let each parameter and buffer, here and below, have the value `fn(tensor)`, and each gradient likewise. What moves or
+        casts modules does it by this method, so a subclass that overrides it has a part in `to`, `double` and the like."""
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        for role in (PARAMETER, BUFFER):
+            for _, tensor in self._own(role):
+                with no_grad():
+                    changed = fn(tensor)
+                    if changed is not tensor:
+                        g: Any = tensor.grad
+                        tensor.grad = None
+                        tensor.data = changed
+                        tensor.grad = None if g is None else fn(g)
         return self
 
     def float(self) -> Self:
@@ -476,16 +617,20 @@ class Module:
         return found
 
     def _save(self, found: dict[str, Tensor], prefix: str, keep: bool) -> None:
-        for hook in self._hooks("state_dict_pre"):
+        for hook in tuple(self._state_dict_pre_hooks.values()):
             hook(self, prefix, keep)
-        own = dict(self._saved_members(prefix))
-        found.update(own if keep else detached(own))
-        if type(self).get_extra_state is not Module.get_extra_state:
-            found[f"{prefix}{EXTRA}"] = self.get_extra_state()
+        self._save_to_state_dict(found, prefix, keep)
         for name, child in self._own(MODULE):
-            child._save(found, f"{prefix}{name}.", keep)
-        for hook in self._hooks("state_dict_post"):
+            child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep)
+        for hook in tuple(self._state_dict_hooks.values()):
             hook(self, found, prefix, {})
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Add the members of this module alone to a state dict; a subclass may add more."""
+        own = dict(self._saved_members(prefix))
+        destination.update(own if keep_vars else detached(own))
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[f"{prefix}{EXTRA}"] = self.get_extra_state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in, cast to each tensor's dtype. Returns the missing and the unexpected keys.
@@ -501,24 +646,41 @@ class Module:
             >>> (target.weight == source.weight).all().item()
             True
         """
-        modules = list(self.named_modules())
-        if any(module._hooks("load_pre") for _, module in modules) and isinstance(state_dict, Mapping):
-            values, errors = dict(state_dict), list[str]()
-            for path, module in modules:
-                for hook in module._hooks("load_pre"):
-                    hook(module, values, f"{path}." if path else "", {}, strict, [], [], errors)
-            if errors:
-                raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:", *errors)
-            state_dict = values
-        extra = {_joined(path, EXTRA): m for path, m in modules if type(m).set_extra_state is not Module.set_extra_state}
-        result = load(type(self).__name__, dict(self._places("")), state_dict, strict, extra)
-        for key, module in extra.items():
-            if key in state_dict:
-                module.set_extra_state(state_dict[key])
-        for _, module in modules:
-            for hook in module._hooks("load_post"):
+        if not isinstance(state_dict, Mapping):
+            raise StateDictError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
+        modules, loading = list(self.named_modules(remove_duplicate=False)), Loading(state_dict)
+        for path, module in modules:
+            prefix = f"{path}." if path else ""
+            module._load_from_state_dict(loading, prefix, {}, True, loading.missing, loading.unexpected, loading.errors)
+        result = loading.write(type(self).__name__, strict)
+        for module in {id(module): module for _, module in modules}.values():
+            for hook in tuple(module._load_state_dict_post_hooks.values()):
                 hook(module, result)
         return result
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Take over the values of this module's own members from a state dict, in which their names begin with `prefix`; the
+        three lists take what is wrong. Inside `load_state_dict` the values are written once all modules are done, and none
+        if one has an error. A subclass that overrides it may change the dict before."""
+        others = prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        for hook in tuple(self._load_state_dict_pre_hooks.values()):
+            hook(self, state_dict, *others) if isinstance(hook, WithModule) else hook(state_dict, *others)
+        places, extra = dict(self._saved_members(prefix)), f"{prefix}{EXTRA}"
+        known = [*places, *[extra] * (type(self).set_extra_state is not Module.set_extra_state)]
+        if strict:
+            missing_keys += [name for name in known if name not in state_dict]
+            for key in state_dict:
+                child = key[len(prefix) :].partition(".")
+                if key.startswith(prefix) and not (child[0] in self._modules if child[1] else key in known):
+                    unexpected_keys.append(key)
+        whole = state_dict if isinstance(state_dict, Loading) else Loading({})
+        whole.found += fitting(state_dict, places, error_msgs)
+        whole.extra += [(self, state_dict[extra])] if extra in known and extra in state_dict else []
+        if whole is not state_dict and not error_msgs:
+            whole.write("", False)
 
     def get_extra_state(self) -> Any:
         """What a subclass saves beside its tensors, under "_extra_state"; it writes `set_extra_state` too."""
@@ -528,46 +690,33 @@ class Module:
         """Take over what `get_extra_state` gave."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
-    def _hooks(self, kind: str) -> tuple[Callable[..., Any], ...]:
-        return tuple(self.__dict__.get("_saving_hooks", {}).get(kind, {}).values())
-
-    def _add_hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
-        hooks = self.__dict__.setdefault("_saving_hooks", {}).setdefault(kind, {})
-        return HookHandle(hooks, hook)
-
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` takes this module's part."""
-        return self._add_hook("state_dict_pre", hook)
+        return HookHandle(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after it; the hook may change the dict."""
-        return self._add_hook("state_dict_post", hook)
+        return HookHandle(self._state_dict_hooks, hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before
         values are loaded; it may change the dict, and add errors."""
-        return self._add_hook("load_pre", hook)
+        return self._register_load_state_dict_pre_hook(hook, True)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
-        return self._add_hook("load_pre", hook if with_module else lambda module, *args: hook(*args))
+        return HookHandle(self._load_state_dict_pre_hooks, WithModule(hook) if with_module and callable(hook) else hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(module, incompatible_keys)` after values were loaded; it may change the lists."""
-        return self._add_hook("load_post", hook)
+        return HookHandle(self._load_state_dict_post_hooks, hook)
 
     def _saved_members(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
-        transient = self.__dict__.get("_non_persistent_buffers_set", ())
         for role in (PARAMETER, BUFFER):
             for name, tensor in self._own(role):
-                if name not in transient:
+                if role == PARAMETER or name not in self._non_persistent_buffers_set:
                     yield prefix + name, tensor
-
-    def _places(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
-        yield from self._saved_members(prefix)
-        for name, child in self._own(MODULE):
-            yield from child._places(f"{prefix}{name}.")
 
     # text -------------------------------------------------------------------------------------------------------------
 
@@ -579,7 +728,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._own(MODULE)]
+        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
         extra = self.extra_repr().split("\n")
         if not lines and len(extra) == 1:
             return f"{self._get_name()}({extra[0]})"
@@ -588,11 +737,36 @@ class Module:
 
 
 def _role_of(value: Any) -> str | None:
-    if isinstance(value, Module):
-        return MODULE
-    if isinstance(value, Tensor) and (isinstance(value, Parameter) or (value.requires_grad and value.is_leaf)):
-        return PARAMETER
-    return None
+    return MODULE if isinstance(value, Module) else PARAMETER if isinstance(value, Parameter) else None
+
+
+class ModuleInitError(ArgumentError, AttributeError):
+    """A member is given to a module before `Module.__init__` has run.
+
+    broken:  def __init__(self): self.lin = nn.Linear(2, 3); super().__init__()
+    fixed:   def __init__(self): super().__init__(); self.lin = nn.Linear(2, 3)
+    """
+
+
+class MemberNameError(ArgumentError, KeyError):
+    """A name that a member of a module can't have.
+
+    broken:  net.register_buffer("forward", sg.zeros(1))
+    fixed:   net.register_buffer("forward_count", sg.zeros(1))
+    """
+
+
+def _cast(x: Tensor, dtype: Any) -> Tensor:
+    """A floating tensor in another dtype; complex ones don't become real."""
+    return Tensor(x._data.astype(dtype)) if x.dtype.kind in ("f", dtype.kind) and x.dtype != dtype else x
+
+
+def type_text(value: Any) -> str:
+    """The type of an object as PyTorch's errors name it."""
+    if isinstance(value, Tensor):
+        return str(value.type())
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _joined(prefix: str, name: str) -> str:

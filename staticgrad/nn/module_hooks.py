@@ -7,15 +7,15 @@ backward passes see the gradients, in a compiled function too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from ..autograd.function import Function
 from ..eager import is_grad_enabled
 from ..eager.tape import Handle
-from ..eager.tensor import Structure
 from ..errors import GradientError
 from ..operators import check_change, is_tensor
+from .members import BUFFER, MODULE, PARAMETER, TABLES, Hooks
 
 
 class HookHandle(Handle):
@@ -23,90 +23,110 @@ class HookHandle(Handle):
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False):
         check_change(hooks, "a hook of a module is registered")
-        others = list(hooks.items())
         super().__init__(hooks, hook)
-        if prepend:
-            for key, other in others:
-                del hooks[key]
-                hooks[key] = other
-        Structure.changes += 1
-
-    def remove(self) -> None:
-        known = self.key in self.hooks
-        super().remove()
-        Structure.changes += known
+        for key in [key for key in hooks if key != self.id] if prepend else ():
+            dict.__setitem__(hooks, key, dict.pop(hooks, key))
 
 
-class Entry:
-    """A hook with options. kind: "forward" (before or after it, by the dict that holds it), "backward" or "backward_pre"."""
+class OptionHandle(HookHandle):
+    """Removes a hook with options. options: the dicts that have a True for it."""
 
-    def __init__(self, hook: Callable[..., Any], kind: str = "forward", with_kwargs: bool = False, always_call: bool = False):
-        self.hook, self.kind, self.with_kwargs, self.always_call = hook, kind, with_kwargs, always_call
+    def __init__(self, hooks: dict[int, Any], hook: Any, prepend: bool, options: Sequence[dict[int, bool]]):
+        super().__init__(hooks, hook, prepend)
+        self.extra = options
+        for option in options:
+            option[self.id] = True
+
+
+class WithModule:
+    """A hook before state is loaded that gets the module, too."""
+
+    def __init__(self, hook: Callable[..., Any]):
+        self.hook = hook
 
     def __call__(self, *args: Any) -> Any:
         return self.hook(*args)
 
 
-def entry(hook: Any, kind: str = "forward", with_kwargs: bool = False, always_call: bool = False) -> Any:
-    """The hook itself where it has no options. What can't be called is left to `Handle` to refuse."""
-    plain = kind == "forward" and not with_kwargs and not always_call
-    return hook if plain or not callable(hook) else Entry(hook, kind, with_kwargs, always_call)
+EVERY: dict[int, None] = {}
+"""The hooks of all modules: a call looks whether there are any."""
 
 
-EVERY_BEFORE: dict[int, Any] = {}
-"""Hooks of all modules before `forward`, and of their gradients."""
-EVERY_AFTER: dict[int, Any] = {}
+class EveryModule:
+    """Hooks of all modules, under the names of those of one."""
+
+    _forward_pre_hooks, _forward_hooks, _backward_pre_hooks, _backward_hooks = (Hooks(EVERY) for _ in range(4))
+    _forward_hooks_with_kwargs: ClassVar[dict[int, bool]] = {}
+    _forward_hooks_always_called: ClassVar[dict[int, bool]] = {}
+    _forward_pre_hooks_with_kwargs: ClassVar[dict[int, bool]] = {}
 
 
-def _forward(hooks: dict[int, Any]) -> Iterator[Any]:
-    return (hook for hook in tuple(hooks.values()) if not isinstance(hook, Entry) or hook.kind == "forward")
+REGISTERED: dict[str, dict[int, Callable[..., Any]]] = {role: {} for role in TABLES}
+"""Hooks that are called when a module gets a member, by its role."""
 
 
-def _option(hook: Any, name: str) -> bool:
-    return isinstance(hook, Entry) and bool(getattr(hook, name))
+def registered(module: Any, name: str, value: Any, role: str) -> Any:
+    """A new member of a module after the hooks of registrations, which may replace it."""
+    for hook in tuple(REGISTERED[role].values()):
+        replaced = hook(module, name, value)
+        value = value if replaced is None else replaced
+    return value
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`module.forward(*args, **kwargs)` with all hooks."""
-    for hook in (*_forward(EVERY_BEFORE), *_forward(module._forward_pre_hooks)):
-        if _option(hook, "with_kwargs"):
-            replaced = hook(module, args, kwargs)
-            if replaced is not None:
-                if not isinstance(replaced, tuple) or len(replaced) != 2:
-                    raise GradientError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
-                    )
-                args, kwargs = replaced
-        else:
-            replaced = hook(module, args)
-            if replaced is not None:
-                args = replaced if isinstance(replaced, tuple) else (replaced,)
+    for place in (EveryModule, module):
+        for key, hook in tuple(place._forward_pre_hooks.items()):
+            if key in place._forward_pre_hooks_with_kwargs:
+                replaced = hook(module, args, kwargs)
+                if replaced is not None:
+                    if not isinstance(replaced, tuple) or len(replaced) != 2:
+                        raise GradientError(
+                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                        )
+                    args, kwargs = replaced
+            else:
+                replaced = hook(module, args)
+                if replaced is not None:
+                    args = replaced if isinstance(replaced, tuple) else (replaced,)
     gradients = GradientHooks.of(module)
     if gradients is not None:
         args = gradients.inputs(args)
-    after = [*_forward(EVERY_AFTER), *_forward(module._forward_hooks)]
+    after = [(place, key, hook) for place in (EveryModule, module) for key, hook in place._forward_hooks.items()]
     called = 0
     output: Any = None
+
+    def call(place: Any, key: int, hook: Any) -> Any:
+        return hook(module, args, kwargs, output) if key in place._forward_hooks_with_kwargs else hook(module, args, output)
+
     try:
         output = module.forward(*args, **kwargs)
-        for hook in after:
+        for each in after:
             called += 1
-            replaced = _after(hook, module, args, kwargs, output)
+            replaced = call(*each)
             if replaced is not None:
                 output = replaced
     except BaseException:
-        for hook in after[called:]:
-            if _option(hook, "always_call"):
+        for each in after[called:]:
+            if each[1] in each[0]._forward_hooks_always_called:
                 try:
-                    _after(hook, module, args, kwargs, output)
+                    call(*each)
                 except Exception as error:
                     warnings.warn(f"module forward hook with always_call=True raised an exception: {error}", stacklevel=3)
         raise
     return output if gradients is None else gradients.outputs(output)
 
 
-def _after(hook: Any, module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-    return hook(module, args, kwargs, output) if _option(hook, "with_kwargs") else hook(module, args, output)
+def backward_hook(module: Any, hook: Any, prepend: bool, full: bool) -> HookHandle:
+    """Register a hook of the gradients of a module. full: which of the two kinds it is. Raises GradientError for the other kind
+    than the module's."""
+    if module._is_full_backward_hook is not None and module._is_full_backward_hook is not full:
+        raise GradientError(
+            "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+        )
+    made = HookHandle(module._backward_hooks, hook, prepend)
+    module.__dict__["_is_full_backward_hook"] = full
+    return made
 
 
 class GradientHooks:
@@ -121,9 +141,8 @@ class GradientHooks:
     @classmethod
     def of(cls, module: Any) -> GradientHooks | None:
         """Those of a module; None for a module without any."""
-        entries = [x for hooks in (EVERY_BEFORE, module._forward_pre_hooks) for x in hooks.values() if isinstance(x, Entry)]
-        hooks = [x.hook for x in entries if x.kind == "backward"]
-        before = [x.hook for x in entries if x.kind == "backward_pre"]
+        hooks = [*EveryModule._backward_hooks.values(), *module._backward_hooks.values()]
+        before = [*EveryModule._backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         return cls(module, hooks, before) if hooks or before else None
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -218,21 +237,40 @@ class Boundary(Function):
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
     """`Module.register_forward_pre_hook` of all modules."""
-    return HookHandle(EVERY_BEFORE, hook)
+    return HookHandle(EveryModule._forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> HookHandle:
     """`Module.register_forward_hook` of all modules."""
-    return HookHandle(EVERY_AFTER, entry(hook, "forward", with_kwargs, always_call))
+    options = [EveryModule._forward_hooks_with_kwargs] * with_kwargs + [EveryModule._forward_hooks_always_called] * always_call
+    return OptionHandle(EveryModule._forward_hooks, hook, False, options)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> HookHandle:
     """`Module.register_full_backward_hook` of all modules."""
-    return HookHandle(EVERY_BEFORE, entry(hook, "backward"))
+    return HookHandle(EveryModule._backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> HookHandle:
     """`Module.register_full_backward_pre_hook` of all modules."""
-    return HookHandle(EVERY_BEFORE, entry(hook, "backward_pre"))
+    return HookHandle(EveryModule._backward_pre_hooks, hook)
+
+
+register_module_backward_hook = register_module_full_backward_hook
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """Call `hook(module, name, parameter)` when a module gets a parameter; a value that it returns takes its place."""
+    return HookHandle(REGISTERED[PARAMETER], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """The same for buffers."""
+    return HookHandle(REGISTERED[BUFFER], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> HookHandle:
+    """The same for children."""
+    return HookHandle(REGISTERED[MODULE], hook)

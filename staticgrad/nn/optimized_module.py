@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from .module import MODULE, Module
+from .module import Module
 
 
 class OptimizedModule(Module):
@@ -20,8 +20,8 @@ class OptimizedModule(Module):
     def __init__(self, module: Module, forward: Any):
         super().__init__()
         del self.__dict__["training"]
-        self.__dict__.update(_orig_mod=module, forward=forward)
-        self._roles["_orig_mod"] = MODULE
+        self.__dict__["forward"] = forward
+        self._modules.enter(self, "_orig_mod", module)
 
     @property
     def training(self) -> bool:

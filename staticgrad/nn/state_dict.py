@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -63,24 +63,36 @@ def _overlaps(places: list[np.ndarray]) -> Callable[[np.ndarray], bool]:
     return overlaps
 
 
-def load(
-    owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool, others: Collection[str] = ()
-) -> IncompatibleKeys:  # fmt: skip
-    """Write `values` into the tensors of the same names, in their memory. others: names that are looked for and not written.
+class Loading(dict[str, Any]):
+    """A state dict while a module and all below it take over its values, which are written once all of them fit."""
 
-    Raises StateDictError before it writes.
-    """
-    if not isinstance(values, Mapping):
-        raise StateDictError(f"Expected state_dict to be dict-like, got {type(values).__name__}.")
-    missing = [name for name in (*places, *others) if name not in values]
-    unexpected = [name for name in values if name not in places and name not in others]
-    problems = []
-    if strict and unexpected:
-        problems.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")
-    if strict and missing:
-        problems.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
-    trace = tracer()
-    arrays: dict[str, Any] = {}
+    def __init__(self, values: Mapping[str, Any]):
+        super().__init__(values)
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.errors: list[str] = []
+        self.found: list[tuple[Tensor, Any]] = []
+        self.extra: list[tuple[Any, Any]] = []
+        """Modules, and the value for `set_extra_state`."""
+
+    def write(self, owner: str, strict: bool) -> IncompatibleKeys:
+        """Raises StateDictError before anything is written."""
+        problems = []
+        if strict and self.missing:
+            problems.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in self.missing) + ".")
+        if strict and self.unexpected:
+            problems.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in self.unexpected) + ".")
+        if problems or self.errors:
+            raise StateDictError(f"Error(s) in loading state_dict for {owner}:", *problems, *self.errors)
+        write(self.found)
+        for module, value in self.extra:
+            module.set_extra_state(value)
+        return IncompatibleKeys(self.missing, self.unexpected)
+
+
+def fitting(values: Mapping[str, Any], places: Mapping[str, Tensor], errors: list[str]) -> list[tuple[Tensor, Any]]:
+    """Tensors with the values of the same names. Adds to `errors` what doesn't fit."""
+    found, trace = list[tuple[Tensor, Any]](), tracer()
     for name, tensor in places.items():
         if name in values:
             value = values[name]
@@ -88,20 +100,23 @@ def load(
                 array: Any = value if isinstance(value, (Tensor, Symbol)) else trace.array(as_array(np.asarray(value)))
             else:
                 array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-            arrays[name] = array
+            found.append((tensor, array))
             if array.shape != tensor.shape:
-                problems.append(
+                errors.append(
                     f"size mismatch for {name}: copying a param with shape {shape_text(array.shape)} from checkpoint, "
                     f"the shape in current model is {shape_text(tensor.shape)}."
                 )
-    if problems:
-        raise StateDictError(f"Error(s) in loading state_dict for {owner}:", *problems)
+    return found
+
+
+def write(found: list[tuple[Tensor, Any]]) -> None:
+    """Write values into the memory of tensors."""
+    trace = tracer()
     if trace is not None:
-        casts = {name: trace.copied(value, places[name].dtype, False) for name, value in arrays.items()}
+        casts = [trace.copied(value, place.dtype, False) for place, value in found]
     else:
-        overlaps = _overlaps([places[name]._data for name in arrays])
-        casts = {name: Tensor(array.astype(places[name].dtype, copy=overlaps(array))) for name, array in arrays.items()}
+        overlaps = _overlaps([place._data for place, _ in found])
+        casts = [Tensor(array.astype(place.dtype, copy=overlaps(array))) for place, array in found]
     with no_grad():
-        for name, value in casts.items():
-            replace(places[name], value, "load_state_dict")
-    return IncompatibleKeys(missing, unexpected)
+        for (place, _), value in zip(found, casts, strict=True):
+            replace(place, value, "load_state_dict")

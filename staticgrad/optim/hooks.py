@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..eager.tape import Handle
 from ..errors import ArgumentError
+from ..nn.members import Hooks
 from ..nn.module_hooks import HookHandle
 from ..operators import check_change
 
@@ -26,7 +27,8 @@ class Hooked:
         if "_hooks" not in vars(self):
             self._hooks = {}
         hooks = dict(self._hooks)
-        hooks.setdefault(event, {})
+        if not isinstance(hooks.get(event), Hooks):
+            hooks[event] = Hooks({}, hooks.get(event))
         self._hooks = hooks
         return HookHandle(hooks[event], hook, prepend)
 

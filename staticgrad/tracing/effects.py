@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .containers import refill
-from .guards import MISSING, has, namespace, order_of, slot
+from .guards import MISSING, has, order_of, slot
 from .module_settings import settings_of
 from .observer.code_origin import IGNORED, origin_of
 
@@ -133,7 +133,7 @@ def put(holder: Any, name: str, value: Any) -> None:
     """Set an attribute as the user's statement does. A module counts it only where staticgrad's code may read it."""
     kind = type(holder)
     if has(kind, "named_modules"):
-        read = name in settings_of(kind) and namespace(holder)["_roles"].get(name) is None
+        read = name in settings_of(kind) and kind._role(holder, name) is None
         (setattr if read else object.__setattr__)(holder, name, value)
     elif has(kind, "add_param_group") and (name in ("state", "param_groups") or has(kind, name)):
         setattr(holder, name, value)  # which an optimizer's own code reads, and counts

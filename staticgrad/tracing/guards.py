@@ -103,8 +103,10 @@ def python_method(kind: type, name: str) -> bool:
 
 
 def asks_user(kind: type) -> bool:
-    """Whether looking an attribute up may run code of the class."""
-    return has(kind, "__getattr__") or python_method(kind, "__getattribute__")
+    """Whether looking an attribute up may run code of the user's."""
+    found = static(kind, "__getattr__")
+    of_module = is_a(found, types.FunctionType) and found.__module__ == "staticgrad.nn.module"  # which finds members alone
+    return (found is not MISSING and not of_module) or python_method(kind, "__getattribute__")
 
 
 def slot(x: Any, name: str) -> Any:

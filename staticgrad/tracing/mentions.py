@@ -462,9 +462,9 @@ class Mentions:
     def _read_attributes(self, label: str, holder: Any) -> None:
         """Visit the attributes of an object that the code mentions."""
         space = namespace(holder)
-        roles = space.get("_roles", ()) if space is not None and self.log is None else ()
+        members = self.log is None and space is not None and "_parameters" in space
         for name in sorted(self._attributes & space.keys() if space is not None else ()):
-            counted = roles and (name in roles or is_a(space[name], (*PLAIN, Tensor)))
+            counted = members and (type(holder)._role(holder, name) or is_a(space[name], (*PLAIN, Tensor)))
             if not counted:
                 self._visit_item(holder, space, name, f"{label}.{name}")
         for name in sorted(self._attributes & _slots(type(holder))):

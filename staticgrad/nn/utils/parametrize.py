@@ -12,7 +12,8 @@ from ...eager import Tensor, no_grad
 from ...eager.inplace import replace
 from ...errors import ArgumentError
 from ..containers import ModuleDict, ModuleList
-from ..module import BUFFER, PARAMETER, Module
+from ..members import BUFFER, PARAMETER
+from ..module import Module
 from ..parameter import Parameter
 
 NAME = "parametrizations"
@@ -100,7 +101,7 @@ def _property(name: str) -> property:
 def _deepcopied(self: Module, memo: dict[int, Any]) -> Any:
     made = type(self).__new__(type(self))
     memo[id(self)] = made
-    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    made.__setstate__(copy.deepcopy(self.__dict__, memo))
     return made
 
 
@@ -160,7 +161,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
             own.right_inverse(inverse(before))
         own.append(parametrization)
         return module
-    if module._roles.get(tensor_name) not in (PARAMETER, BUFFER) or getattr(module, tensor_name) is None:
+    if module._role(tensor_name) not in (PARAMETER, BUFFER) or getattr(module, tensor_name) is None:
         raise ArgumentError(
             f"Module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with name "
             f"'{tensor_name}'"
@@ -199,7 +200,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
             place = Parameter(value, place.requires_grad) if place._parameter else value
         elif leave_parametrized:
             place.copy_(value)
-    role = functions._roles[functions.names[0]]
+    role = functions._role(functions.names[0])
     compute_no_more(module, tensor_name)
     del getattr(module, NAME)[tensor_name]
     if not len(getattr(module, NAME)):

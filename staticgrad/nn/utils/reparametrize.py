@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...eager import no_grad
-from ...eager.tensor import Structure
 from ...errors import ArgumentError
 from ..module import Module
 from ..parameter import Parameter
@@ -27,7 +26,7 @@ def _begin(module: Module, kind: str, name: str, setting: Any) -> Any:
     if _applied(module, kind, name):
         raise ArgumentError(f"Cannot register two {kind} hooks on the same parameter {name}")
     weight = getattr(module, name, None)
-    if weight is None or name not in module._roles:
+    if weight is None or module._role(name) is None:
         raise ArgumentError(f"`{kind}` cannot be applied as parameter `{name}` is None")
     delattr(module, name)
     module.__dict__.setdefault(f"_{kind}s", {})[name] = setting
@@ -118,5 +117,4 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     for key, hook in tuple(module._forward_pre_hooks.items()):
         if hook is improve:
             del module._forward_pre_hooks[key]
-            Structure.changes += 1
     return module

@@ -12,7 +12,7 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..frames import NULL
-from ..guards import MISSING, body_of, has, is_a, look_up, namespace, order_of, python_method, static
+from ..guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, python_method, static
 from .access_log import AccessLog
 from .class_reads import read_class_attribute, read_special_methods, read_super
 from .container_reads import read_contents
@@ -95,7 +95,7 @@ def _read_plain(log: AccessLog, x: Any, name: str, label: str, found: Any = MISS
     """Read an attribute that can be looked up without running user code. found: the value in the class."""
     value = look_up(x, name)
     if value is MISSING:
-        if has(type(x), "__getattr__"):
+        if asks_user(type(x)):
             read_special_methods(log, x, "__getattr__")
             space = namespace(x)
             if is_a(space, dict):
