@@ -45,11 +45,11 @@ class Watched(dict[Any, Any]):
             self[key] = default
         return self[key]
 
-    def update(self, other: Any = (), /, **named: Any) -> None:  # type: ignore[override]
+    def update(self, other: Any = (), /, **named: Any) -> None:
         for key, value in dict(other, **named).items():
             self[key] = value
 
-    def __ior__(self, other: Any) -> Self:  # type: ignore[override,misc]
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc]
         self.update(other)
         return self
 
