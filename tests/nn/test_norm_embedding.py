@@ -317,7 +317,7 @@ def test_module_dict():
     layers = nn.ModuleDict({"a": nn.Linear(2, 3)})
     layers["b"] = nn.ReLU()
     layers.update([("c", nn.Linear(3, 1))])
-    assert list(layers) == layers.keys() == ["a", "b", "c"]
+    assert list(layers) == list(layers.keys()) == ["a", "b", "c"]
     assert len(layers) == 3
     assert "b" in layers
     assert [name for name, _ in layers.named_parameters()] == ["a.weight", "a.bias", "c.weight", "c.bias"]
