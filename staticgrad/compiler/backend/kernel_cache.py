@@ -1,6 +1,6 @@
 """From the source of kernels to machine code, which is kept in the kernel cache with the source beside it for reading.
 
-Both files are named by a hash of the source, the modules that it imports, LLVM's version and the CPU.
+Both files are named by a hash of the source, the modules that write code of it, LLVM's version and the CPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...base import garbage, logs
 from ...base.locks import rlock
 from ...errors import CompileError
 from . import disk_cache as disk
-from . import object_code, source_key
+from . import object_code
 
 HEADER = """\
 import math
@@ -26,6 +26,9 @@ from staticgrad.compiler.backend.elementary import *
 from staticgrad.compiler.backend.dialect import *
 
 """
+
+WRITERS = tuple(Path(__file__).parents[1] / folder for folder in ("backend", "runtime"))
+"""The folders of the modules that write machine code."""
 
 SPECIAL = {
     "row_products": ("dot_rows_", "add_rows_"),
@@ -48,9 +51,11 @@ class Counters:
 
 @cache
 def toolchain(compiler: str) -> str:
-    """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
+    """The tools that make machine code, and the modules that write it, as a hash: a change of any of them makes it again."""
     digest = hashlib.sha256(object_code.tools(compiler).encode())
-    digest.update(source_key.digest(Path(__file__)))
+    for folder in WRITERS:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -101,9 +106,7 @@ def without_comments(source: str) -> str:
 
 def key_of(source: str) -> str:
     """Everything that the machine code of a source depends on, as a hash."""
-    digest = hashlib.sha256((toolchain(object_code.compiler()) + without_comments(source)).encode())
-    digest.update(source_key.digest_of_imports(source))
-    return digest.hexdigest()
+    return hashlib.sha256((toolchain(object_code.compiler()) + without_comments(source)).encode()).hexdigest()
 
 
 def file(body: str) -> disk.File:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from staticgrad.base import signals
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError
+from tests.processes import ended, start
 
 BODY = """\
 @kernel
@@ -80,6 +82,35 @@ def test_the_toolchain_does(cache: Path, monkeypatch: pytest.MonkeyPatch):
     before = kernel_cache.key_of(source)
     monkeypatch.setattr(kernel_cache, "toolchain", lambda compiler: "another CPU")
     assert kernel_cache.key_of(source) != before
+
+
+@pytest.mark.parametrize("file", ["backend/elementary/exponential.py", "backend/gemm_tiles.py", "runtime/worker.py"])
+def test_a_module_that_writes_code_does(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folders = [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in kernel_cache.WRITERS]
+    monkeypatch.setattr(kernel_cache, "WRITERS", folders)
+    toolchain = kernel_cache.toolchain.__wrapped__
+    before = toolchain("numba")
+    changed = tmp_path / file
+    changed.write_text(changed.read_text() + "\nMORE = 1\n")
+    assert toolchain("numba") != before
+
+
+def test_nothing_else_writes_code():
+    """An interpreter that compiles a kernel, products and the runtime imports no other module of the compiler."""
+    program = """
+    import sys
+    from staticgrad.compiler.backend import gemm_form, kernel_cache
+    from staticgrad.compiler.runtime import loader
+    for body in (gemm_form.kernel("f32")[0], loader.TEXT, *map(loader.source, loader.MODULES)):
+        kernel_cache.llvm_code(kernel_cache.header(body) + body)
+    for name, module in sys.modules.items():
+        if name.startswith("staticgrad.compiler."):
+            print(module.__file__)
+    """
+    out, err = ended(start(program))
+    assert not err
+    others = [file for file in map(Path, out.splitlines()) if not any(file.is_relative_to(f) for f in kernel_cache.WRITERS)]
+    assert [file for file in others if file.read_text().count("\n") > 5] == []  # packages that only have a docstring
 
 
 def test_random_functions_are_imported_where_they_are_used():
