@@ -338,17 +338,26 @@ class _Guess:
         from random import Random  # late: it takes a millisecond, and few programs guess
 
         self.number = number
-        self.random = Random(number)
+        self.random, self.of_values = Random(number), Random(number)
         self.rank = RANKS[number % len(RANKS)] if number < GUESSES - 2 else None
         """Of all tensors without one; None: each has one of its own."""
         self.graph = Graph(intern=True)
         self.moved: dict[Node, Node | None] = {}
-        self.values = Values()
+        self.values = Values(outside=self._value)
 
     def _one(self, choices: Sequence[int]) -> int:
         if choices is EXTENTS and self.number == GUESSES - 1:
             return SMALL
         return choices[self.number] if self.number < 2 else self.random.choice(choices)
+
+    def _value(self, leaf: Node) -> np.ndarray | None:
+        """The value of a placeholder, drawn when it is first read: few values decide, and tensors of four axes are large."""
+        kind = leaf.type
+        if leaf.op.leaf != "placeholder" or kind.dtype.kind not in "iubf":
+            return None
+        choices = VALUES[self.number : self.number + 1] if self.number < 2 else VALUES
+        drawn = np.array(self.of_values.choices(choices, k=kind.size)).reshape(kind.shape)
+        return np.maximum(drawn, 0 if kind.dtype.kind in "ub" else -1).astype(kind.dtype)
 
     def __call__(self, node: Node) -> Node | None:
         """The node under the guess; None where the guess does not fit."""
@@ -380,12 +389,7 @@ class _Guess:
         else:
             shape = tuple(self._one(EXTENTS) if d is None else d for d in node.type.shape)
         kind = TensorType(shape, node.type.dtype)
-        leaf = self.graph.add(node.op, (), {**node.attrs, "type": kind}, kind, node.name, node.where)
-        if kind.dtype.kind in "iubf":
-            least = 0 if kind.dtype.kind in "ub" else -1
-            values = [max(self._one(VALUES), least) for _ in range(kind.size)]
-            self.values.found[leaf] = np.array(values, kind.dtype).reshape(shape)
-        return leaf
+        return self.graph.add(node.op, (), {**node.attrs, "type": kind}, kind, node.name, node.where)
 
 
 KEPT: weakref.WeakKeyDictionary[Graph, list[_Guess]] = weakref.WeakKeyDictionary()
