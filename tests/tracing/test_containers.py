@@ -528,10 +528,18 @@ def test_changes_in_a_step(kind, place, mode):
     make, changes = TYPES[kind]
     if mode != "cut" and in_segments(kind):
         pytest.skip("it is no part of a whole plan")
+    if (mode, place) not in (("whole", captured), ("whole", argument)):
+        changes = some(changes, [*TYPES].index(kind) + CASES.index((mode, place)))
     for name, change in changes.items():
         if place is unread_argument and name in ("remove", "sort", "sort, reverse", "swap"):
             continue
         assert history(MODES[mode], make, change, place) == history(lambda step: step, make, change, place), name
+
+
+def some(changes, number):
+    """A third of the changes, which depends on the number: every change meets every kind in some ways, and every way in some
+    kinds."""
+    return {name: change for i, (name, change) in enumerate(changes.items()) if (i + number) % 3 == 0}
 
 
 def changed_between_calls(wrap, make, change, as_argument):
@@ -771,7 +779,8 @@ def test_no_object_holds_a_value_of_a_trace_that_ended(kind, end, on_break):
             found.append(described(holder, dict(seen)))
         return found
 
-    for name, change in changes.items():
+    number = [*TYPES].index(kind) + [*ENDS].index(end) + (on_break == "split")
+    for name, change in some(changes, number).items():
         actual = ended(lambda step: sg.compile(step, on_break=on_break), change)
         if on_break == "error" and error is sg.TraceError and sg.TraceError in actual:
             untouched = ended(lambda step: lambda x: None, change)

@@ -24,6 +24,8 @@ from tests.tracing.helpers import Program, batch, labels, of, snapshot, state
 from tests.tracing.test_threads import together
 
 N, ROWS = 7, 6
+INSIDE = 3
+"""Steps inside another function, whose plan has the operations of each."""
 XS, YS = batch(N, ROWS, 5), labels(N * ROWS, 3).reshape(N, ROWS)
 
 
@@ -462,7 +464,7 @@ def test_inside_another_compiled_function(name: str, form: str):
     """The steps are a part of its trace; results, also those that are views of what later steps change, are those outside."""
     make, _ = PROGRAMS[name]
     dtype = np.float64 if name == "float64" else np.float32
-    xs = batch(N, ROWS, 5, dtype=dtype)
+    xs, ys = batch(INSIDE, ROWS, 5, dtype=dtype), YS[:INSIDE]
     runs = []
     for inside in (False, True):
         sg.manual_seed(1)
@@ -472,7 +474,7 @@ def test_inside_another_compiled_function(name: str, form: str):
         def several(xs: Any, ys: Any, step: Any = step) -> Any:
             return step.loop(BATCHES[form](xs, ys))
 
-        runs.append(((sg.compile(several) if inside else several)(xs, YS), state(program)))
+        runs.append(((sg.compile(several) if inside else several)(xs, ys), state(program)))
     (expected, before), (found, after) = runs
     assert_same(found, expected, "results")
     for what, value in before.items():
