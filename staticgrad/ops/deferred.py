@@ -356,8 +356,9 @@ class _Guess:
         if leaf.op.leaf != "placeholder" or kind.dtype.kind not in "iubf":
             return None
         choices = VALUES[self.number : self.number + 1] if self.number < 2 else VALUES
-        drawn = np.array(self.of_values.choices(choices, k=kind.size)).reshape(kind.shape)
-        return np.maximum(drawn, 0 if kind.dtype.kind in "ub" else -1).astype(kind.dtype)
+        least = 0 if kind.dtype.kind in "ub" else -1
+        drawn = [max(value, least) for value in self.of_values.choices(choices, k=kind.size)]
+        return np.array(drawn, kind.dtype).reshape(kind.shape)
 
     def __call__(self, node: Node) -> Node | None:
         """The node under the guess; None where the guess does not fit."""
