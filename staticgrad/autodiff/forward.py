@@ -18,8 +18,8 @@ from typing import Any
 from ..base.types import INEXACT
 from ..ir import OpDef, Pointwise, View
 from ..operators import Application, F, Level, apply
+from ..ops.batching import linear, multilinear
 from ..ops.rules import compared, elementwise
-from ..ops.tangents import linear, multilinear
 from .recording import Recorded, Recording, Step, in_order, pull
 from .valued import Valued
 

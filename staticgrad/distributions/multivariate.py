@@ -11,7 +11,7 @@ from ..errors import ArgumentError
 from ..operators import F
 from . import constraints
 from .distribution import LOG_2PI, Distribution, normal, tensors, uniform
-from .von_mises_quantile import von_mises_quantile
+from .quantiles import von_mises_quantile
 
 
 def _transposed(x: Any) -> Any:

@@ -1,7 +1,7 @@
 """Gradients that are 0 except for a few rows: their parts are computed, and the array is made when it is first read.
 
 A training step that updates only the rows it used then never passes over the whole table, neither for the update (see
-`ops/rewrites/sparse_rules.py`) nor for a gradient that nobody reads.
+`ops/rewrites/layer_rules.py`) nor for a gradient that nobody reads.
 """
 
 from __future__ import annotations

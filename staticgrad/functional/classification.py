@@ -13,10 +13,10 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
 from ..ops.elementwise import written
 from ..ops.gathering import along_op, bounded
-from ..ops.logistic import logistic_loss
 from ..ops.operands import dtype_of
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
+from ..ops.softmax import logistic_loss
 from .checks import check_floating, fitting, legacy_reduction, reduced
 
 # class indices --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
-from .cell import Cell
 from .graph import Adjacency, Graph, literal
 from .lowering import (
     Call,
@@ -29,7 +28,7 @@ from .lowering import (
     Window,
     collapse,
 )
-from .node import NO_ATTRS, Literal, Node
+from .node import NO_ATTRS, Cell, Literal, Node
 from .op import (
     REGISTRY,
     Attribute,

@@ -3,7 +3,7 @@
 The cotangents of query, key and value, and that of a mask of numbers where it is wanted (`of_mask`), share their work, so they
 are one op, which holds them one after another in one axis.
 Native code takes some queries at a time (`compiler/kernels/attention_blocks.py`); where all scores are few, the ops are written
-in products and `attention_softmax` instead (`ops/rewrites/attention_rules.py`). Source: Dao et al., "FlashAttention", 2022.
+in products and `attention_softmax` instead (`ops/rewrites/layer_rules.py`). Source: Dao et al., "FlashAttention", 2022.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ from ..base.types import TensorType, shape_text
 from ..errors import ShapeError
 from ..ir import Expand, Node, OpDef, define
 from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
-from .batching import broadcast, summed
+from .batching import broadcast, linear, summed
 from .reductions import ADD, Axes, repeated, sum_op
-from .tangents import linear
 
 
 def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:

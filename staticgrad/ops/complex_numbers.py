@@ -10,11 +10,10 @@ from ..base.types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function
-from .batching import aligned, leading
+from .batching import aligned, leading, linear
 from .operands import dtype_of, operand, promoted
 from .over_complex import OWN
 from .rules import unbroadcast
-from .tangents import linear
 
 # records ----------------------------------------------------------------------------------------------------------------
 

@@ -19,11 +19,10 @@ from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, defin
 from ..operators import apply
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
-from .batched_products import convolved, input_cotangents, weight_cotangents
+from .batching import convolved, input_cotangents, multilinear, weight_cotangents
 from .leaves import fits
 from .rules import numeric
 from .settings import CHANNELS_LAST, Pair, size_text
-from .tangents import multilinear
 
 # shapes ---------------------------------------------------------------------------------------------------------------
 

@@ -29,12 +29,12 @@ from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Rout
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, torch_function
 from . import attributes as at
 from . import return_types
+from .batching import linear
 from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
 from .over_complex import HOLOMORPHIC
 from .reductions import ADD, axis_of_scalar, reduced, spread, widened
 from .shaping import backwards
-from .tangents import linear
 
 # sums -----------------------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,16 @@
-"""Decisions: what Python decided by a value while a step was traced, checked in each run."""
+"""What Python decided by a value while a step was traced, checked in each run, and Python functions in the middle of a plan:
+they look at values, to print or to check them, or compute one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..base.types import TensorType, int64
-from ..errors import DTypeError, StaticgradError, Where
-from ..ir import Call, Layout, Native, Node, OpDef, define
+from ..base.types import TensorType, int64, shape_text
+from ..errors import DTypeError, ShapeError, StaticgradError, Where
+from ..ir import Attribute, Call, Layout, Native, Node, OpDef, define
 from . import attributes as at
 from .gathering import index_check
 from .rules import keep
@@ -69,5 +70,53 @@ decision_op = define(
         promote=keep,
         doc="How many of the decisions so far are true, checked to be `total`; number: of the decision. One that misses stops "
         "the run before any state changes.",
+    )
+)
+
+
+# Python functions in the middle of a plan -----------------------------------------------------------------------------
+
+
+def nothing(*arrays: np.ndarray) -> None:
+    """For an operand that is there to be computed before the result."""
+
+
+def _watched(x: np.ndarray, *others: np.ndarray, call: Callable[..., None]) -> np.ndarray:
+    call(*others)
+    return x
+
+
+FUNCTION = Attribute("a function of arrays", lambda value, types: callable(value))
+watch_op: OpDef = define(
+    OpDef(
+        name="watch",
+        attrs={"call": FUNCTION},
+        infer=lambda x, *others, call: x,
+        eval=_watched,
+        vjp=lambda i: (lambda g, node, out, x, *others: g) if i == 0 else None,
+        promote=keep,
+        stateful=True,
+        doc="The first operand, after a call of a Python function with the values of the others.",
+    )
+)
+
+
+def _called(*arrays: np.ndarray, call: Callable[..., np.ndarray], type: TensorType) -> np.ndarray:
+    found = np.asarray(call(*arrays), type.dtype)
+    if found.shape != type.shape:
+        raise ShapeError(f"a Python function gave shape {shape_text(found.shape)}, and {shape_text(type.shape)} was declared")
+    return found
+
+
+python_call_op: OpDef = define(
+    OpDef(
+        name="python_call",
+        attrs={"call": FUNCTION, "type": at.tensor_type},
+        infer=lambda *operands, call, type: type,
+        eval=_called,
+        vjp=None,
+        promote=keep,
+        stateful=True,
+        doc="The result of a Python function, whose type is declared. No gradient flows through it.",
     )
 )

@@ -17,11 +17,11 @@ from ..errors import ArgumentError, DTypeError
 from ..ir import Attribute, OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, spelled
 from . import attributes as at
+from .batching import linear
 from .complex_numbers import complex_dtype, real_op
 from .operands import dtype_of, extent, integer, ndim_of, operand
 from .over_complex import OWN
 from .slicing import cut
-from .tangents import linear
 
 FFT: dict[str, Callable[..., Any]] = {}
 """The functions of `staticgrad.fft`."""

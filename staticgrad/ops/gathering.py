@@ -31,12 +31,10 @@ from ..ir import (
 )
 from ..operators import Array, F, Symbol, Tensor, append, apply, public
 from . import attributes as at
-from .batched_moves import added, bags, checked, gathered, scattered
-from .batching import same_for_all
+from .batching import added, bags, checked, gathered, linear, same_for_all, scattered
 from .leaves import fits
 from .rules import keep, unbroadcast
 from .sparse_rows import note
-from .tangents import linear
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
 """Dtypes that native routines add up."""

@@ -1,16 +1,18 @@
-"""Elementwise functions that NumPy and SciPy compute on the host, or kernels by compositions, with their derivatives."""
+"""Elementwise functions that NumPy and SciPy compute on the host, or kernels by compositions, with their derivatives: among
+them those of bits."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.signals import module
-from ..base.types import category, to_float
-from ..errors import ArgumentError
+from ..base.types import category, promote, to_float
+from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, composite, torch_function
 from . import attributes as at
@@ -284,3 +286,46 @@ _exponent_op: OpDef = define(
     OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
           floating, batch=aligned, fails=False)
 )  # fmt: skip
+
+
+# integers and their bits ----------------------------------------------------------------------------------------------
+
+
+def _bits(operands: Sequence[Any]) -> list[np.dtype]:
+    dtype = promote(operands)
+    if dtype.kind == "f":
+        raise DTypeError(f"bitwise operations are for integers and booleans, got {dtype}")
+    return [dtype] * len(operands)
+
+
+def _integers(operands: Sequence[Any]) -> list[np.dtype]:
+    dtype = promote(operands)
+    if dtype.kind not in "iu":
+        raise DTypeError(f"only integers are taken here, got {dtype}")
+    return [dtype] * len(operands)
+
+
+for _name, _ufunc, _sign in (
+    ("bitwise_and", np.bitwise_and, "&"), ("bitwise_or", np.bitwise_or, "|"), ("bitwise_xor", np.bitwise_xor, "^"),
+):  # fmt: skip
+    elementwise_op(_name, _ufunc, promote=_bits, doc=f"x {_sign} y, of integers or booleans.")
+host("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")
+
+
+def _shift(left: bool) -> Rule:
+    def evaluate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """A shift by no less than the bits there are leaves 0, or the sign."""
+        bits = x.dtype.itemsize * 8
+        fits = (y >= 0) & (y < bits)
+        safe = np.where(fits, y, 0)
+        if left:
+            return np.where(fits, np.left_shift(x, safe), 0).astype(x.dtype)
+        return np.where(fits, np.right_shift(x, safe), np.where(x < 0, -1, 0)).astype(x.dtype)
+
+    return evaluate
+
+
+for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
+    host(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
+for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
+    host(_name, _divisor, promote=_integers, doc=f"The {_name} of two integers.")

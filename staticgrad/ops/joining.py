@@ -12,11 +12,11 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
 from . import attributes as at
+from .batching import linear
 from .leaves import fits
 from .operands import ndim_of
 from .rules import arithmetic, joint
 from .slicing import slice_op
-from .tangents import linear
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:

@@ -13,11 +13,10 @@ from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, by_method, composite, numpy_twin, routed, tensor_method, torch_function
-from .batched_products import multiplied
+from .batching import multilinear, multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast
 from .shaping import expand_dims_op, squeeze_op
-from .tangents import multilinear
 
 
 def _infer(x: TensorType, y: TensorType) -> TensorType:

@@ -17,7 +17,7 @@ from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, routed, spelled, torch_function
 from . import attributes as at
 from . import return_types
-from .batched_moves import searched
+from .batching import searched
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
 from .reductions import OVER, argmax_op, argmin_op, positions, reduced, shared_by_equals

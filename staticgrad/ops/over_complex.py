@@ -36,7 +36,7 @@ from ..ir import (
     node_name,
 )
 from ..operators import Operators, apply
-from .tangents import linear, multilinear
+from .batching import linear, multilinear
 
 Rule = Callable[..., Any]
 

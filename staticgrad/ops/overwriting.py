@@ -12,9 +12,8 @@ from ..base.types import TensorType, int64, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
-from .batched_moves import replaced
+from .batching import linear, replaced
 from .gathering import gather_op, rows_infer
-from .tangents import linear
 
 
 def _infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:

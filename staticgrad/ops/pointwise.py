@@ -49,12 +49,11 @@ from ..operators import (
     tensor_method,
 )
 from . import attributes as at
-from .batching import aligned, leading
+from .batching import aligned, leading, linear
 from .gathering import index_check
 from .operands import brought, dtype_of
 from .over_complex import HOLOMORPHIC, LINEAR
 from .rules import arithmetic, binary, boolean, by_number, compared, counted, elementwise_op, keep, numeric, unbroadcast
-from .tangents import linear
 
 ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
 TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}

@@ -18,12 +18,11 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
 from ..operators import apply
 from . import attributes as at
-from .batching import folded
+from .batching import folded, linear
 from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import CHANNELS_LAST, Pair
-from .tangents import linear
 
 # the largest ----------------------------------------------------------------------------------------------------------
 

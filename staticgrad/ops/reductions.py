@@ -41,10 +41,9 @@ from ..operators import (
     with_example,
 )
 from . import attributes as at
-from .batching import same_for_all
+from .batching import linear, same_for_all
 from .operands import dtype_of, ndim_of
 from .rules import boolean, floating, keep, over_axes
-from .tangents import linear
 
 Axes = tuple[int, ...]
 

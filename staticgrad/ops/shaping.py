@@ -42,11 +42,10 @@ from ..operators import (
     viewed,
 )
 from . import attributes as at
-from .batching import broadcast, reshaped
+from .batching import broadcast, linear, reshaped
 from .operands import ndim_of
 from .reductions import repeated
 from .rules import unbroadcast
-from .tangents import linear
 
 # reshape ---------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, d
 from ..operators import F, apply
 from ..operators.open_numbers import UnknownNumber
 from . import attributes as at
+from .batching import linear
 from .leaves import fits
-from .tangents import linear
 
 Slices = tuple[Any, ...]
 """Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""

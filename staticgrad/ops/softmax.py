@@ -1,4 +1,4 @@
-"""Log-sum-exp and its family: softmax and log_softmax, without overflow."""
+"""Log-sum-exp and its family: softmax, log_softmax, softplus and the logistic loss, where nothing overflows or cancels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 
 from ..base.types import Axis, DTypeLike, normalize_axes
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, spelled, tensor_method
+from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, public, spelled, tensor_method
 from . import attributes as at
 from .operands import ndim_of
 from .over_complex import HOLOMORPHIC
+from .pointwise import ZERO
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op
-from .rules import floating
+from .rules import elementwise, floating, unbroadcast
 
 
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
@@ -159,3 +160,45 @@ def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) 
     """
     x = x if dtype is None else F.astype(x, dtype)
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+# softplus and the logistic loss ---------------------------------------------------------------------------------------
+
+
+def _tail(x: Any) -> Any:
+    """log(1 + e**-|x|), which softplus has beyond max(x, 0)."""
+    return F.log1p(F.exp(F.neg(F.abs(x))))
+
+
+softplus_op = define(
+    OpDef(
+        name="softplus",
+        infer=elementwise,
+        eval=lambda x: np.maximum(x, ZERO[x.dtype]) + np.log1p(np.exp(-np.abs(x))),
+        vjp=(lambda g, node, out, x: g * F.sigmoid(x),),
+        emit=Expand(lambda node, x: F.maximum(x, 0) + _tail(x)),
+        promote=floating,
+    )
+)
+
+
+@public
+def softplus(x: TensorLike) -> Tensor:
+    """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
+    return apply(softplus_op, x)
+
+
+logistic_loss = define(
+    OpDef(
+        name="logistic_loss",
+        infer=elementwise,
+        eval=lambda x, t: np.maximum(x, ZERO[x.dtype]) - x * t + np.log1p(np.exp(-np.abs(x))),
+        vjp=(
+            lambda g, node, out, x, t: unbroadcast(g * (F.sigmoid(x) - t), x),
+            lambda g, node, out, x, t: unbroadcast(-g * x, t),
+        ),
+        emit=Expand(lambda node, x, t: F.maximum(x, 0) - x * t + _tail(x)),
+        promote=floating,
+        doc="-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(x): smooth, though written with |x| so that nothing cancels.",
+    )
+)

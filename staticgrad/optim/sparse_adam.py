@@ -13,8 +13,7 @@ from ..ir import REGISTRY
 from ..operators import F, Symbol, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
-from ..ops.repeated_indices import first_of_op
-from ..ops.sparse_rows import rows_of
+from ..ops.sparse_rows import first_of_op, rows_of
 from .checks import above_zero, at_least_zero, flag, only_real, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer, hyperparameters

@@ -19,8 +19,7 @@ from .defaults import defaults
 from .feeds import Feed
 from .fetches import FedInParts, flatten, in_parts, is_flat
 from .graphs import element, using
-from .prepared_run import Runner, Step, Values
-from .run_many import run_steps
+from .prepared_run import Runner, Step, Values, run_steps
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan

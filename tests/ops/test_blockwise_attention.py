@@ -14,7 +14,7 @@ from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import ShapeError
 from staticgrad.ops import blockwise_attention
 from staticgrad.ops.blockwise_attention import attention, attention_gradient_op, attention_op
-from staticgrad.ops.rewrites import attention_rules
+from staticgrad.ops.rewrites import layer_rules
 from tests.helpers import rng_of
 
 ATTRS = {"scale": 1.0, "causal": False, "masked": False, "rate": 0.0}
@@ -29,7 +29,7 @@ SHAPES = {  # matrices, queries, keys, width, width of values
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch):
     """Small ones, too."""
-    monkeypatch.setattr(attention_rules, "FEW", -1)
+    monkeypatch.setattr(layer_rules, "FEW", -1)
 
 
 def step(q: Any, k: Any, v: Any, g: Any, causal: bool) -> Any:
@@ -165,7 +165,7 @@ def test_dropout_is_the_same_in_all_forms(monkeypatch: pytest.MonkeyPatch):
 
     results = []
     for few, wrap in ((-1, sg.compile), (1 << 20, sg.compile), (-1, lambda fn: fn)):
-        monkeypatch.setattr(attention_rules, "FEW", few)
+        monkeypatch.setattr(layer_rules, "FEW", few)
         sg.manual_seed(1)
         given = [sg.tensor(part, requires_grad=True) for part in x]
         results.append([part.detach().numpy() for part in wrap(run)(*given)])
@@ -213,7 +213,7 @@ def test_heads_are_read_where_they_lie():
 
 
 def test_few_scores_are_products(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(attention_rules, "FEW", 4 * 3 * 3)
+    monkeypatch.setattr(layer_rules, "FEW", 4 * 3 * 3)
     x = np.ones((1, 3, 2), np.float32)
     compiled = sg.compile(lambda x: step(x, x, x, x, True))
     compiled(sg.tensor(x, requires_grad=True))

@@ -22,6 +22,8 @@ from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
 from .tensor import SIZES, array_of, extents_of, known, operation, pair, symbols, tensor
 
+newaxis = None
+
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """A tensor that is fed at every run. shape: None for any; an extent that is None may change from run to run."""

@@ -88,13 +88,3 @@ def dimension_at_index(shape: Any, index: int) -> Any:
 
 def no_regularizer(_: Any) -> None:
     """No regularization, for a scope inside of one that has some."""
-
-
-PUBLIC = (
-    "colocate_with", "container", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
-    "disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
-    "enable_v2_behavior", "executing_eagerly", "executing_eagerly_outside_functions", "get_seed", "init_scope", "is_tensor",
-    "no_regularizer", "resource_variables_enabled",
-)  # fmt: skip
-"""Names at the top of the dialect."""

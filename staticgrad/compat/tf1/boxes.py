@@ -9,10 +9,10 @@ import numpy as np
 from ... import static
 from ...base.types import TensorType
 from ...operators import F
+from .draws import uniform
 from .handles import Handle
 from .image import IMAGE, ResizeMethod, _batched, _padded, _resized
-from .nn.windows import extract_image_patches
-from .random import uniform
+from .nn.spatial import extract_image_patches
 from .tensor import extents_of, known, operation, tensor
 
 
@@ -258,11 +258,3 @@ def non_max_suppression_padded(
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
     """Windows of images as channels."""
     return extract_image_patches(images, sizes, strides, rates, padding, name=name)
-
-
-PUBLIC = (
-    "crop_and_resize", "draw_bounding_boxes", "extract_glimpse", "extract_image_patches", "extract_patches",
-    "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded", "non_max_suppression_with_scores",
-    "resize_image_with_pad",
-)  # fmt: skip
-"""Names of `tf.image`."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from ... import functional, static
 from ...operators import F
+from .draws import uniform
 from .image import _floating
-from .random import uniform
 from .tensor import extents_of, operation, pair, tensor
 
 # spaces ---------------------------------------------------------------------------------------------------------------
@@ -216,10 +216,3 @@ def _halved(x: Any) -> Any:
     if w % 2:
         x = F.concatenate([x, x[:, :, -1:]], axis=2)
     return F.mean(F.reshape(x, (n, (h + 1) // 2, 2, (w + 1) // 2, 2, c)), axis=(2, 4))
-
-
-PUBLIC = (
-    "adjust_hue", "adjust_saturation", "hsv_to_rgb", "random_hue", "random_saturation", "rgb_to_hsv", "rgb_to_yiq",
-    "rgb_to_yuv", "sobel_edges", "ssim", "ssim_multiscale", "yiq_to_rgb", "yuv_to_rgb",
-)  # fmt: skip
-"""Names of `tf.image`."""

@@ -16,10 +16,9 @@ from ...ops.deferred import narrowed
 from ...static.graphs import using
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
-from .loop_arrays import arrays, buffers, large_enough, on_buffers, with_elements
 from .shapes import TensorShape
 from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
-from .tensor_array import TensorArray
+from .tensor_array import TensorArray, arrays, buffers, large_enough, on_buffers, with_elements
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -361,3 +360,8 @@ def tuple_(tensors: Any, name: str = "tuple", control_inputs: Any = None) -> lis
     before = [*(t for t in tensors if t is not None), *(control_inputs or [])]
     with static.control_dependencies(before):
         return [None if t is None else _after(t, name=f"{name}/control_dependency") for t in tensors]
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """`map_fn`, which is compiled to native loops."""
+    return map_fn(fn, elems)

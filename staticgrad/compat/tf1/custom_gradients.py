@@ -218,10 +218,3 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
         return f(*args), lambda *gs: gs
 
     return call
-
-
-PUBLIC = (
-    "NoGradient", "NotDifferentiable", "RegisterGradient", "custom_gradient", "grad_pass_through", "no_gradient",
-    "recompute_grad",
-)  # fmt: skip
-"""Names at the top of the dialect."""

@@ -288,13 +288,3 @@ def assert_all_finite(
 
 def is_symbolic_tensor(tensor: Any) -> bool:
     return isinstance(tensor, (Handle, Symbol))
-
-
-PUBLIC = (
-    "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal",
-    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
-    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-    "assert_scalar", "assert_type", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
-    "is_symbolic_tensor",
-)  # fmt: skip
-"""Names at the top of the dialect."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import distributions
 from ...operators import F
-from . import arrays, draws, random
+from . import arrays, draws
 from . import math as _math
 from .dtypes import as_dtype
 from .elements import broadcast_static_shape
@@ -113,7 +113,7 @@ class Distribution:
         """In (0, 1), of the shape of samples."""
         like = sum(self._parameters.values())
         sizes = arrays.concat([np.array(shape, np.int32), arrays.shape(like)], 0)
-        return random.random_uniform(sizes, np.finfo(self.dtype.numpy).tiny, 1.0, like.dtype, seed)
+        return draws.random_uniform(sizes, np.finfo(self.dtype.numpy).tiny, 1.0, like.dtype, seed)
 
 
 class Normal(Distribution):
@@ -128,7 +128,7 @@ class Normal(Distribution):
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         like = self.loc + self.scale
         sizes = arrays.concat([np.array(shape, np.int32), arrays.shape(like)], 0)
-        return random.random_normal(sizes, dtype=like.dtype, seed=seed) * self.scale + self.loc
+        return draws.random_normal(sizes, dtype=like.dtype, seed=seed) * self.scale + self.loc
 
 
 class Uniform(Distribution):
@@ -238,7 +238,7 @@ class Bernoulli(Discrete):
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         probs = self.probs
         sizes = arrays.concat([np.array(shape, np.int32), arrays.shape(probs)], 0)
-        return tf_math.cast(random.random_uniform(sizes, dtype=probs.dtype, seed=seed) < probs, self.dtype)
+        return tf_math.cast(draws.random_uniform(sizes, dtype=probs.dtype, seed=seed) < probs, self.dtype)
 
 
 class Categorical(Discrete):
@@ -289,8 +289,3 @@ def kl_divergence(
         return distributions.kl_divergence(made(a, first), made(b, second))
 
     return call(list(a._parameters.values()), list(b._parameters.values()), name=name)
-
-
-__all__ = [
-    "Bernoulli", "Beta", "Categorical", "Distribution", "Exponential", "Gamma", "Laplace", "Normal", "Uniform", "kl_divergence",
-]  # fmt: skip

@@ -1,29 +1,128 @@
-"""`tf.random` beside `random.py`: other distributions, permutations, and draws that a seed alone decides.
+"""`tf.random`: random tensors, drawn anew in each run, permutations, and draws that a seed alone decides.
 
 They are not TensorFlow's numbers. Distributions without a formula for their samples go through their quantile functions.
+
+An operation with a seed, its own or the graph's, has a generator of its own, which each session begins anew and each run
+that draws from it advances: the same seeds give the same sequence, whatever else is run. Others share one generator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ... import special, static
-from ...distributions.gamma_quantile import gamma_quantile
+from ...distributions.quantiles import gamma_quantile
 from ...errors import UnknownExtentError
-from ...ir import REGISTRY
+from ...ir import REGISTRY, OpDef
 from ...operators import F, apply
-from ...ops.random import normal_op, seeded_normal_op, seeded_uniform_op, uniform_op
-from . import random
+from ...ops.random import (
+    OwnGenerator,
+    Place,
+    next_place,
+    normal_op,
+    seeded_normal_op,
+    seeded_uniform_op,
+    stream_seed,
+    uniform_op,
+)
 from .dtypes import as_dtype
-from .graph import get_seed, set_random_seed
-from .nn import sampling
-from .random import NO_SIZES, Numbers
+from .graph import get_default_graph, get_seed
 from .shapes import known_extents
 from .tensor import known, operation, tensor
+
+NO_SIZES: frozenset[str] = frozenset()
+"""Draws stay in the graph, whose order they follow: only the shape is put off."""
+
+
+@operation("zeros", "Const")
+def _of_shape(shape: Any, dtype: np.dtype) -> Any:
+    return static.constant(np.zeros(known_extents(shape), dtype))
+
+
+class Numbers:
+    """The random numbers of one operation, whose seed may be None."""
+
+    def __init__(self, seed: int | None):
+        graph = get_default_graph()
+        of_graph, own = get_seed(seed)
+        self._next: Callable[[], Place] = lambda: next_place(graph)
+        if of_graph is not None and own is not None:
+            self._next = OwnGenerator(graph, stream_seed(of_graph, own)).next_place
+
+    def draw(self, op: OpDef, shape: Any, dtype: Any) -> Any:
+        """Numbers of a shape, which may be a tensor."""
+        kind = np.dtype(dtype)
+        place = self._next()
+        try:
+            return place.draw(op, shape=known_extents(known(shape)), dtype=kind)
+        except UnknownExtentError:
+            return place.draw(op, _of_shape(shape, kind).symbol, shape=None, dtype=kind)
+
+    def like(self, op: OpDef, x: Any) -> Any:
+        """Numbers of the shape and dtype of a tensor."""
+        return self._next().draw(op, x, shape=None, dtype=x.dtype)
+
+
+def uniform(shape: Any, seed: int | None = None) -> Any:
+    """float32 numbers in [0, 1), of a shape."""
+    return Numbers(seed).draw(uniform_op, shape, np.float32)
+
+
+@operation("random_normal", "RandomStandardNormal", NO_SIZES)
+def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
+    """Normal numbers of a mean and standard deviation."""
+    draws = Numbers(seed).draw(normal_op, shape, as_dtype(dtype).numpy)
+    return F.add(F.mul(draws, tensor(stddev, draws.dtype)), tensor(mean, draws.dtype))
+
+
+@operation("random_uniform", "RandomUniform", NO_SIZES)
+def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
+    """Uniform numbers in [minval, maxval); of integer dtypes integers, whose upper end has to be given."""
+    kind, numbers = as_dtype(dtype).numpy, Numbers(seed)
+    if kind.kind != "f":
+        if maxval is None:
+            raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype)!r}")
+        width = float(maxval) - float(minval)
+        return F.astype(F.add(F.floor(F.mul(numbers.draw(uniform_op, shape, np.float64), width)), float(minval)), kind)
+    low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
+    return F.add(F.mul(numbers.draw(uniform_op, shape, kind), F.sub(high, low)), low)
+
+
+REDRAWS = 8
+"""Draws of a truncated normal number: none of so many is inside two standard deviations once in 5e10."""
+
+
+@operation("truncated_normal", "TruncatedNormal", NO_SIZES)
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
+    """Normal numbers, drawn again where they are more than two standard deviations from the mean."""
+    kind, numbers = as_dtype(dtype).numpy, Numbers(seed)
+    draws = numbers.draw(normal_op, shape, kind)
+    for _ in range(REDRAWS - 1):
+        draws = F.where(F.le(F.abs(draws), 2.0), draws, numbers.draw(normal_op, shape, kind))
+    return F.add(F.mul(F.clip(draws, -2.0, 2.0), tensor(stddev, kind)), tensor(mean, kind))
+
+
+@operation("dropout", "Dropout", NO_SIZES)
+def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None) -> Any:
+    """Each element zero with probability 1 - keep_prob (or `rate`), the others scaled by 1 / keep_prob.
+
+    The probability may be a tensor, such as a placeholder.
+    """
+    x = tensor(x)
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("dropout: give keep_prob or rate, not both")
+    keep = tensor(keep_prob, x.dtype) if rate is None else F.sub(1.0, tensor(rate, x.dtype))
+    if noise_shape is None:
+        noise = Numbers(seed).like(uniform_op, x)
+    else:
+        noise = Numbers(seed).draw(uniform_op, noise_shape, x.dtype)
+    return F.mul(F.div(x, keep), F.floor(F.add(noise, keep)))
+
+
+# other distributions ----------------------------------------------------------------------------------------------------
 
 Draw = Callable[..., Any]
 """(record, shape, dtype) -> random numbers."""
@@ -221,64 +320,3 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     seed = tensor(seed)
     mixed = F.add(F.astype(seed, np.int64), F.mul(F.astype(tensor(data), np.int64), static.constant(np.array([0, 1 << 20]))))
     return F.astype(F.floor(F.mul(_by(mixed)(uniform_op, [2], np.float64), SEEDS)), seed.dtype)
-
-
-# candidates -----------------------------------------------------------------------------------------------------------
-
-
-@operation("AllCandidateSampler", sizes=frozenset({"num_sampled"}))
-def _every(true_classes: Any, num_sampled: int) -> tuple[Any, Any, Any]:
-    true = tensor(true_classes)
-    ones = F.ones_like(F.astype(true, np.float32))
-    every = np.arange(num_sampled, dtype=np.int64)
-    return static.constant(every), ones, static.constant(np.ones(num_sampled, np.float32))
-
-
-def all_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: Any = None, name: str | None = None
-) -> sampling.Candidates:
-    """All classes."""
-    return sampling.Candidates(*_every(true_classes, num_sampled, name=name))
-
-
-def fixed_unigram_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
-    distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0, unigrams: Any = (),
-    seed: Any = None, name: str | None = None,
-) -> sampling.Candidates:  # fmt: skip
-    """Candidates by the given frequencies to the power of `distortion`. vocab_file and shards are refused."""
-    if vocab_file or num_shards != 1:
-        raise ValueError("fixed_unigram_candidate_sampler: give unigrams; vocab_file and num_shards are not supported")
-    weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion])
-    return sampling.by_weights(true_classes, num_sampled, unique, weights / weights.sum(), seed, name=name)
-
-
-@operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))
-def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None
-) -> tuple[Any, Any, Any]:
-    """(rows, positions among the candidates, weights of the smallest number) of candidates that are a row's true class.
-    The values have to be known or fed."""
-    true = np.asarray(known(tensor(true_classes)))
-    chosen = np.asarray(known(tensor(sampled_candidates)))
-    rows, _, places = np.nonzero(true[:, :, None] == chosen)
-    low = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
-    return static.constant(rows.astype(np.int32)), static.constant(places.astype(np.int64)), static.constant(low)
-
-
-NAMES = SimpleNamespace(
-    all_candidate_sampler=all_candidate_sampler, categorical=categorical,
-    fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler, fold_in=fold_in, gamma=random_gamma,
-    get_seed=get_seed, learned_unigram_candidate_sampler=sampling.learned_unigram_candidate_sampler,
-    log_uniform_candidate_sampler=sampling.log_uniform_candidate_sampler, multinomial=multinomial,
-    normal=random.random_normal, poisson=random_poisson, set_random_seed=set_random_seed, shuffle=random_shuffle,
-    split=split, stateless_binomial=stateless_binomial, stateless_categorical=stateless_categorical,
-    stateless_gamma=stateless_gamma, stateless_multinomial=stateless_multinomial, stateless_normal=stateless_normal,
-    stateless_parameterized_truncated_normal=stateless_parameterized_truncated_normal,
-    stateless_poisson=stateless_poisson, stateless_truncated_normal=stateless_truncated_normal,
-    stateless_uniform=stateless_uniform, truncated_normal=random.truncated_normal, uniform=random.random_uniform,
-    uniform_candidate_sampler=sampling.uniform_candidate_sampler,
-)  # fmt: skip
-"""`tf.random`."""
-PUBLIC = ("multinomial", "random_gamma", "random_poisson", "random_shuffle")
-"""Names at the top of the dialect."""

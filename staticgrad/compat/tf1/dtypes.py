@@ -122,3 +122,6 @@ def as_dtype(type_value: Any) -> DType:
         return BY_NAME[name]
     advice = ": this library computes in float32 and float64" if name in REFUSED else ""
     raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.{advice}")
+
+
+QUANTIZED_DTYPES: frozenset[Any] = frozenset()

@@ -192,26 +192,6 @@ def _blocks(block_size: Any, block_shape: Any) -> Any:
     return [block_size, block_size] if block_shape is None else block_shape
 
 
-@operation("ExtractVolumePatches", sizes=frozenset({"ksizes", "strides"}))
-def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str) -> Any:
-    """Windows of volumes as channels: (n, planes, rows, columns, size of a window * c)."""
-    from ...functional import pad
-
-    x = tensor(input)
-    size, step = list(ksizes)[1:4], list(strides)[1:4]
-    extents = extents_of(x)[1:4]
-    if padding == "SAME":
-        missing = [max((-(-e // s) - 1) * s + k - e, 0) for e, k, s in zip(extents, size, step, strict=True)]
-        x = pad(x, [0, 0, *(n for m in reversed(missing) for n in (m // 2, m - m // 2))])
-        extents = extents_of(x)[1:4]
-    count = [(e - k) // s + 1 for e, k, s in zip(extents, size, step, strict=True)]
-    parts = [
-        x[(slice(None), *(slice(p, p + (n - 1) * s + 1, s) for p, n, s in zip(place, count, step, strict=True)))]
-        for place in np.ndindex(*size)
-    ]
-    return F.concatenate(parts, axis=4)
-
-
 # diagonals ------------------------------------------------------------------------------------------------------------
 
 
@@ -235,12 +215,3 @@ def tensor_diag_part(input: Any) -> Any:
 
 
 diag, diag_part = tensor_diag, tensor_diag_part
-
-PUBLIC = (
-    "batch_gather", "batch_to_space", "broadcast_dynamic_shape", "broadcast_static_shape", "diag", "diag_part",
-    "extract_volume_patches", "get_static_value", "parallel_stack",
-    "repeat", "required_space_to_batch_paddings", "setdiff1d", "shape_n", "space_to_batch", "tensor_scatter_add",
-    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "unique_with_counts", "unravel_index",
-)  # fmt: skip
-"""Names at the top of the dialect."""

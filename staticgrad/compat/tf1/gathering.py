@@ -331,9 +331,12 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type
     return F.astype(F.searchsorted(a, v, right=side == "right"), as_dtype(out_type).numpy)
 
 
-PUBLIC = (
-    "argsort", "boolean_mask", "broadcast_to", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "gather_nd",
-    "invert_permutation", "matrix_band_part", "meshgrid", "reverse_sequence", "roll", "scatter_nd", "searchsorted", "sort",
-    "unique", *SEGMENTS,
-)  # fmt: skip
-"""Names at the top of the dialect."""
+@operation("SelectV2")
+def where_v2(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y, all broadcast together; the positions of true elements without x and y."""
+    if x is None and y is None:
+        return where_true(condition).symbol
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    x, y = pair(x, y, "SelectV2")
+    return F.where(tensor(condition), x, y)

@@ -181,9 +181,3 @@ def Stat(filename: str) -> FileStatistics:
 def Walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) for a folder and all below; in_order: a folder before those in it."""
     return os.walk(top, topdown=in_order)
-
-
-__all__ = [
-    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory", "MakeDirs", "MkDir",
-    "Open", "Remove", "Rename", "Stat", "Walk",
-]  # fmt: skip

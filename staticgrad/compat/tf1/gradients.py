@@ -110,7 +110,3 @@ def hessians(
         rows = [convert_to_tensor(gradients(part, x, unconnected_gradients="zero")[0]) for part in entries]
         result.append(reshape(stack(rows), [*shape, *shape], name=name))
     return result
-
-
-PUBLIC = ("AggregationMethod", "UnconnectedGradients", "gradients", "hessians")
-"""Names at the top of the dialect."""

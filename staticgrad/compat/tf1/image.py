@@ -10,8 +10,8 @@ import numpy as np
 from ... import static
 from ...operators import F
 from . import slopes
+from .draws import uniform
 from .dtypes import as_dtype
-from .random import uniform
 from .tensor import extents_of, operation, tensor
 
 

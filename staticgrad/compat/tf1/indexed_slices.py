@@ -171,7 +171,3 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
     if isinstance(value, IndexedSlices):
         return value
     return convert_to_tensor(value, dtype, name=name)
-
-
-PUBLIC = ("IndexedSlices", "convert_to_tensor_or_indexed_slices")
-"""Names at the top of the dialect."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, random
+from . import arrays, draws
 from .dtypes import as_dtype, float32
 
 
@@ -58,12 +58,12 @@ class RandomNormal(Initializer):
         self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, _floating(dtype)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
+        return draws.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
+        return draws.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class RandomUniform(Initializer):
@@ -71,7 +71,7 @@ class RandomUniform(Initializer):
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
+        return draws.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
 class VarianceScaling(Initializer):
@@ -101,11 +101,11 @@ class VarianceScaling(Initializer):
         variance = self.scale / max(1.0, n)
         if self.distribution == "uniform":
             limit = math.sqrt(3 * variance)
-            return random.random_uniform(shape, -limit, limit, dtype, self.seed)
+            return draws.random_uniform(shape, -limit, limit, dtype, self.seed)
         if self.distribution == "untruncated_normal":
-            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, self.seed)
+            return draws.random_normal(shape, 0.0, math.sqrt(variance), dtype, self.seed)
         # .8796: the standard deviation of a normal distribution truncated to (-2, 2)
-        return random.truncated_normal(shape, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype, self.seed)
+        return draws.truncated_normal(shape, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype, self.seed)
 
 
 class Identity(Initializer):
@@ -130,7 +130,7 @@ class Orthogonal(Initializer):
         if len(shape) < 2:
             raise ValueError(f"The tensor to initialize must be at least two-dimensional. Received: shape={shape}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
-        q, r = linalg.qr(random.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype, seed=self.seed))
+        q, r = linalg.qr(draws.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype, seed=self.seed))
         signs = linalg.diag_part(r)
         q = q * arrays.where(signs < 0, -arrays.ones_like(signs), arrays.ones_like(signs))
         return arrays.reshape(arrays.transpose(q) if rows < columns else q, shape) * self.gain
@@ -144,7 +144,7 @@ class UniformUnitScaling(Initializer):
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         limit = math.sqrt(3 / max(1, math.prod(shape[:-1]))) * self.factor
-        return random.random_uniform(shape, -limit, limit, dtype, self.seed)
+        return draws.random_uniform(shape, -limit, limit, dtype, self.seed)
 
 
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from . import arrays, initializers, layers, math, nn
+from . import arrays, initializers, math
 from .handles import Handle
 from .layer import Layer, leaves
+from .layers import convolution, core
+from .nn import functions as nn
 
 ACTIVATIONS: dict[str, Any] = {
     **{name: getattr(nn, name) for name in ("elu", "relu", "selu", "softmax", "softplus", "softsign", "swish")},
@@ -157,7 +159,7 @@ class Embedding(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        return nn.embedding_lookup(self.embeddings, inputs)
+        return arrays.embedding_lookup(self.embeddings, inputs)
 
 
 def _over_space(name: str, reduce: Callable[..., Any], axes: int) -> type:
@@ -250,10 +252,14 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[[list[Handle]], Any
     return merge
 
 
-TWINS = ("AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D",
-         "Conv2DTranspose", "Conv3D", "Dense", "Dropout", "Flatten", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
-         "SeparableConv1D", "SeparableConv2D")  # fmt: skip
-LAYERS: dict[str, Any] = {name: _twin(getattr(layers, name)) for name in TWINS}
+TWINS = {
+    convolution: (
+        "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D",
+        "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D",
+    ),
+    core: ("BatchNormalization", "Dense", "Dropout", "Flatten"),
+}  # fmt: skip
+LAYERS: dict[str, Any] = {name: _twin(getattr(module, name)) for module, names in TWINS.items() for name in names}
 LAYERS |= {
     cls.__name__: cls
     for cls in (

@@ -210,6 +210,3 @@ def known(shape: Any, axis: int, layer: str) -> int:
         where = "last dimension" if axis == -1 else "channel dimension"
         raise ValueError(f"The {where} of the inputs to `{layer}` should be defined. Found `None`.")
     return int(extent)
-
-
-__all__ = ["Layer", "as_function", "by_training", "known", "leaves", "snake_case"]

@@ -12,7 +12,7 @@ from . import slopes
 from .arrays import convert_to_tensor
 from .graph import GraphKeys, get_default_graph
 from .math import add_n
-from .nn import (
+from .nn.functions import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,

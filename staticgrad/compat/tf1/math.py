@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.types import normalize_axis
 from ...operators import F, Symbol, has_rank
+from ...ops.cumulative import running_product
 from ...ops.leaves import fits
 from . import slopes
-from .clipping import clip_by_average_norm as clip_by_average_norm
-from .clipping import clip_by_global_norm as clip_by_global_norm
-from .clipping import clip_by_norm as clip_by_norm
-from .clipping import clip_by_value as clip_by_value
-from .clipping import global_norm as global_norm
 from .dtypes import as_dtype
-from .reductions import REDUCED as REDUCED
-from .reductions import argmax as argmax
-from .reductions import argmin as argmin
-from .reductions import count_nonzero as count_nonzero
-from .reductions import cumprod as cumprod
-from .reductions import cumsum as cumsum
-from .reductions import lbeta as lbeta
-from .reductions import norm as norm
-from .reductions import reduce_mean as reduce_mean
-from .reductions import reduce_prod as reduce_prod
-from .tensor import operation, pair, tensor
+from .handles import Handle
+from .tensor import SIZES, operation, pair, tensor
 
 
 def _stepped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,48 +107,42 @@ BINARY |= {
 }
 
 
-def _unary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
-    def call(x: Any) -> Any:
-        return function(tensor(x))
-
-    return operation(type_)(_spelled(call, type_))
-
-
 OPERANDS = {
     "Igamma": ("a", "x"), "Igammac": ("a", "x"), "Atan2": ("y", "x"), "NextAfter": ("x1", "x2"), "Softplus": ("features",),
 }  # fmt: skip
 """TensorFlow's names of operands where they are not x and y, by the op's name."""
 
 
-def _spelled(call: Callable[..., Any], type_: str) -> Callable[..., Any]:
-    """A function of x and y with the names that TensorFlow has for them."""
-    words = OPERANDS.get(type_)
-    if words is None:
-        return call
-    own = ("x", "y")[: len(words)]
-
-    def spelled(*args: Any, **kwargs: Any) -> Any:
-        return call(*args, **{dict(zip(words, own, strict=True)).get(key, key): value for key, value in kwargs.items()})
-
+def elementwise(name: str, function: Callable[..., Any], type_: str, words: Sequence[str]) -> Callable[..., Any]:
+    """A function of the dialect with one or two operands, which have these names, from one of this library on symbols."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    spelled.__signature__ = inspect.Signature([inspect.Parameter(word, kind) for word in words])  # type: ignore[attr-defined]
-    return spelled
+    signature = inspect.Signature([inspect.Parameter(word, kind) for word in OPERANDS.get(type_, words)])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        operands = signature.bind(*args, **kwargs).args
+        return function(*(pair(*operands, type_) if len(operands) == 2 else map(tensor, operands)))
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"TensorFlow's `{name}`."
+    return operation(type_.removesuffix("V2"), type_)(call)
 
 
-def _binary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
-    def call(x: Any, y: Any) -> Any:
-        return function(*pair(x, y, type_))
-
-    return operation(type_.removesuffix("V2"), type_)(_spelled(call, type_))
+def rows(table: dict[str, tuple[Callable[..., Any], str]], *words: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a table with one or two operands: name -> (function of symbols, TensorFlow's name of the op)."""
+    return {name: elementwise(name, function, type_, words) for name, (function, type_) in table.items()}
 
 
-_made: dict[str, Callable[..., Any]] = {}
-for _table, _maker in ((UNARY, _unary), (BINARY, _binary)):
-    for _name, (_function, _type) in _table.items():
-        _made[_name] = _maker(_function, _type)
-        _made[_name].__name__ = _made[_name].__qualname__ = _name
-        _made[_name].__doc__ = f"TensorFlow's `{_name}`."
-globals().update(_made | REDUCED)
+BITS: dict[str, tuple[Callable[..., Any], str]] = {
+    "bitwise_and": (F.bitwise_and, "BitwiseAnd"),
+    "bitwise_or": (F.bitwise_or, "BitwiseOr"),
+    "bitwise_xor": (F.bitwise_xor, "BitwiseXor"),
+    "left_shift": (F.bitwise_left_shift, "LeftShift"),
+    "right_shift": (F.bitwise_right_shift, "RightShift"),
+}
+"""Functions of `tf.bitwise`."""
+_made = rows(UNARY, "x") | rows(BINARY, "x", "y")
+globals().update(_made | rows(BITS, "x", "y") | rows({"invert": (F.bitwise_not, "Invert")}, "x"))
 
 ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod", "floor_div": "floordiv"}
 globals().update({alias: _made[name] for alias, name in ALIASES.items()})
@@ -311,3 +293,226 @@ for _name, _target in CASTS.items():
 def l2_loss(t: Any) -> Any:
     """sum(t ** 2) / 2."""
     return F.mul(F.sum(F.square(tensor(t))), 0.5)
+
+
+# reductions -----------------------------------------------------------------------------------------------------------
+
+REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "reduce_sum": (F.sum, "Sum"),
+    "reduce_max": (F.amax, "Max"),
+    "reduce_min": (F.amin, "Min"),
+    "reduce_all": (F.all, "All"),
+    "reduce_any": (F.any, "Any"),
+    "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),
+    "reduce_variance": (lambda x, **given: F.var(x, correction=0, **given), "Variance"),
+    "reduce_std": (lambda x, **given: F.std(x, correction=0, **given), "Std"),
+    "reduce_euclidean_norm": (lambda x, **given: slopes.sqrt(F.sum(F.square(x), **given)), "EuclideanNorm"),
+}
+
+
+def reduced_axes(axis: Any, reduction_indices: Any) -> Any:
+    """The axes to reduce, under either of their names; None for all."""
+    axis = reduction_indices if axis is None else axis
+    if isinstance(axis, (list, tuple, np.ndarray)):
+        return tuple(int(a) for a in np.asarray(axis).ravel())
+    return axis
+
+
+def _reduction(name: str, function: Callable[..., Any], type_: str) -> Callable[..., Any]:
+    def call(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: Any = None,
+        reduction_indices: Any = None,
+        keep_dims: Any = None,
+    ) -> Any:
+        x = tensor(input_tensor)
+        axes = reduced_axes(axis, reduction_indices)
+        if axes == ():
+            return x
+        out = function(x, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=bool(keepdims or keep_dims))
+        return F.astype(out, x.dtype) if function is F.sum else out  # sums of small integers keep their dtype
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"TensorFlow's `{name}`."
+    return operation(type_)(call)
+
+
+globals().update({_name: _reduction(_name, *_row) for _name, _row in REDUCTIONS.items()})
+
+
+@operation("count_nonzero", "CountNonzero")
+def count_nonzero(
+    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = np.int64, reduction_indices: Any = None,
+    keep_dims: Any = None, input: Any = None,
+) -> Any:  # fmt: skip
+    """How many elements are not 0, over `axis` (all axes for None)."""
+    x = tensor(input if input_tensor is None else input_tensor)
+    axes = reduced_axes(axis, reduction_indices)
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    counts = F.sum(F.astype(F.ne(x, 0), np.int64), axis=axes, keepdims=bool(keepdims or keep_dims))
+    return F.astype(counts, as_dtype(dtype).numpy)
+
+
+@operation("Mean")
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
+) -> Any:  # fmt: skip
+    """The mean over `axis` (all axes for None). That of integers is an integer, rounded toward zero."""
+    x = tensor(input_tensor)
+    axes = reduced_axes(axis, reduction_indices)
+    if axes == ():
+        return x
+    axes, keep = tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)
+    if x.dtype.kind == "f":
+        return F.mean(x, axis=axes, keepdims=keep)
+    return F.astype(F.mean(F.astype(x, np.float64), axis=axes, keepdims=keep), x.dtype)
+
+
+@operation("Prod")
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
+) -> Any:  # fmt: skip
+    """The product over `axis` (all axes for None)."""
+    x = tensor(input_tensor)
+    axes = reduced_axes(axis, reduction_indices)
+    if axes == ():
+        return x
+    return F.astype(F.prod(x, tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)), x.dtype)
+
+
+def _position(name: str, label: str, find: Callable[..., Any], which: str) -> Callable[..., Any]:
+    def call(input: Any, axis: Any = None, dimension: Any = None, output_type: Any = None) -> Any:
+        axis = dimension if axis is None else axis
+        return F.astype(find(tensor(input), axis=0 if axis is None else axis), output_type or np.dtype(np.int64))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The position of the {which} element along `axis` (0); int64 unless `output_type` is given."
+    return operation(label)(call)
+
+
+argmax = _position("argmax", "ArgMax", F.argmax, "largest")
+argmin = _position("argmin", "ArgMin", F.argmin, "smallest")
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
+    """`argmax`."""
+    return argmax(input, dimension, output_type=output_type, name=name or "ArgMax")
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
+    """`argmin`."""
+    return argmin(input, dimension, output_type=output_type, name=name or "ArgMin")
+
+
+@operation("Cumsum")
+def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running sums along `axis`; exclusive: without the element itself; reverse: from the end."""
+    x = tensor(x)
+    out = F.flip(F.cumsum(F.flip(x, axis), axis=axis), axis) if reverse else F.cumsum(x, axis=axis)
+    out = F.astype(out, x.dtype)
+    return F.sub(out, x) if exclusive else out
+
+
+@operation("Cumprod")
+def cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running products along `axis`; exclusive: without the element itself; reverse: from the end."""
+    x = tensor(x)
+    out = running_product(x, normalize_axis(axis, x.ndim), exclusive=bool(exclusive), reverse=bool(reverse))
+    return F.astype(out, x.dtype)
+
+
+@operation("Norm", sizes=SIZES | {"ord"})
+def norm(
+    tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, keep_dims: Any = None
+) -> Any:  # fmt: skip
+    """A vector norm over `axis` (of all elements for None), or the Frobenius norm."""
+    x = tensor(tensor_)
+    axes = tuple(range(x.ndim)) if axis is None else reduced_axes(axis, None)
+    keep, size = bool(keepdims or keep_dims), F.abs(x)
+    if ord in ("euclidean", "fro", 2):
+        return slopes.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
+    if ord == 1:
+        return F.sum(size, axis=axes, keepdims=keep)
+    if ord == np.inf:
+        return F.amax(size, axis=axes, keepdims=keep)
+    return F.pow(F.sum(F.pow(size, ord), axis=axes, keepdims=keep), 1 / ord)
+
+
+@operation("lbeta")
+def lbeta(x: Any) -> Any:
+    """The logarithm of the multivariate beta function over the last axis."""
+    x = tensor(x)
+    return F.sub(F.sum(F.lgamma(x), axis=-1), F.lgamma(F.sum(x, axis=-1)))
+
+
+# norms that are limited ----------------------------------------------------------------------------------------------
+
+
+@operation("clip_by_average_norm")
+def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
+    """t scaled so that its norm divided by its size is at most `clip_norm`."""
+    t = tensor(t)
+    inverse = F.mul(slopes.rsqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
+    limit = tensor(clip_norm, t.dtype)
+    return F.mul(F.mul(t, limit), slopes.minimum(inverse, F.div(1.0, limit)))
+
+
+@operation("clip_by_value")
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+    """t limited to an interval."""
+    t = tensor(t)
+    return slopes.maximum(slopes.minimum(t, tensor(clip_value_max, t.dtype)), tensor(clip_value_min, t.dtype))
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """t scaled so that its Euclidean norm is at most `clip_norm`; of `IndexedSlices` that of their values."""
+    values = _clipped_by_norm(getattr(t, "values", t), clip_norm, axes, name=name)
+    return t.with_values(values) if hasattr(t, "values") else values
+
+
+@operation("clip_by_norm")
+def _clipped_by_norm(t: Any, clip_norm: Any, axes: Any) -> Any:
+    t = tensor(t)
+    squares = F.sum(F.square(t), axis=tuple(range(t.ndim)) if axes is None else reduced_axes(axes, None), keepdims=True)
+    limit = tensor(clip_norm, t.dtype)
+    return F.div(F.mul(t, limit), slopes.maximum(slopes.norm(squares), limit))
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Any:
+    """The Euclidean norm of all elements of several tensors; None among them are left out. Of `IndexedSlices` it takes the
+    values, of which several may be for one place."""
+    if isinstance(t_list, Handle) or not isinstance(t_list, (list, tuple)):
+        raise TypeError("t_list should be a sequence")
+    return _global_norm([getattr(t, "values", t) for t in t_list], name=name)
+
+
+@operation("global_norm")
+def _global_norm(t_list: Any) -> Any:
+    total: Any = None
+    for t in t_list:
+        if t is not None:
+            square = F.sum(F.square(t))
+            total = square if total is None else F.add(total, square)
+    return slopes.sqrt(total)
+
+
+def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None) -> tuple[list[Any], Any]:
+    """Tensors, or `IndexedSlices`, scaled so that the norm of all is at most `clip_norm`; and that norm before."""
+    norm = global_norm(t_list) if use_norm is None else use_norm
+    scale = _scale(norm, clip_norm)
+    scaled = [None if t is None else _scaled(getattr(t, "values", t), scale, name=name) for t in t_list]
+    return [t.with_values(s) if hasattr(t, "values") else s for t, s in zip(t_list, scaled, strict=True)], norm
+
+
+@operation("mul", "Mul")
+def _scaled(x: Any, scale: Any) -> Any:
+    x = tensor(x)
+    return F.mul(x, tensor(scale, x.dtype))
+
+
+@operation("clip_scale", "Mul")
+def _scale(norm: Any, clip_norm: Any) -> Any:
+    """NaN for an infinite norm."""
+    limit = tensor(clip_norm, norm.dtype)
+    return F.add(F.mul(limit, slopes.minimum(F.div(1.0, norm), F.div(1.0, limit))), F.sub(norm, norm))

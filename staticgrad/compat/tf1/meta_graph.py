@@ -278,6 +278,3 @@ def saved_names(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 Graph.as_graph_def = lambda self, from_version=None, add_shapes=False: GraphDef.of(self)  # type: ignore[attr-defined]
-
-PUBLIC = ("GraphDef", "MetaGraphDef", "NodeDef", "import_graph_def")
-"""Names at the top of the dialect."""

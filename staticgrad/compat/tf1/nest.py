@@ -79,6 +79,3 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types)
     return pack_sequence_as(structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure), strict=True)])
-
-
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]

@@ -14,7 +14,7 @@ from ...base.types import TensorType, UnrankedType
 from ...errors import user_line
 from ...operators import apply, state
 from ...ops import pytree
-from ...ops.host_calls import python_call_op, watch_op
+from ...ops.decisions import python_call_op, watch_op
 from ...static.graphs import using
 from ...static.inputs import placeholder_of
 from .custom_gradients import overridden
@@ -312,9 +312,3 @@ def add_check_numerics_ops() -> Operation:
 
     made: Operation = graph.host_action([t.symbol for t in tensors], look, "check_numerics")
     return made
-
-
-PUBLIC = (
-    "Assert", "Print", "add_check_numerics_ops", "check_numerics", "numpy_function", "py_func", "verify_tensor_all_finite",
-)  # fmt: skip
-"""Names at the top of the dialect; `print` is `print_`."""

@@ -310,7 +310,3 @@ class PriorityQueue(QueueBase):
         import bisect
 
         bisect.insort(state.items, element, key=lambda item: int(item[0]))
-
-
-PUBLIC = ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue")
-"""Names at the top of the dialect."""

@@ -128,9 +128,3 @@ for _function in (scatter_add, scatter_sub, scatter_update, scatter_max, scatter
 for _function in (scatter_nd_add, scatter_nd_sub, scatter_nd_update):
     setattr(Variable, _function.__name__, _method(_function))
 setattr(Variable, "count_up_to", lambda self, limit: count_up_to(self, limit))  # noqa: B010  (an assignment would not be typed)
-
-PUBLIC = (
-    "count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add",
-    "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
-)  # fmt: skip
-"""Names at the top of the dialect."""

@@ -16,6 +16,7 @@ from ...ops.known_values import value_of
 from . import slopes
 from .dtypes import as_dtype
 from .gathering import FOLDS
+from .math import rows
 from .tensor import array_of, operation, pair, tensor
 
 UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -28,16 +29,7 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
 """Name -> function, and TensorFlow's name of the op."""
 
 
-def _unary(name: str, function: Callable[[Any], Any], type_: str) -> Callable[..., Any]:
-    def call(x: Any) -> Any:
-        return function(tensor(x))
-
-    call.__name__, call.__doc__ = name, f"TensorFlow's `{name}`."
-    return operation(type_)(call)
-
-
-for _name, (_function, _type) in UNARY.items():
-    globals()[_name] = _unary(_name, _function, _type)
+globals().update(rows(UNARY, "x"))
 
 
 @operation("xlog1py", "Xlog1py")
@@ -189,15 +181,3 @@ def bincount(
     else:
         values = F.reshape(tensor(weights), (-1,))[static.constant(np.flatnonzero(found < count))]
     return FOLDS["sum"](values, ids, count, ())
-
-
-MATH = (
-    *UNARY, "approx_max_k", "approx_min_k", "betainc", "bincount", "cumulative_logsumexp",
-    "polygamma", "polyval", "sobol_sample", "xlog1py", "zeta",
-)  # fmt: skip
-"""Names of `tf.math`."""
-PUBLIC = (
-    "approx_top_k", "betainc", "bincount", "histogram_fixed_width", "histogram_fixed_width_bins",
-    "polygamma", "truncatediv", "zeta",
-)  # fmt: skip
-"""Names at the top of the dialect."""

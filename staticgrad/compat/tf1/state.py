@@ -218,14 +218,3 @@ VERSION = __version__ = "1.15.0"
 GIT_VERSION = COMPILER_VERSION = CXX_VERSION = ""
 GRAPH_DEF_VERSION = GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 CXX11_ABI_FLAG = MONOLITHIC_BUILD = 0
-
-PUBLIC = (
-    "COMPILER_VERSION", "CXX11_ABI_FLAG", "CXX_VERSION", "CriticalSection", "DeviceSpec", "GIT_VERSION", "GRAPH_DEF_VERSION",
-    "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "VERSION", "VariableAggregation",
-    "VariableSynchronization", "assert_variables_initialized", "control_flow_v2_enabled", "enable_tensor_equality",
-    "ensure_shape", "fixed_size_partitioner", "guarantee_const", "identity_n", "initialize_all_tables",
-    "initialize_local_variables", "is_variable_initialized", "min_max_variable_partitioner", "moving_average_variables",
-    "op_scope", "report_uninitialized_variables", "switch_case", "tables_initializer", "timestamp",
-    "variable_axis_size_partitioner", "variable_creator_scope",
-)  # fmt: skip
-"""Names at the top of the dialect."""

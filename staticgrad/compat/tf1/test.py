@@ -379,12 +379,3 @@ class StubOutForTesting:
 
     def __exit__(self, *exception: object) -> None:
         self.UnsetAll()
-
-
-__all__ = [
-    "Benchmark", "StubOutForTesting", "TestCase", "benchmark_config", "disable_with_predicate", "with_eager_op_as_function",
-    "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
-
-    "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla",
-    "is_cpu_target_available", "is_gpu_available", "main", "mock", "test_src_dir_path",
-]  # fmt: skip

@@ -374,10 +374,3 @@ def make_template(
     """`func_` with `kwargs`, as a function that shares its variables between calls. Raises ValueError for a call that asks for
     a variable which the first call did not make."""
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
-
-
-PUBLIC = (
-    "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope", "make_template",
-    "variable_op_scope", "variable_scope",
-)  # fmt: skip
-"""Names at the top of the dialect."""

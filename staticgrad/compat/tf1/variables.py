@@ -209,10 +209,3 @@ def local_variables_initializer() -> Operation:
 initialize_all_variables = global_variables_initializer
 initialize_variables = variables_initializer
 all_variables = global_variables
-
-
-__all__ = [
-    "Variable", "all_variables", "assign", "assign_add", "assign_sub", "global_variables", "global_variables_initializer",
-    "initialize_all_variables", "initialize_variables", "local_variables", "local_variables_initializer",
-    "model_variables", "trainable_variables", "variables_initializer",
-]  # fmt: skip

@@ -24,13 +24,11 @@ from ...base.types import float64, int64
 from ...ir import Index, Node, Reduction
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
-from ..fusion.gather_fusion import gather_of
+from ..fusion.indexed_members import gather_of, padding_of, scatter_of
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
-from ..fusion.padding_fusion import padding_of
 from ..fusion.rank_assignment import split_strides
 from ..fusion.scan_fusion import scan_of
-from ..fusion.scatter_fusion import scatter_of
 from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
 from .loop_ir import (
     COLUMN_J,

@@ -10,10 +10,9 @@ from ...base.types import int32, int64
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
-from ..fusion.gather_fusion import table_strides
+from ..fusion.indexed_members import strides_of, table_strides
 from ..fusion.layout import Layouts, real, row_run, row_terms
 from ..fusion.node_facts import inlined
-from ..fusion.padding_fusion import strides_of
 from ..fusion.rank_assignment import split_strides
 from .compositions import composed
 from .loop_ir import (

@@ -19,12 +19,10 @@ from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
 from .contraction import Contraction, TooFar, Vertex
-from .gather_fusion import gather_of
+from .indexed_members import gather_of, scatter_of, why_apart
 from .iteration_domain import GroupDomain, Union, classify, domain_of, united
-from .layout import Layouts, count, real
+from .layout import Layouts, copy_transposed, count, real
 from .node_facts import CHOICES, facts_of, fusible, inlined, uniform
-from .scatter_fusion import scatter_of, why_apart
-from .transposed_operands import copy_transposed
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than speed
 

@@ -7,11 +7,9 @@ from typing import Any
 
 from ...ir import REGISTRY, Extent, Index, Layout, Node, Pointwise, Reduction
 from .broadcast_rank import fused_as, origin
-from .gather_fusion import choose_gathers, gather_of
+from .indexed_members import choose_gathers, choose_paddings, choose_scatters, gather_of, padding_of, scatter_of, spread_domain
 from .layout import Layouts, count
-from .padding_fusion import choose_paddings, padding_of
 from .scan_fusion import choose_scans, scan_of
-from .scatter_fusion import choose_scatters, scatter_of, spread_domain
 
 CHOICES = (choose_paddings, choose_gathers, choose_scatters, choose_scans)
 """Per kind of fusion, `(nodes, users, results, fusible) -> nodes`: the routines whose results kernels compute instead."""

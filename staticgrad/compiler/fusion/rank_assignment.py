@@ -6,12 +6,10 @@ from collections.abc import Collection, Container, Sequence
 
 from ...ir import Node
 from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
-from .gather_fusion import assign_gather, rows_begin
+from .indexed_members import assign_gather, assign_padding, assign_scatter, block_of, rows_begin
 from .layout import Layouts, block_start, broadcast_strides, count, merged
 from .node_facts import Facts, facts_of, inlined
-from .padding_fusion import assign_padding, block_of
 from .scan_fusion import assign_scan
-from .scatter_fusion import assign_scatter
 
 
 def width_of(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) -> int:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...ir import Copy, Gemm, Layout, Node, Reduction
 from ..fusion.broadcast_rank import FULL, ROW, origin
-from ..fusion.gather_fusion import gather_of
+from ..fusion.indexed_members import gather_of
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
 from ..schedule.order import Schedule, ScheduleNode

@@ -16,7 +16,7 @@ from ...ir.walks import ordered
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
-from ..fusion.gather_fusion import gather_of
+from ..fusion.indexed_members import gather_of
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
 from .early_release import early_release

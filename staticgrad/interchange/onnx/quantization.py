@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DTypeError
 from ...operators import F
-from .products import integer_product, whole
+from .elementwise import integer_product, whole
 from .records import T, dtype_of, reader
 from .windows import conv
 

@@ -16,7 +16,6 @@ from . import (
     elementwise,
     gathering,
     normalizing,
-    products,
     quantization,
     recurrent,
     reductions,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import onnx
 
 FAMILIES = (
-    control, elementwise, gathering, normalizing, products, quantization, recurrent, reductions, resizing, shapes, signals,
+    control, elementwise, gathering, normalizing, quantization, recurrent, reductions, resizing, shapes, signals,
     windows,
 )  # fmt: skip
 """The modules that enter readers."""

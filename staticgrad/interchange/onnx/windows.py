@@ -11,8 +11,7 @@ import numpy as np
 from ... import functional
 from ...errors import ArgumentError
 from ...operators import F
-from .elementwise import like
-from .products import whole
+from .elementwise import like, whole
 from .records import Call, T, reader
 
 Ints = tuple[int, ...] | None

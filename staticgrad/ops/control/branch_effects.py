@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...ir import REGISTRY, Graph, Node
 from ...ir.walks import reached
 from ...operators import Symbol, append, control_of, state
-from ..host_calls import nothing
+from ..decisions import nothing
 
 
 class Resolved(NamedTuple):

@@ -12,7 +12,7 @@ from ...errors import ShapeError
 from ...ir import OpDef
 from ...operators import F, Tensor, apply, enter_as
 from .. import return_types
-from ..batched_products import solved
+from ..batching import solved
 from ..operands import in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast

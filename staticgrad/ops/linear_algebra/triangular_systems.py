@@ -9,7 +9,7 @@ import numpy as np
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
-from ..batched_products import solved
+from ..batching import solved
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
 from .records import check_square, host_record, linalg, routine

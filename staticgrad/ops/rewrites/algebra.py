@@ -19,13 +19,11 @@ from ...operators import F, Symbol, append
 from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
-from .attention_rules import ATTENTION
+from .layer_rules import ATTENTION, POOLING, ROWS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
-from .pooling_rules import POOLING
 from .rule import RewriteRule
 from .shifted_operands import ARITHMETIC, shifted_operands
-from .sparse_rules import ROWS, WHOLE
 
 
 def value_of(node: Node) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...eager import Tensor
 from ...errors import ArgumentError, IndexRangeError, ShapeError
-from .randomness import numbers_of
+from .samplers import numbers_of
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -16,8 +16,7 @@ from ...base.types import is_number
 from ...errors import ArgumentError
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset
-from .randomness import numbers_of
-from .samplers import BatchSampler, RandomSampler, SequentialSampler
+from .samplers import BatchSampler, RandomSampler, SequentialSampler, numbers_of
 from .workers import Job, Worker, stop
 
 T_co = TypeVar("T_co", covariant=True)

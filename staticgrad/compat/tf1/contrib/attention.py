@@ -9,9 +9,10 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from .. import arrays, math, nn
+from .. import arrays, math
 from ..initializers import constant_initializer, zeros_initializer
-from ..layers import Dense
+from ..layers.core import Dense
+from ..nn import functions as nn
 from ..nn.rnn_cell import RNNCell, mapped
 from ..tensor import extent_of, operation, tensor
 from ..variable_scopes import get_variable, variable_scope

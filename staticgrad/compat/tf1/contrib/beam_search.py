@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import arrays, math, nn
+from .. import arrays, math
 from ..control import scan
 from ..gathering import top_k
 from ..graph import get_default_graph
+from ..nn import functions as nn
 from ..nn.rnn_cell import mapped
 from .seq2seq import Decoder
 
@@ -78,7 +79,7 @@ class BeamSearchDecoder(Decoder):
         if coverage_penalty_weight:
             raise ValueError("BeamSearchDecoder: coverage_penalty_weight is not supported")
         self._cell, self._output_layer, self._width = cell, output_layer, int(beam_width)
-        self._embedding = embedding if callable(embedding) else lambda ids: nn.embedding_lookup(embedding, ids)
+        self._embedding = embedding if callable(embedding) else lambda ids: arrays.embedding_lookup(embedding, ids)
         self._start = arrays.convert_to_tensor(start_tokens, np.int32)
         self._end = arrays.convert_to_tensor(end_token, np.int32)
         self._initial, self._weight = initial_state, length_penalty_weight
@@ -141,8 +142,3 @@ class BeamSearchDecoder(Decoder):
         longest = M.reduce_max(final_state.lengths, 1)
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end)
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
-
-
-__all__ = [
-    "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState", "FinalBeamSearchDecoderOutput", "gather_tree",
-]  # fmt: skip

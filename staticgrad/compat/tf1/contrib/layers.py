@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import arrays, math, nn
-from .. import layers as core
+from .. import arrays, math
 from ..graph import GraphKeys, get_default_graph
 from ..initializers import VarianceScaling, zeros_initializer
+from ..layer import Layer
+from ..layers import core
+from ..layers.convolution import Conv1D, Conv2D, Conv2DTranspose, Conv3D
+from ..layers.core import BatchNormalization
+from ..nn import functions as nn
 from ..nn import spatial
+from ..train import optimizers
+from ..train.global_step import get_global_step
+from ..train.optimizers import FtrlOptimizer
 from ..variable_scopes import variable_scope
 from ..variables import trainable_variables
 
@@ -50,7 +57,7 @@ l1_regularizer = _regularizer(
     "l1_regularizer",
     lambda w: math.reduce_sum(math.abs(w)),  # type: ignore[attr-defined]
 )
-l2_regularizer = _regularizer("l2_regularizer", nn.l2_loss)
+l2_regularizer = _regularizer("l2_regularizer", math.l2_loss)
 
 
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Callable[[Any], Any]:
@@ -81,7 +88,7 @@ def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Sequen
 NAMES = {"kernel": "weights", "bias": "biases"}
 
 
-def _renamed(layer: core.Layer) -> core.Layer:
+def _renamed(layer: Layer) -> Layer:
     """A layer whose variables are called weights and biases."""
     add = layer.add_weight
 
@@ -92,7 +99,7 @@ def _renamed(layer: core.Layer) -> core.Layer:
     return layer
 
 
-def _applied(layer: core.Layer, inputs: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any,
+def _applied(layer: Layer, inputs: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any,
              outputs_collections: Any) -> Any:  # fmt: skip
     out = _renamed(layer)(inputs)
     if normalizer_fn is not None:
@@ -158,9 +165,9 @@ def _convolution(layer: Any, label: str, transposed: bool = False) -> Callable[.
     return convolution
 
 
-conv1d, conv2d = _convolution(core.Conv1D, "Conv"), _convolution(core.Conv2D, "Conv")
-conv3d = _convolution(core.Conv3D, "Conv")
-conv2d_transpose = _convolution(core.Conv2DTranspose, "Conv2d_transpose", True)
+conv1d, conv2d = _convolution(Conv1D, "Conv"), _convolution(Conv2D, "Conv")
+conv3d = _convolution(Conv3D, "Conv")
+conv2d_transpose = _convolution(Conv2DTranspose, "Conv2d_transpose", True)
 convolution = convolution2d = conv2d
 convolution1d, convolution3d = conv1d, conv3d
 convolution2d_transpose = conv2d_transpose
@@ -180,7 +187,7 @@ def batch_norm(
     starts = param_initializers or {}
     shrink = param_regularizers or {}
     with variable_scope(scope, "BatchNorm", reuse=reuse) as entered:
-        layer = core.BatchNormalization(
+        layer = BatchNormalization(
             axis=1 if data_format == "NCHW" else -1, momentum=decay, epsilon=epsilon, center=center, scale=scale,
             beta_regularizer=shrink.get("beta"), gamma_regularizer=shrink.get("gamma"), renorm=renorm,
             renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay, adjustment=adjustment, trainable=trainable,
@@ -255,7 +262,7 @@ def embed_sequence(
         table = get_variable(
             "embeddings", [vocab_size, embed_dim], initializer=initializer, regularizer=regularizer, trainable=trainable
         )
-        return nn.embedding_lookup(table, ids)
+        return arrays.embedding_lookup(table, ids)
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, scope: str | None = None, **options: Any) -> Any:
@@ -281,18 +288,16 @@ def optimize_loss(
 
     clip_gradients: a global norm, or a function of (gradient, variable) pairs. Raises ValueError for gradient noise.
     """
-    from .. import train
-
     if gradient_noise_scale is not None or gradient_multipliers is not None:
         raise ValueError("optimize_loss: gradient noise and multipliers are not supported; use compute_gradients")
     graph = get_default_graph()
     with variable_scope(name, "OptimizeLoss"):
-        step = train.get_global_step() if global_step is None else global_step
+        step = get_global_step() if global_step is None else global_step
         if learning_rate is not None and learning_rate_decay_fn is not None:
             learning_rate = learning_rate_decay_fn(learning_rate, step)
         if isinstance(optimizer, str):
             made = OPTIMIZERS[optimizer](learning_rate)
-        elif isinstance(optimizer, train.Optimizer):
+        elif isinstance(optimizer, optimizers.Optimizer):
             made = optimizer
         else:
             made = optimizer(learning_rate) if learning_rate is not None else optimizer()
@@ -310,15 +315,9 @@ def optimize_loss(
             return arrays.identity(loss)
 
 
-def _optimizers() -> dict[str, Any]:
-    from .. import train
-
-    return {
-        "Adagrad": train.AdagradOptimizer, "Adam": train.AdamOptimizer, "Ftrl": train.FtrlOptimizer,
-        "Momentum": lambda rate: train.MomentumOptimizer(rate, momentum=0.9), "RMSProp": train.RMSPropOptimizer,
-        "SGD": train.GradientDescentOptimizer,
-    }  # fmt: skip
-
-
-OPTIMIZERS = _optimizers()
+OPTIMIZERS: dict[str, Any] = {
+    "Adagrad": optimizers.AdagradOptimizer, "Adam": optimizers.AdamOptimizer, "Ftrl": FtrlOptimizer,
+    "Momentum": lambda rate: optimizers.MomentumOptimizer(rate, momentum=0.9), "RMSProp": optimizers.RMSPropOptimizer,
+    "SGD": optimizers.GradientDescentOptimizer,
+}  # fmt: skip
 """Of `optimize_loss`, by name."""

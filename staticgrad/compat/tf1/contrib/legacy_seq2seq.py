@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import arrays, math, nn
+from .. import arrays, math
+from ..nn import functions as nn
 from ..nn.rnn import static_rnn
 from ..variable_scopes import variable_scope
 
@@ -65,6 +66,3 @@ def sequence_loss(
     losses = sequence_loss_by_example(logits, targets, weights, average_across_timesteps, softmax_loss_function)
     total = math.reduce_sum(losses, name=name)  # type: ignore[attr-defined]
     return total / math.cast(arrays.shape(targets[0])[0], total.dtype) if average_across_batch else total
-
-
-__all__ = ["basic_rnn_seq2seq", "rnn_decoder", "sequence_loss", "sequence_loss_by_example"]

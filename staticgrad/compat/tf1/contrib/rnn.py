@@ -6,18 +6,9 @@ from typing import Any
 
 from ..math import matmul
 from ..nn import functions as nn
-from ..nn.rnn import static_bidirectional_rnn, static_rnn
 from ..nn.rnn_cell import (
     BasicLSTMCell,
-    BasicRNNCell,
-    DeviceWrapper,
-    DropoutWrapper,
     GRUCell,
-    LayerRNNCell,
-    LSTMCell,
-    LSTMStateTuple,
-    MultiRNNCell,
-    ResidualWrapper,
     RNNCell,
     _Wrapper,
 )
@@ -85,15 +76,8 @@ class EmbeddingWrapper(RNNCell):
         return self._cell.output_size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        from ..arrays import reshape
+        from ..arrays import embedding_lookup, reshape
 
         table = get_variable("embedding", self._sizes, initializer=self._initializer)
-        found: tuple[Any, Any] = self._cell(nn.embedding_lookup(table, reshape(inputs, [-1])), state)
+        found: tuple[Any, Any] = self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)
         return found
-
-
-__all__ = [
-    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUBlockCell", "GRUCell",
-    "InputProjectionWrapper", "LSTMBlockCell", "LSTMCell", "LSTMStateTuple", "LayerRNNCell", "MultiRNNCell",
-    "OutputProjectionWrapper", "RNNCell", "ResidualWrapper", "static_bidirectional_rnn", "static_rnn",
-]  # fmt: skip

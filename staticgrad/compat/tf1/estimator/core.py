@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ....utils.tensorboard.records import protocol
-from .. import metrics, summary, train
+from .. import metrics, summary
 from ..data import Dataset
 from ..errors import OutOfRangeError
 from ..graph import Graph, set_random_seed
 from ..train import checkpoints
+from ..train.global_step import get_global_step, get_or_create_global_step
 from ..train.hooks import CheckpointSaverHook, LoggingTensorHook, NanTensorHook, SessionRunHook, StopAtStepHook
 from ..train.saver import Saver, latest_checkpoint
 from ..train.supervised import ChiefSessionCreator, MonitoredSession, MonitoredTrainingSession, Scaffold
@@ -145,7 +146,7 @@ class Estimator:
             every = [NanTensorHook(spec.loss), *self._stop(steps, max_steps), *(hooks or ()), *(spec.training_hooks or ())]
             config = self.config
             if config.log_step_count_steps:
-                named = {"loss": spec.loss, "step": train.get_global_step()}
+                named = {"loss": spec.loss, "step": get_global_step()}
                 every.append(LoggingTensorHook(named, every_n_iter=config.log_step_count_steps))
             scaffold = spec.scaffold or Scaffold()
             if scaffold.saver is None:
@@ -187,7 +188,7 @@ class Estimator:
                     except OutOfRangeError:
                         break
                     done += 1
-                found = session._session.run({**values, "global_step": train.get_global_step()})
+                found = session._session.run({**values, "global_step": get_global_step()})
         self._summarize(found, f"eval_{name}" if name else "eval")
         return dict(found)
 
@@ -236,7 +237,7 @@ class Estimator:
     def _made(self, input_fn: Callable[..., Any], mode: str) -> EstimatorSpec:
         """The model in the default graph."""
         set_random_seed(self.config.tf_random_seed)
-        train.get_or_create_global_step()
+        get_or_create_global_step()
         given = {"mode": mode, "params": self.params, "config": self.config}
         found = input_fn(**{k: v for k, v in given.items() if k in inspect.signature(input_fn).parameters})
         if isinstance(found, Dataset):

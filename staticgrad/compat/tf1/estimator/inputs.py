@@ -54,6 +54,3 @@ def pandas_input_fn(
     features = {str(name): x[name].to_numpy() for name in x.columns}
     labels = y if y is None else y.to_numpy() if not hasattr(y, "columns") else {str(n): y[n].to_numpy() for n in y.columns}
     return numpy_input_fn(features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads)
-
-
-__all__ = ["numpy_input_fn", "pandas_input_fn"]

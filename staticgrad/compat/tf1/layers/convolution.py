@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import arrays, nn
+from .. import arrays
 from ..initializers import zeros_initializer
 from ..layer import Layer, as_function, known
+from ..nn import functions as nn
 from ..nn import spatial, windows
 from ..shapes import TensorShape
 
-CONVOLUTIONS = {1: windows.conv1d, 2: nn.conv2d, 3: spatial.conv3d}
+CONVOLUTIONS = {1: windows.conv1d, 2: spatial.conv2d, 3: spatial.conv3d}
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
@@ -185,7 +186,7 @@ class _Transposed(Convolution):
         for extent, kernel, step in zip(extents[start : start + self.axes], self.kernel_size, self.strides, strict=True):
             inner.append(extent * step + (max(kernel - step, 0) if self.padding == "VALID" else 0))
         shape = [extents[0], self.filters, *inner] if first else [extents[0], *inner, self.filters]
-        call = nn.conv2d_transpose if self.axes == 2 else spatial.conv3d_transpose
+        call = spatial.conv2d_transpose if self.axes == 2 else spatial.conv3d_transpose
         out = call(inputs, self.kernel, shape, self._steps(self.strides), self.padding, data_format=self.layout)
         known_sizes = [None if not isinstance(n, int) else n for n in shape]
         out.set_shape(TensorShape(known_sizes))

@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from ..arrays import concat, split, zeros
+from ..draws import dropout, random_uniform
 from ..dtypes import as_dtype
 from ..initializers import constant_initializer, zeros_initializer
 from ..layer import Layer
 from ..math import clip_by_value, matmul
-from ..random import random_uniform
 from ..shapes import Dimension, TensorShape
 from ..variable_scopes import variable_scope
 from . import functions as nn
@@ -368,7 +368,7 @@ class DropoutWrapper(_Wrapper):
         if _certain(keep):
             return x
         if self._noise is None:
-            return mapped(lambda t: nn.dropout(t, keep, seed=self._seed), x)
+            return mapped(lambda t: dropout(t, keep, seed=self._seed), x)
         return mapped(lambda t, u: t / keep * _floor(u + keep), x, self._noise[which])
 
     def _dropped_state(self, state: Any) -> Any:

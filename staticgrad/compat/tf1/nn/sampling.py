@@ -9,8 +9,8 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from ..random import uniform
-from ..tensor import operation, tensor
+from ..draws import uniform
+from ..tensor import known, operation, tensor
 from .functions import sigmoid_cross_entropy_with_logits
 
 
@@ -167,3 +167,43 @@ def sampled_softmax_loss(
 def _cross_entropy(targets: Any, logits: Any) -> Any:
     shifted = F.sub(logits, F.logsumexp(logits, axis=1, keepdims=True))
     return F.neg(F.sum(F.mul(F.stop_gradient(targets), shifted), axis=1))
+
+
+@operation("AllCandidateSampler", sizes=frozenset({"num_sampled"}))
+def _every(true_classes: Any, num_sampled: int) -> tuple[Any, Any, Any]:
+    true = tensor(true_classes)
+    ones = F.ones_like(F.astype(true, np.float32))
+    every = np.arange(num_sampled, dtype=np.int64)
+    return static.constant(every), ones, static.constant(np.ones(num_sampled, np.float32))
+
+
+def all_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: Any = None, name: str | None = None
+) -> Candidates:
+    """All classes."""
+    return Candidates(*_every(true_classes, num_sampled, name=name))
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
+    distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0, unigrams: Any = (),
+    seed: Any = None, name: str | None = None,
+) -> Candidates:  # fmt: skip
+    """Candidates by the given frequencies to the power of `distortion`. vocab_file and shards are refused."""
+    if vocab_file or num_shards != 1:
+        raise ValueError("fixed_unigram_candidate_sampler: give unigrams; vocab_file and num_shards are not supported")
+    weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion])
+    return by_weights(true_classes, num_sampled, unique, weights / weights.sum(), seed, name=name)
+
+
+@operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None
+) -> tuple[Any, Any, Any]:
+    """(rows, positions among the candidates, weights of the smallest number) of candidates that are a row's true class.
+    The values have to be known or fed."""
+    true = np.asarray(known(tensor(true_classes)))
+    chosen = np.asarray(known(tensor(sampled_candidates)))
+    rows, _, places = np.nonzero(true[:, :, None] == chosen)
+    low = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
+    return static.constant(rows.astype(np.int32)), static.constant(places.astype(np.int64)), static.constant(low)

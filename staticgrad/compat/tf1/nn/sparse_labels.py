@@ -12,7 +12,7 @@ from .. import sparse
 from ..arrays import embedding_lookup
 from ..gathering import FOLDS
 from ..math import clip_by_norm
-from ..sparse_tensor import SparseTensor, SparseTensorValue, of
+from ..sparse import SparseTensor, SparseTensorValue, of
 from ..tensor import extents_of, known, operation, symbols, tensor
 
 
@@ -162,9 +162,3 @@ def _collapsed(labels: Any, seq_length: Any) -> tuple[Any, Any]:
     for row, value, keep in zip(out, values, kept, strict=True):
         row[: keep.sum()] = value[keep]
     return static.constant(out), static.constant(sizes.astype(tensor(symbols(seq_length)).dtype))
-
-
-PUBLIC = (
-    "collapse_repeated", "ctc_loss", "ctc_loss_v2", "embedding_lookup_sparse", "safe_embedding_lookup_sparse",
-)  # fmt: skip
-"""Names of `tf.nn`."""

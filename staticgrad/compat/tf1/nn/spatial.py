@@ -1,9 +1,10 @@
-"""Convolutions and pools over any number of spatial axes, their transposes and gradients, morphology."""
+"""Convolutions, pools and windows over any number of spatial axes in TensorFlow's layouts, transposes and gradients of
+convolutions, morphology."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from ....operators import F
 from ..arrays import shape, zeros
 from ..dtypes import as_dtype
 from ..gradients import gradients
-from ..tensor import extents_of, operation, pair, tensor
-from .functions import _missing
+from ..tensor import extent_of, extents_of, operation, pair, tensor
 
 SPATIAL = frozenset({"output_shape", "filter_sizes", "input_sizes"})
 
@@ -57,13 +57,17 @@ def _edges(x: Any, kernel: Sequence[int], steps: Sequence[int], spread: Sequence
         return [(0, 0)] * len(kernel)
     if padding != "SAME":
         raise ValueError(f'padding must be either "VALID" or "SAME", got {padding!r}')
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, spread, strict=True)]
-    if all(s == 1 for s in steps):
-        total = [r - 1 for r in reach]
-    else:
-        sizes = extents_of(x)[2:]
-        total = [_missing(e, r, s) for e, r, s in zip(sizes, reach, steps, strict=True)]
-    return [(t // 2, t - t // 2) for t in total]
+    found = []
+    for i, (k, step, hole) in enumerate(zip(kernel, steps, spread, strict=True)):
+        reach = (k - 1) * hole + 1
+        total = reach - 1 if step == 1 else _missing(extent_of(x, 2 + i), reach, step)
+        found.append((total // 2, total - total // 2))
+    return found
+
+
+def _missing(extent: int, reach: int, stride: int) -> int:
+    """How many elements an axis lacks for ceil(extent / stride) windows."""
+    return max((math.ceil(extent / stride) - 1) * stride + reach - extent, 0)
 
 
 def _padded(x: Any, edges: Edges, value: float = 0.0) -> Any:
@@ -89,11 +93,24 @@ def convolved(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dila
     steps, spread = _numbers(strides, axes, form), _numbers(dilations, axes, form)
     x = _moved(x, form)
     kernel = extents_of(w)[:axes]
-    x = _padded(x, _edges(x, kernel, steps, spread, padding, form))
+    edges = _edges(x, kernel, steps, spread, padding, form)
+    around = [before for before, _ in edges]
+    if any(before != after for before, after in edges):  # what is the same on both sides a convolution adds by itself
+        x, around = _padded(x, edges), [0] * axes
     weight = F.permute(w, (axes + 1, axes, *range(axes)))
     channels = x.shape[1]
     groups = 1 if channels is None else channels // extents_of(w)[axes]
-    return _back(call(x, weight, stride=steps, dilation=spread, groups=groups), form)
+    return _back(call(x, weight, stride=steps, padding=around, dilation=spread, groups=groups), form)
+
+
+@operation("Conv2D")
+def conv2d(
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), filters: Any = None,
+) -> Any:  # fmt: skip
+    """Cross-correlation of images (NHWC or NCHW) with a filter (height, width, channels, outputs)."""
+    x, w = pair(input, filter if filters is None else filters, "Conv2D")
+    return convolved(x, w, strides, padding, data_format, dilations)
 
 
 @operation("Conv3D")
@@ -120,15 +137,51 @@ def conv(
     return convolved(x, w, strides, padding, form, dilations or None)
 
 
+def _by_channel(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dilations: Any) -> Any:
+    """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
+    x, w = pair(x, w, "DepthwiseConv2dNative")
+    height, width, channels, multiplier = extents_of(w)
+    return convolved(x, F.reshape(w, (height, width, 1, channels * multiplier)), strides, padding, form, dilations)
+
+
 @operation("depthwise", "DepthwiseConv2dNative")
 def depthwise_conv2d_native(
     input: Any, filter: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1)
 ) -> Any:
     """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
-    x, w = pair(input, filter, "DepthwiseConv2dNative")
-    height, width, channels, multiplier = extents_of(w)
-    grouped = F.reshape(F.permute(w, (0, 1, 2, 3)), (height, width, 1, channels * multiplier))
-    return convolved(x, grouped, strides, padding, data_format, dilations)
+    return _by_channel(input, filter, strides, padding, data_format, dilations)
+
+
+@operation("depthwise")
+def depthwise_conv2d(
+    input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, data_format: str | None = "NHWC",
+    dilations: Any = None,
+) -> Any:  # fmt: skip
+    """`depthwise_conv2d_native`, whose dilations may be called `rate`."""
+    return _by_channel(input, filter, strides, padding, data_format, dilations if rate is None else rate)
+
+
+@operation("conv2d_transpose")
+def conv2d_transpose(
+    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: str = "SAME",
+    data_format: str = "NHWC", input: Any = None, filters: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` by its input, as a layer: filter (height, width, outputs, channels)."""
+    x, w = pair(input if value is None else value, filter if filters is None else filters, "Conv2DBackpropInput")
+    steps, spread = _numbers(strides, 2, data_format), _numbers(dilations, 2, data_format)
+    reach = [(k - 1) * d + 1 for k, d in zip(extents_of(w)[:2], spread, strict=True)]
+    sizes = [int(n) for n in output_shape]
+    wanted = sizes[2:] if _first(data_format) else sizes[1:3]
+    x = _moved(x, data_format)
+    full = functional.conv_transpose2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, dilation=spread)
+    cut: list[slice] = []
+    for i in range(2):
+        before = _missing(wanted[i], reach[i], steps[i]) // 2 if padding == "SAME" else 0
+        missing = before + wanted[i] - extent_of(full, 2 + i)
+        if missing > 0:
+            full = functional.pad(full, (0, missing) if i else (0, 0, 0, missing))
+        cut.append(slice(before, before + wanted[i]))
+    return _back(full[(slice(None), slice(None), *cut)], data_format)
 
 
 # gradients of convolutions, which are layers of their own -------------------------------------------------------------
@@ -311,14 +364,29 @@ def _pooled(value: Any, ksize: Any, strides: Any, padding: Any, form: str | None
     return _back(fold(x, kernel, steps, _edges(x, kernel, steps, holes, padding, form), holes), form)
 
 
+POOLS = {_largest: "The largest element of each window.", _mean: "The mean of each window, without padding."}
+
+
 def _pool(name: str, fold: Any, default: str | None) -> Callable[..., Any]:
     def call(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = default) -> Any:
         return _pooled(input, ksize, strides, padding, data_format, fold)
 
-    call.__doc__ = "The largest element of each window." if fold is _largest else "The mean of each window, without padding."
+    call.__doc__ = POOLS[fold]
     return operation(name)(call)
 
 
+def _pool_of_images(name: str, fold: Any) -> Callable[..., Any]:
+    def call(
+        value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NHWC",
+        input: Any = None,
+    ) -> Any:  # fmt: skip
+        return _pooled(input if value is None else value, ksize, strides, padding, data_format, fold)
+
+    call.__doc__ = POOLS[fold]
+    return operation(name)(call)
+
+
+max_pool, avg_pool = _pool_of_images("MaxPool", _largest), _pool_of_images("AvgPool", _mean)
 max_pool3d, avg_pool3d = _pool("MaxPool3D", _largest, "NDHWC"), _pool("AvgPool3D", _mean, "NDHWC")
 max_pool_v2, avg_pool_v2 = _pool("MaxPool", _largest, None), _pool("AvgPool", _mean, None)
 
@@ -357,25 +425,47 @@ def max_pool_with_argmax(
     return _back(values, data_format), F.astype(_back(index, data_format), kind)
 
 
-# morphology -----------------------------------------------------------------------------------------------------------
+# windows and morphology -------------------------------------------------------------------------------------------------
+
+
+def _windows(x: Any, kernel: Sequence[int], steps: Sequence[int], spread: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    """(the place in a window, the elements of x, whose channels are first, that all windows have there)."""
+    sizes = extents_of(x)[2:]
+    count = [(e - (k - 1) * d - 1) // s + 1 for e, k, d, s in zip(sizes, kernel, spread, steps, strict=True)]
+    for place in np.ndindex(*kernel):
+        starts = [p * d for p, d in zip(place, spread, strict=True)]
+        key = (slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(starts, count, steps, strict=True))
+        yield place, x[(slice(None), slice(None), *key)]
+
+
+def _patches(x: Any, size: list[int], step: list[int], rate: list[int], padding: str) -> Any:
+    x = _moved(tensor(x), None)
+    x = _padded(x, _edges(x, size, step, rate, padding, None))
+    return F.concatenate([_back(part, None) for _, part in _windows(x, size, step, rate)], axis=-1)
+
+
+@operation("ExtractImagePatches", sizes=frozenset({"ksizes", "sizes", "strides", "rates"}))
+def extract_image_patches(
+    images: Any, ksizes: Any = None, strides: Any = None, rates: Any = None, padding: str = "VALID", sizes: Any = None
+) -> Any:
+    """Windows of images as channels: (n, rows, columns, height * width * c). rates: distances of a window's elements."""
+    size, step, rate = (list(v)[1:3] for v in (sizes if ksizes is None else ksizes, strides, rates))
+    return _patches(images, size, step, rate, padding)
+
+
+@operation("ExtractVolumePatches", sizes=frozenset({"ksizes", "strides"}))
+def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str) -> Any:
+    """Windows of volumes as channels: (n, planes, rows, columns, size of a window * c)."""
+    return _patches(input, list(ksizes)[1:4], list(strides)[1:4], [1, 1, 1], padding)
 
 
 def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: Any) -> Any:
-    height, width, _ = extents_of(w)
-    steps, spread = _numbers(strides, 2, "NHWC"), _numbers(rates, 2, "NHWC")
+    kernel, steps, spread = extents_of(w)[:2], _numbers(strides, 2, "NHWC"), _numbers(rates, 2, "NHWC")
     moved = _moved(x, "NHWC")
-    edges = _edges(moved, (height, width), steps, spread, padding, "NHWC")
+    edges = _edges(moved, kernel, steps, spread, padding, "NHWC")
     low = float(np.finfo(x.dtype).min) / 2 if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min) // 2
-    moved = _padded(moved, edges, low)
-    sizes = extents_of(moved)[2:]
-    count = [(e - (k - 1) * d - 1) // s + 1 for e, k, d, s in zip(sizes, (height, width), spread, steps, strict=True)]
-    parts = []
-    for i in range(height):
-        for j in range(width):
-            down = slice(i * spread[0], i * spread[0] + (count[0] - 1) * steps[0] + 1, steps[0])
-            across = slice(j * spread[1], j * spread[1] + (count[1] - 1) * steps[1] + 1, steps[1])
-            parts.append(F.add(_back(moved[:, :, down, across], "NHWC"), w[i, j]))
-    stacked = F.stack(parts, axis=0)
+    parts = _windows(_padded(moved, edges, low), kernel, steps, spread)
+    stacked = F.stack([F.add(_back(part, "NHWC"), w[place]) for place, part in parts], axis=0)
     first = F.expand_dims(F.argmax(stacked, axis=0), 0)  # the gradient goes to the first of equal elements
     return F.squeeze(F.gather(stacked, 0, first), 0)
 
@@ -395,13 +485,3 @@ def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: Any) -
     """The smallest difference of a window's elements and the kernel (height, width, channels)."""
     x, w = pair(value, kernel, "Dilation2D")
     return F.neg(_dilated(F.neg(x), F.flip(F.flip(w, 0), 1), strides, rates, padding))
-
-
-PUBLIC = (
-    "atrous_conv2d_transpose", "avg_pool3d", "avg_pool_v2", "conv1d_transpose", "conv2d_backprop_filter",
-    "conv2d_backprop_input", "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "conv3d_transpose",
-    "conv_transpose", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "depthwise_conv2d_native",
-    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input", "dilation2d", "erosion2d",
-    "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "pool",
-)  # fmt: skip
-"""Names of `tf.nn`."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from ..reductions import reduced_axes
+from ..math import reduced_axes
 from ..tensor import SIZES, extents_of, operation, pair, tensor
 from .functions import batch_normalization
 from .windows import batch_to_space_nd, space_to_batch_nd
@@ -102,10 +102,3 @@ def with_space_to_batch(
     paddings = [[int(b[0]), int(b[1] + e)] for b, e in zip(base, extra, strict=True)]
     spread = op(space_to_batch_nd(input, rates, paddings), len(rates), "VALID")
     return batch_to_space_nd(spread, rates, [[0, int(e)] for e in extra])
-
-
-PUBLIC = (
-    "batch_norm_with_global_normalization", "compute_average_loss", "normalize_moments", "scale_regularization_loss",
-    "sufficient_statistics", "weighted_moments", "with_space_to_batch",
-)  # fmt: skip
-"""Names of `tf.nn`."""

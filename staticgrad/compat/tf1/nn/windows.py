@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ....functional import pad
 from ....operators import F
-from ..gathering import in_top_k as in_top_k
-from ..gathering import top_k as top_k
 from ..tensor import extent_of, extents_of, operation, pair, tensor
-from .functions import avg_pool, conv2d, depthwise_conv2d, max_pool, relu
-from .spatial import avg_pool_v2, convolved, max_pool_v2
+from .functions import relu, xw_plus_b
+from .spatial import avg_pool, avg_pool_v2, conv2d, convolved, depthwise_conv2d, max_pool, max_pool_v2
 
 
 def conv1d(
@@ -79,8 +78,6 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> An
 @operation("SpaceToBatchND", sizes=frozenset({"block_shape", "paddings"}))
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
     """Blocks of the padded spatial axes become parts of the batch."""
-    from ....functional import pad
-
     blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in paddings]
     m = len(blocks)
     x = tensor(input)
@@ -112,35 +109,11 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
     return x[(slice(None), *cuts)]
 
 
-@operation("ExtractImagePatches", sizes=frozenset({"ksizes", "sizes", "strides", "rates"}))
-def extract_image_patches(
-    images: Any, ksizes: Any = None, strides: Any = None, rates: Any = None, padding: str = "VALID", sizes: Any = None
-) -> Any:
-    """Windows of images as channels: (n, rows, columns, height * width * c). rates: distances of a window's elements."""
-    from .functions import _padded
-
-    x = F.permute(tensor(images), (0, 3, 1, 2))
-    size, step, rate = (list(v)[1:3] for v in (sizes if ksizes is None else ksizes, strides, rates))
-    x = _padded(x, size, step, rate, padding)
-    h, w = extents_of(x)[2:]
-    rows, columns = ((e - (k - 1) * r - 1) // s + 1 for e, k, s, r in zip((h, w), size, step, rate, strict=True))
-    parts = []
-    for i in range(size[0]):
-        for j in range(size[1]):
-            top, left = i * rate[0], j * rate[1]
-            down = slice(top, top + (rows - 1) * step[0] + 1, step[0])
-            across = slice(left, left + (columns - 1) * step[1] + 1, step[1])
-            parts.append(F.permute(x[:, :, down, across], (0, 2, 3, 1)))
-    return F.concatenate(parts, axis=3)
-
-
 @operation("LRN")
 def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
 ) -> Any:
     """x / (bias + alpha * (sum of squares of the channels near it)) ^ beta."""
-    from ....functional import pad
-
     x = tensor(input)
     channels = extent_of(x, -1)
     squares = pad(F.square(x), (depth_radius, depth_radius))
@@ -179,8 +152,6 @@ def fused_batch_norm(
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     """relu(x @ weights + biases)."""
-    from .functions import xw_plus_b
-
     return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")
 
 
@@ -195,10 +166,3 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     stirling = F.add(F.sub(F.mul(safe, F.log(safe)), safe), F.mul(F.log(F.mul(safe, 2 * math.pi)), 0.5))
     inside = F.logical_and(F.ge(z, 0), F.le(z, 1))
     return F.add(loss, F.where(inside, F.zeros_like(z), stirling))
-
-
-PUBLIC = (
-    "atrous_conv2d", "avg_pool1d", "avg_pool2d", "batch_to_space_nd", "conv1d", "convolution", "depth_to_space",
-    "extract_image_patches", "fused_batch_norm", "in_top_k", "local_response_normalization", "log_poisson_loss", "lrn",
-    "max_pool1d", "max_pool2d", "relu_layer", "separable_conv2d", "space_to_batch_nd", "space_to_depth", "top_k",
-)  # fmt: skip

@@ -175,9 +175,3 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     with open(path, "wb") as file:
         file.write(definition.SerializeToString())
     return path
-
-
-PUBLIC = (
-    "NewCheckpointReader", "checkpoints_iterator", "get_checkpoint_mtimes", "import_meta_graph", "init_from_checkpoint",
-    "list_variables", "load_checkpoint", "load_variable", "remove_checkpoint", "warm_start", "write_graph",
-)  # fmt: skip

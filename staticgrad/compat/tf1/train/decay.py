@@ -9,7 +9,7 @@ import numpy as np
 
 from ....operators import F
 from ....ops.random import normal_op
-from ..random import Numbers
+from ..draws import Numbers
 from ..tensor import operation, tensor
 
 

@@ -333,10 +333,3 @@ class ProfilerHook(SessionRunHook):
             self.timer.update_last_triggered_step(step)
             with replacing(os.path.join(self.directory, f"timeline-{step}.txt")) as file:
                 file.write(str(run_values.run_metadata.profile).encode())
-
-
-PUBLIC = (
-    "CheckpointSaverHook", "CheckpointSaverListener", "FeedFnHook", "FinalOpsHook", "GlobalStepWaiterHook",
-    "LoggingTensorHook", "NanLossDuringTrainingError", "NanTensorHook", "ProfilerHook", "SecondOrStepTimer", "SessionRunArgs",
-    "SessionRunContext", "SessionRunHook", "SessionRunValues", "StepCounterHook", "StopAtStepHook", "SummarySaverHook",
-)  # fmt: skip

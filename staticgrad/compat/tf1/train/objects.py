@@ -187,6 +187,3 @@ def _session(session: Any) -> Any:
     if chosen is None:
         raise RuntimeError("a checkpoint of a graph needs a session: give one, or make it the default with `with sess:`")
     return chosen
-
-
-PUBLIC = ("Checkpoint", "CheckpointManager", "CheckpointOptions")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import concat, convert_to_tensor, expand_dims, fill, gather, identity, shape, stack
+from ..draws import random_uniform
 from ..gathering import argsort, boolean_mask
 from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
-from ..random import random_uniform
 from ..scatter import count_up_to
-from ..sparse_tensor import SparseTensor
+from ..sparse import SparseTensor
 from ..variables import Variable
 from .threads import QueueRunner, add_queue_runner
 
@@ -220,9 +220,3 @@ def maybe_shuffle_batch_join(
     return shuffle_batch_join(
         lists, batch_size, capacity, min_after_dequeue, seed, True, shapes, allow_smaller_final_batch, None, name
     )
-
-
-PUBLIC = (
-    "batch", "batch_join", "input_producer", "limit_epochs", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch",
-    "maybe_shuffle_batch_join", "range_input_producer", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
-)  # fmt: skip

@@ -266,9 +266,3 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     """The newest checkpoint of a folder; None where there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     return state.model_checkpoint_path if state and checkpoint_exists(state.model_checkpoint_path) else None
-
-
-PUBLIC = (
-    "Saver", "checkpoint_exists", "generate_checkpoint_state_proto", "get_checkpoint_state", "latest_checkpoint",
-    "update_checkpoint_state",
-)  # fmt: skip

@@ -197,6 +197,3 @@ def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True
         chosen = Session.over(chosen)
     runners = chosen.graph.get_collection(collection)
     return [thread for runner in runners for thread in runner.create_threads(chosen, coord, daemon, start)]
-
-
-PUBLIC = ("Coordinator", "LooperThread", "QueueRunner", "add_queue_runner", "start_queue_runners")

@@ -1,0 +1,292 @@
+"""The names of the dialect: which namespace has which names, and the modules that define them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+from . import python_operators  # noqa: F401  (gives tensors their operators)
+
+NAMES: dict[str, dict[str, str]] = {
+    "": {
+        "arrays": """
+            concat constant convert_to_tensor expand_dims eye fill gather identity lin_space=linspace linspace newaxis
+            one_hot ones ones_like pad placeholder placeholder_with_default range=range_ rank reshape reverse
+            reverse_v2=reverse sequence_mask shape size slice=slice_ split squeeze stack stop_gradient strided_slice tile
+            transpose unstack where zeros zeros_like""",
+        "behavior": """
+            colocate_with container dimension_at_index dimension_value disable_control_flow_v2 disable_eager_execution
+            disable_resource_variables disable_tensor_equality disable_v2_behavior disable_v2_tensorshape
+            enable_control_flow_v2 enable_eager_execution enable_resource_variables enable_v2_behavior executing_eagerly
+            executing_eagerly_outside_functions init_scope is_tensor no_regularizer resource_variables_enabled""",
+        "control": "case cond foldl foldr group map_fn no_op scan tuple=tuple_ vectorized_map while_loop",
+        "custom_gradients": """
+            custom_gradient grad_pass_through no_gradient NoGradient NotDifferentiable recompute_grad RegisterGradient""",
+        "debugging": """
+            assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal assert_near
+            assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+            assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_same_float_dtype assert_scalar
+            assert_type is_non_decreasing is_numeric_tensor is_strictly_increasing is_symbolic_tensor""",
+        "draws": "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform truncated_normal",
+        "dtypes": "as_dtype bool=bool_ double DType float32 float64 int16 int32 int64 int8 QUANTIZED_DTYPES string uint8",
+        "elements": """
+            batch_gather batch_to_space broadcast_dynamic_shape broadcast_static_shape diag diag_part get_static_value
+            parallel_stack repeat required_space_to_batch_paddings setdiff1d shape_n space_to_batch tensor_scatter_add
+            tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub
+            tensor_scatter_nd_update tensor_scatter_sub tensor_scatter_update unique_with_counts unravel_index""",
+        "errors": "OpError",
+        "gathering": """
+            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
+            invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort unique
+            where_v2""",
+        "gradients": "AggregationMethod gradients hessians UnconnectedGradients",
+        "graph": """
+            add_to_collection add_to_collections control_dependencies device get_collection get_collection_ref
+            get_default_graph get_seed Graph GraphKeys name_scope reset_default_graph set_random_seed""",
+        "handles": "Operation Tensor",
+        "image": "random_crop",
+        "indexed_slices": "convert_to_tensor_or_indexed_slices IndexedSlices",
+        "initializers": """
+            constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
+            orthogonal_initializer random_normal_initializer random_uniform_initializer truncated_normal_initializer
+            uniform_unit_scaling_initializer variance_scaling_initializer zeros_initializer""",
+        "linalg": """
+            cholesky cholesky_solve cross matrix_determinant=det matrix_diag=diag matrix_diag_part=diag_part
+            matrix_inverse=inv matrix_set_diag=set_diag matrix_solve=solve matrix_solve_ls=lstsq matrix_square_root=sqrtm
+            matrix_transpose matrix_triangular_solve=triangular_solve norm qr self_adjoint_eig=eigh
+            self_adjoint_eigvals=eigvalsh svd trace""",
+        "logging": "get_logger",
+        "math": """
+            *ALIASES *BINARY *CASTS *REDUCTIONS *UNARY accumulate_n add_n arg_max arg_min argmax argmin cast
+            clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value count_nonzero cumprod cumsum div
+            div_no_nan divide divide_no_nan einsum global_norm lbeta matmul norm realdiv reduce_mean reduce_prod
+            saturate_cast scalar_mul sparse_matmul tensordot truediv""",
+        "meta_graph": "GraphDef import_graph_def MetaGraphDef NodeDef",
+        "nn.spatial": "conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 extract_image_patches extract_volume_patches",
+        "nn.windows": "batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
+        "py_functions": """
+            add_check_numerics_ops Assert check_numerics numpy_function Print print=print_ py_func
+            verify_tensor_all_finite""",
+        "queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "scatter": """
+            count_up_to scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_nd_add scatter_nd_sub
+            scatter_nd_update scatter_sub scatter_update""",
+        "session": """
+            ConfigProto get_default_session GPUOptions GraphOptions InteractiveSession OptimizerOptions RunMetadata
+            RunOptions Session""",
+        "shapes": "Dimension TensorShape",
+        "sparse": """
+            convert_to_tensor_or_sparse_tensor=convert sparse_add=add sparse_concat=concat
+            sparse_fill_empty_rows=fill_empty_rows sparse_maximum=maximum sparse_merge=merge sparse_minimum=minimum
+            sparse_placeholder=placeholder sparse_reduce_max=reduce_max sparse_reduce_max_sparse=reduce_max_sparse
+            sparse_reduce_sum=reduce_sum sparse_reduce_sum_sparse=reduce_sum_sparse sparse_reorder=reorder
+            sparse_reset_shape=reset_shape sparse_reshape=reshape sparse_retain=retain sparse_segment_mean
+            sparse_segment_sqrt_n sparse_segment_sum sparse_slice=slice_ sparse_softmax=softmax sparse_split=split
+            sparse_tensor_dense_matmul=sparse_dense_matmul sparse_tensor_to_dense=to_dense sparse_to_dense
+            sparse_to_indicator=to_indicator sparse_transpose=transpose SparseTensor SparseTensorValue""",
+        "special": "approx_top_k betainc bincount histogram_fixed_width histogram_fixed_width_bins polygamma truncatediv zeta",
+        "state": """
+            __version__=VERSION assert_variables_initialized COMPILER_VERSION control_flow_v2_enabled CriticalSection
+            CXX11_ABI_FLAG CXX_VERSION DeviceSpec enable_tensor_equality ensure_shape fixed_size_partitioner GIT_VERSION
+            GRAPH_DEF_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n
+            initialize_all_tables initialize_local_variables is_variable_initialized min_max_variable_partitioner
+            MONOLITHIC_BUILD moving_average_variables op_scope report_uninitialized_variables switch_case
+            tables_initializer timestamp variable_axis_size_partitioner variable_creator_scope VariableAggregation
+            VariableSynchronization VERSION""",
+        "tensor_array": "TensorArray",
+        "variable_scopes": """
+            AUTO_REUSE get_local_variable get_variable get_variable_scope make_template variable_op_scope variable_scope
+            VariableScope""",
+        "variables": """
+            all_variables assign assign_add assign_sub global_variables global_variables_initializer
+            initialize_all_variables initialize_variables local_variables local_variables_initializer model_variables
+            trainable_variables Variable variables_initializer""",
+    },
+    "bitwise": {
+        "math": "*BITS invert",
+    },
+    "contrib.opt": {
+        "train.optimizers": "AdamWOptimizer",
+    },
+    "contrib.rnn": {
+        "nn.rnn": "static_bidirectional_rnn static_rnn",
+        "nn.rnn_cell": """
+            BasicLSTMCell BasicRNNCell DeviceWrapper DropoutWrapper GRUCell LayerRNNCell LSTMCell LSTMStateTuple
+            MultiRNNCell ResidualWrapper RNNCell""",
+    },
+    "contrib.seq2seq": {
+        "contrib.attention": "AttentionMechanism AttentionWrapper AttentionWrapperState BahdanauAttention LuongAttention",
+        "contrib.beam_search": """
+            BeamSearchDecoder BeamSearchDecoderOutput BeamSearchDecoderState FinalBeamSearchDecoderOutput gather_tree""",
+    },
+    "image": {
+        "boxes": """
+            crop_and_resize draw_bounding_boxes extract_glimpse extract_patches non_max_suppression
+            non_max_suppression_overlaps non_max_suppression_padded non_max_suppression_with_scores resize_image_with_pad""",
+        "colors": """
+            adjust_hue adjust_saturation hsv_to_rgb random_hue random_saturation rgb_to_hsv rgb_to_yiq rgb_to_yuv
+            sobel_edges ssim ssim_multiscale yiq_to_rgb yuv_to_rgb""",
+        "nn.spatial": "extract_image_patches",
+    },
+    "initializers": {
+        "state": "tables_initializer",
+        "variables": """
+            global_variables=global_variables_initializer local_variables=local_variables_initializer
+            variables=variables_initializer""",
+    },
+    "layers": {
+        "layer": "Layer",
+        "layers.convolution": """
+            *FUNCTIONS AveragePooling1D AveragePooling2D AveragePooling3D Conv1D Conv2D Conv2DTranspose Conv3D
+            Conv3DTranspose MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D""",
+        "layers.core": "batch_normalization BatchNormalization Dense dense Dropout dropout Flatten flatten",
+    },
+    "linalg": {
+        "arrays": "eye",
+        "elements": "tensor_diag tensor_diag_part",
+        "gathering": "band_part=matrix_band_part",
+        "math": "einsum global_norm matmul norm tensordot",
+        "nn.functions": "l2_normalize",
+    },
+    "manip": {
+        "arrays": "reshape reverse tile",
+        "gathering": "gather_nd roll scatter_nd",
+        "nn.windows": "batch_to_space_nd space_to_batch_nd",
+    },
+    "math": {
+        "debugging": "is_non_decreasing is_strictly_increasing",
+        "gathering": """
+            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
+            in_top_k invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort top_k
+            unique""",
+        "nn.functions": "l2_normalize log_softmax softmax softsign zero_fraction",
+        "special": """
+            *UNARY approx_max_k approx_min_k betainc bincount cumulative_logsumexp polygamma polyval sobol_sample xlog1py
+            zeta""",
+    },
+    "nn": {
+        "arrays": "embedding_lookup",
+        "draws": "dropout",
+        "elements": "space_to_batch",
+        "gathering": "in_top_k top_k",
+        "math": "l2_loss sigmoid softplus tanh",
+        "nn.functions": """
+            batch_normalization bias_add crelu elu l2_normalize leaky_relu log_softmax moments relu relu6 selu
+            sigmoid_cross_entropy_with_logits silu softmax softmax_cross_entropy_with_logits
+            softmax_cross_entropy_with_logits_v2 softsign sparse_softmax_cross_entropy_with_logits swish
+            weighted_cross_entropy_with_logits xw_plus_b zero_fraction""",
+        "nn.rnn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn static_bidirectional_rnn static_rnn",
+        "nn.sampling": """
+            all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
+            learned_unigram_candidate_sampler log_uniform_candidate_sampler nce_loss sampled_softmax_loss
+            uniform_candidate_sampler""",
+        "nn.sparse_labels": "collapse_repeated ctc_loss ctc_loss_v2 embedding_lookup_sparse safe_embedding_lookup_sparse",
+        "nn.spatial": """
+            atrous_conv2d_transpose avg_pool avg_pool3d avg_pool_v2 conv1d_transpose conv2d conv2d_backprop_filter
+            conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter conv3d_backprop_filter_v2
+            conv3d_transpose conv_transpose depthwise_conv2d depthwise_conv2d_backprop_filter
+            depthwise_conv2d_backprop_input depthwise_conv2d_native depthwise_conv2d_native_backprop_filter
+            depthwise_conv2d_native_backprop_input dilation2d erosion2d extract_image_patches max_pool max_pool3d
+            max_pool_v2 max_pool_with_argmax pool""",
+        "nn.statistics": """
+            batch_norm_with_global_normalization compute_average_loss normalize_moments scale_regularization_loss
+            sufficient_statistics weighted_moments with_space_to_batch""",
+        "nn.windows": """
+            atrous_conv2d avg_pool1d avg_pool2d batch_to_space_nd conv1d convolution depth_to_space fused_batch_norm
+            local_response_normalization log_poisson_loss lrn max_pool1d max_pool2d relu_layer separable_conv2d
+            space_to_batch_nd space_to_depth""",
+        "special": "approx_max_k approx_min_k",
+    },
+    "random": {
+        "draws": """
+            categorical fold_in gamma=random_gamma multinomial normal=random_normal poisson=random_poisson
+            shuffle=random_shuffle split stateless_binomial stateless_categorical stateless_gamma stateless_multinomial
+            stateless_normal stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal
+            stateless_uniform truncated_normal uniform=random_uniform""",
+        "graph": "get_seed set_random_seed",
+        "nn.sampling": """
+            all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler
+            log_uniform_candidate_sampler uniform_candidate_sampler""",
+    },
+    "sparse": {
+        "sparse": """
+            matmul=sparse_dense_matmul segment_mean=sparse_segment_mean segment_sqrt_n=sparse_segment_sqrt_n
+            segment_sum=sparse_segment_sum slice=slice_""",
+    },
+    "train": {
+        "meta_graph": "export_meta_graph",
+        "summary": "summary_iterator",
+        "train.averages": "ExponentialMovingAverage",
+        "train.checkpoints": """
+            checkpoints_iterator get_checkpoint_mtimes import_meta_graph init_from_checkpoint list_variables
+            load_checkpoint load_variable NewCheckpointReader remove_checkpoint warm_start write_graph""",
+        "train.decay": """
+            cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay natural_exp_decay
+            noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay polynomial_decay""",
+        "train.global_step": "assert_global_step create_global_step get_global_step get_or_create_global_step global_step",
+        "train.hooks": """
+            CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook
+            NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer SessionRunArgs SessionRunContext
+            SessionRunHook SessionRunValues StepCounterHook StopAtStepHook SummarySaverHook""",
+        "train.objects": "Checkpoint CheckpointManager CheckpointOptions",
+        "train.optimizers": """
+            AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer AdamWOptimizer FtrlOptimizer
+            GradientDescentOptimizer MomentumOptimizer Optimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer
+            RMSPropOptimizer""",
+        "train.pipelines": """
+            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
+            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer""",
+        "train.saver": """
+            checkpoint_exists generate_checkpoint_state_proto get_checkpoint_state latest_checkpoint Saver
+            update_checkpoint_state""",
+        "train.supervised": """
+            basic_train_loop ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator
+            SessionManager SingularMonitoredSession Supervisor WorkerSessionCreator""",
+        "train.threads": "add_queue_runner Coordinator LooperThread QueueRunner start_queue_runners",
+    },
+}
+"""Namespace -> module -> names, beside those that the namespace's own module defines. `name=other`: under another name than in
+the module; `*TABLE`: the keys of a table of the module."""
+
+SPACES = (
+    "app", "contrib", "contrib.layers", "contrib.legacy_seq2seq", "data", "debugging", "distributions", "errors",
+    "estimator.inputs", "flags", "gfile", "keras", "logging", "losses", "metrics", "nest", "nn.rnn_cell", "summary", "test",
+)  # fmt: skip
+"""The other namespaces: each has the names that its module defines."""
+
+
+def enter(dialect: ModuleType) -> list[str]:
+    """Let each namespace have its names, and return those of the dialect itself."""
+    for path in SPACES:
+        importlib.import_module(f"{dialect.__name__}.{path}")
+    found: dict[str, list[str]] = {}
+    for path, sources in NAMES.items():
+        space = _namespace(dialect, path)
+        found[path] = [name for source, entries in sources.items() for name in _entered(space, dialect, source, entries)]
+    spaces = {path.partition(".")[0] for path in (*NAMES, *SPACES)} - {""}
+    return sorted({*found[""], *spaces})
+
+
+def _namespace(dialect: ModuleType, path: str) -> ModuleType:
+    """A namespace's module; an empty one where the package has none of that name."""
+    full = f"{dialect.__name__}.{path}".rstrip(".")
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        parent, _, name = full.rpartition(".")
+        space = sys.modules[full] = ModuleType(full)
+        setattr(sys.modules[parent], name, space)
+        return space
+
+
+def _entered(space: ModuleType, dialect: ModuleType, source: str, entries: str) -> list[str]:
+    module, names = vars(importlib.import_module(f"{dialect.__name__}.{source}")), []
+    for entry in entries.split():
+        name, _, own = entry.partition("=")
+        for each in module[entry[1:]] if entry.startswith("*") else [name]:
+            setattr(space, each, module[own or each])
+            names.append(each)
+    return names

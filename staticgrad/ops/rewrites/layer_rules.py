@@ -1,0 +1,174 @@
+"""Rewrite rules for whole ops of layers: attention, rows of tables, pooling.
+
+Attention with few scores is written in products and a softmax: each is faster over all matrices at once. Of values that are 0
+except in a few rows, those rows are computed where they are enough. ReLU and max pooling change places: relu keeps the largest
+the largest, so it is computed for the one that is left of each window, and its gradient too, in the order of axes in which it
+was written. Where all of a window are below 0, its gradient is 0 wherever it goes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...ir import REGISTRY, Node
+from ...operators import F, Symbol, apply
+from ..blockwise_attention import attended, gradients_of
+from ..gathering import gather_sum_op, index_add_op, put_op
+from ..leaves import constant
+from .rule import RewriteRule
+
+FEW = 1 << 20
+"""Bytes of scores up to which they stay in the cache from one op to the next."""
+
+
+def _few(node: Node) -> bool:
+    q, k = (operand.type.shape for operand in node.inputs[:2])
+    return bool(math.prod(q[:-1]) * k[-2] * node.type.dtype.itemsize <= FEW)
+
+
+def _attention(node: Node, q: Any, k: Any, v: Any, *more: Any) -> Any:
+    return attended(q, k, v, more, node.attrs) if _few(node) else None
+
+
+def _gradient(node: Node, q: Any, k: Any, v: Any, g: Any, *more: Any) -> Any:
+    if not _few(node):
+        return None
+    wanted = gradients_of(q, k, v, g, more, node.attrs)[: 3 + node.attrs["of_mask"]]
+    return F.concatenate([F.reshape(x, (-1,)) for x in wanted])
+
+
+ATTENTION = (
+    RewriteRule("few scores", "attention(q, k, v) = softmax(scale q k') v", ("attention",), _attention),
+    RewriteRule("few scores, backward", "the gradient of softmax(scale q k') v", ("attention_gradient",), _gradient),
+)
+
+
+# values that are 0 except in a few rows -------------------------------------------------------------------------------
+
+
+def _rows(x: Any) -> tuple[Any, Any] | None:
+    """(values, index) of a scatter to rows that is scaled by numbers: c scatter(v) = scatter(c v) for a finite c."""
+    op, operands = x.node.op, [Symbol(x.graph, i) for i in x.node.inputs]
+    if op is put_op and x.node.attrs["axis"] == 0 and x.dtype.kind == "f":
+        return operands[0], operands[2]
+    if op is REGISTRY["neg"]:
+        found = _rows(operands[0])
+        return None if found is None else (-found[0], found[1])
+    if op in (REGISTRY["mul"], REGISTRY["div"]):
+        ways = (operands, operands[::-1]) if op is REGISTRY["mul"] else (operands,)
+        for whole, number in ways:
+            if number.node.type.size == 1 and whole.shape == x.shape and (found := _rows(whole)) is not None:
+                return apply(op, found[0], F.reshape(number, ())), found[1]
+    return None
+
+
+def _joined(node: Node, x: Any, y: Any) -> Any:
+    """A table that a model uses twice."""
+    if x.node.op is not put_op or y.node.op is not put_op:
+        return None
+    a, b = _rows(x), _rows(y)
+    if a is None or b is None:
+        return None
+    values = F.concatenate([F.reshape(v, (i.node.type.size, *x.shape[1:])) for v, i in (a, b)], 0)
+    index = F.concatenate([F.reshape(i, (-1,)) for _, i in (a, b)], 0)
+    return apply(put_op, values, x, index, axis=0)
+
+
+def _added(node: Node, x: Any, y: Any) -> Any:
+    """Only for variables, which are updated in place: copying any other operand would cost as much as the scatter."""
+    for whole, part in ((x, y), (y, x)) if node.op is REGISTRY["add"] else ((x, y),):
+        found = _rows(part)
+        if found is not None and whole.node.op.leaf == "variable" and whole.shape == node.type.shape:
+            values = found[0] if node.op is REGISTRY["add"] else -found[0]
+            return apply(index_add_op, whole, values, found[1])
+    return None
+
+
+def _bag(node: Node, x: Any) -> Any:
+    """The last axis of the index is the one that is reduced."""
+    gather, axis = x.node, node.attrs["axis"]
+    if gather.op is not REGISTRY["gather"] or gather.attrs["axis"] != 0 or len(gather.inputs) != 2:
+        return None
+    table, index = gather.inputs
+    if axis != (index.type.ndim - 1,) or node.type.dtype.kind != "f":
+        return None
+    total = apply(gather_sum_op, Symbol(x.graph, table), Symbol(x.graph, index))
+    if node.op is REGISTRY["mean"]:
+        total = total / apply(REGISTRY["count"], x, axis=axis, dtype=node.type.dtype)
+    return F.reshape(total, node.type.shape)
+
+
+WHOLE = (RewriteRule("bag", "the sum of rows that were gathered is their bag", ("sum", "mean"), _bag),)
+"""For the stage where ops are whole."""
+
+ROWS = (
+    RewriteRule("joined rows", "scatter(v, i) + scatter(w, j) = scatter(v and w, i and j)", ("add",), _joined),
+    RewriteRule("rows added", "p + c scatter(v) = p with c v added to its rows, for a finite number c", ("add", "sub"), _added),
+)
+
+
+# relu and max pooling -------------------------------------------------------------------------------------------------
+
+
+def _permuted(node: Node) -> tuple[Node, tuple[int, ...]]:
+    """The operand of a permutation, and its axes."""
+    if node.op is REGISTRY["permute"]:
+        return node.inputs[0], node.attrs["axes"]
+    return node, tuple(range(node.type.ndim))
+
+
+def _in_order(x: Any, axes: tuple[int, ...]) -> Any:
+    return x if axes == tuple(range(len(axes))) else F.permute(x, axes)
+
+
+def _zero(node: Node) -> bool:
+    if node.op is not constant or node.type.size != 1:
+        return False
+    value = node.attrs["value"].array.flat[0].item()
+    return bool(value == 0) and math.copysign(1, value) > 0
+
+
+def _pooled_relu(node: Node, x: Any) -> Any:
+    rectified, axes = _permuted(x.node)
+    if rectified.op is not REGISTRY["relu"]:
+        return None
+    whole = _in_order(Symbol(x.graph, rectified.inputs[0]), axes)
+    back = tuple(axes.index(a) for a in range(len(axes)))
+    return _in_order(F.relu(_in_order(apply(node.op, whole, **node.attrs), back)), axes)
+
+
+def _masked_put(node: Node, mask: Any, zero: Any, value: Any) -> Any:
+    """where(relu(x) <= 0, 0, put(g, relu(x))) = put(where(relu(pool(x)) <= 0, 0, g), x)"""
+    put, after = _permuted(value.node)
+    if put.op is not REGISTRY["max_pool2d_put"] or mask.node.op is not REGISTRY["le"] or not _zero(zero.node):
+        return None
+    compared, limit = mask.node.inputs
+    g, source = put.inputs
+    rectified, before = _permuted(source)
+    if rectified.op is not REGISTRY["relu"] or not _zero(limit) or tuple(before[a] for a in after) != tuple(range(len(after))):
+        return None
+    if compared is not rectified and compared is not rectified.inputs[0]:
+        return None
+    whole = _in_order(Symbol(value.graph, rectified.inputs[0]), before)
+    most = F.relu(_in_order(apply(REGISTRY["max_pool2d"], whole, **put.attrs), after))
+    below = apply(mask.node.op, most, Symbol(value.graph, limit))
+    kept = apply(node.op, below, zero, _in_order(Symbol(value.graph, g), after))
+    return _in_order(apply(put.op, _in_order(kept, before), whole, **put.attrs), after)
+
+
+def _sum_of_put(node: Node, x: Any) -> Any:
+    """Each element of g goes to one place."""
+    put, axes = _permuted(x.node)
+    if put.op is not REGISTRY["max_pool2d_put"] or not {2, 3} <= {axes[a] for a in node.attrs["axis"]}:
+        return None
+    return apply(node.op, _in_order(Symbol(x.graph, put.inputs[0]), axes), **node.attrs)
+
+
+POOLING = (
+    RewriteRule(
+        "relu after pooling", "pool(relu(x)) = relu(pool(x)) for the largest of windows", ("max_pool2d",), _pooled_relu
+    ),
+    RewriteRule("mask before put", "a mask of relu and of its largest elements are one", ("where",), _masked_put),
+    RewriteRule("sum of put", "the sum of what pooling puts back is the sum of what it took", ("sum",), _sum_of_put),
+)
