@@ -78,6 +78,7 @@ OPTIMIZERS = {
     "SGD": lambda lib, groups: lib.optim.SGD(groups, lr=0.125, momentum=0.5, weight_decay=0.25),
     "Adam": lambda lib, groups: lib.optim.Adam(groups, lr=0.125, weight_decay=0.25),
 }
+WHEN = ("before", "between", "inside")
 MODES = {
     "eager": lambda step: step,
     "whole": lambda step: sg.compile(step),
@@ -143,10 +144,12 @@ def judged(optimizer, name, when):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("when", ["before", "between", "inside"])
+@pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes(name, when, mode):
-    for optimizer, make in OPTIMIZERS.items():
+    """Eagerly with both optimizers; compiled, with one or the other in turn."""
+    turn = [*CHANGES].index(name) + [*WHEN].index(when) + [*MODES].index(mode)
+    for optimizer, make in [*OPTIMIZERS.items()][turn % 2 :][:1] if mode != "eager" else OPTIMIZERS.items():
         expected = judged(optimizer, name, when)
         actual = history(sg, MODES[mode], make, CHANGES[name], when)
         try:
