@@ -21,7 +21,6 @@ REPORTS: dict[str, Callable[..., Any]] = {}
 PEER_HAS_FAULT: set[str] = set()
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
-    "wait": {"wait": True},
     "strict": {"numerics": "strict"},
     "segments": {"on_break": "split"},
 }

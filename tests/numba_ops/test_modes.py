@@ -188,7 +188,7 @@ def eager(step: Callable[..., Any], arrays: list[np.ndarray]) -> list[np.ndarray
 
 
 def by_kernels(step: Callable[..., Any], arrays: list[np.ndarray]) -> list[np.ndarray]:
-    with sg.eager_kernels("wait"):
+    with sg.eager_kernels(wait=True):
         return eager(step, arrays)
 
 

@@ -60,7 +60,7 @@ def test_a_session_keeps_the_programs_of_the_fetches_that_are_used(small_tables)
         call(2.0)
 
 
-@pytest.mark.parametrize("options", [{}, {"wait": True}, {"numerics": "strict"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"numerics": "strict"}], ids=str)
 def test_a_compiled_function_keeps_the_plans_that_are_called(small_tables, options):
     fn = sg.compile(lambda x: x.exp().sum(0), **options)
     hot = sg.tensor(HOT)

@@ -12,7 +12,7 @@ import staticgrad as sg
 from staticgrad.errors import TraceError
 from tests.helpers import assert_close
 
-MODES = {"default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
+MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 ARRAYS = {
     "matrix": np.array([[3.0, 1.0], [2.0, 4.0]], np.float32),
     "wide": np.array([[3.0, 1.5], [2.0, -4.0]]),

@@ -16,7 +16,6 @@ import staticgrad as sg
 
 MODES = {
     "default": {},
-    "wait": {"wait": True},
     "strict": {"numerics": "strict"},
     "split": {"on_break": "split"},
     "one plan": {"on_break": "error"},

@@ -5,7 +5,7 @@ import pytest
 
 import staticgrad as sg
 
-MODES = {"default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
+MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 CHANGES = {
     "detached": lambda w: w.detach().mul_(1.5),
     "without grad": lambda w: sg.no_grad()(lambda: w.mul_(1.5))(),

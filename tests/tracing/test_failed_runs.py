@@ -18,7 +18,6 @@ from staticgrad.operators import apply
 
 MODES = {
     "default": {},
-    "wait": {"wait": True},
     "strict": {"numerics": "strict"},
     "segments": {"on_break": "split"},
     "segments, strict": {"on_break": "split", "numerics": "strict"},

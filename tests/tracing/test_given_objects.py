@@ -143,7 +143,7 @@ ONE_TRACE: dict[str, tuple[Callable[[Any], Any], Callable[[int], Any]]] = {
     "a method": (lambda fn: fn(), lambda i: Batch(*drawn(i)).loss),
 }  # fmt: skip
 MODES: dict[str, dict[str, Any]] = {
-    "compiled": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
+    "compiled": {}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from tests.helpers import assert_same
 CALLS = 12
 W = sg.tensor(np.linspace(-1, 1, 6).reshape(2, 3), dtype=sg.float32)
 MODES: dict[str, dict[str, Any]] = {
-    "compiled": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
+    "compiled": {}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
 }  # fmt: skip
 
 

@@ -29,7 +29,6 @@ json.dump({"rows": rows, "more rows": more, "lion": lion(packaged), "counted": c
 MODES = {
     "default": {},
     "whole": {"on_break": "error"},
-    "wait": {"wait": True},
     "strict": {"numerics": "strict"},
     "segments": {"on_break": "split"},
 }

@@ -151,7 +151,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{"wait": True}, {"wait": False}, {"on_break": "split"}, {"on_break": "eager"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"on_break": "split"}, {"on_break": "eager"}], ids=str)
 @pytest.mark.parametrize(("program", "traces"), PROGRAMS.items())
 def test_schedules(program: Any, traces: int, options: Any) -> None:
     expected = [out for _, out in program(lambda f: f)]

@@ -8,7 +8,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.errors import DivisionError, DTypeError
 
-MODES = {"default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
+MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow)
 TENSORS = {
     "bool": sg.tensor([True, True]),

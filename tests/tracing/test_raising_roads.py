@@ -233,9 +233,8 @@ def run(program, compiles):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("wait", [True, False])
-def test_calls_are_those_of_eager_mode_and_soon_none_is_traced(program, wait, traces):
-    assert run(program, sg.compile(wait=wait)) == run(program, lambda fn: fn)
+def test_calls_are_those_of_eager_mode_and_soon_none_is_traced(program, traces):
+    assert run(program, sg.compile) == run(program, lambda fn: fn)
     assert len(traces) <= (MOST if program is not number_of_the_state else MOVING + MOST)  # a trace for each number
 
 

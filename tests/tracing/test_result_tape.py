@@ -253,7 +253,7 @@ def point(x, keep):
     return g.sum()
 
 
-@pytest.mark.parametrize("options", [{}, {"wait": True}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
 @pytest.mark.parametrize("step", [returned_leaf, leaf_that_nobody_has, point])
 def test_results_that_depend_on_leaves_made_inside_require_grad(step, options):
     found = []

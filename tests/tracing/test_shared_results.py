@@ -34,7 +34,6 @@ def segments(step: Callable[..., Any]) -> Any:
 
 MODES: dict[str, Compile] = {
     "default": sg.compile,
-    "wait": functools.partial(sg.compile, wait=True),
     "strict": functools.partial(sg.compile, numerics="strict"),
     "split": functools.partial(sg.compile, on_break="split"),
     "segments": segments,

@@ -33,7 +33,7 @@ from tests.tracing.helpers import watched_by
 X = np.arange(1, 4, dtype=np.float32)
 ROWS: dict[str, Any] = {}
 MODES: dict[str, dict[str, Any]] = {
-    "default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
+    "default": {}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"},
     "eager": {"on_break": "eager"}, "unwatched": {},
 }  # fmt: skip
 

@@ -11,7 +11,6 @@ GOOD, BAD = sg.tensor([0, 1]), sg.tensor([0, 7])
 
 MODES = {
     "default": {},
-    "wait": {"wait": True},
     "strict": {"numerics": "strict"},
     "split": {"on_break": "split"},
 }

@@ -144,7 +144,7 @@ ROLLED: dict[str, Callable[[Any, Any], Any]] = {
 SHIFTS = [3, -1, 0, 2, 7, -8, 1]
 
 
-@pytest.mark.parametrize("settings", [{}, {"wait": True}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"numerics": "strict"}, {"on_break": "split"}], ids=str)
 @pytest.mark.parametrize("name", ROLLED)
 def test_roll_by_a_number_that_changes(name, settings):
     fn = ROLLED[name]

@@ -10,7 +10,7 @@ import pytest
 import staticgrad as sg
 from tests.helpers import assert_same
 
-MODES = {"default": {}, "wait": {"wait": True}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
+MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 POSITIONS = {
     "item": lambda x, k: x[k] * 2,
     "negative": lambda x, k: x[-k - 1] * 2,

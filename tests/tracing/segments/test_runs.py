@@ -152,7 +152,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_of_values(name):
     step = TEXTS[name]
-    for options in ({}, {"wait": True}, {"numerics": "strict"}, {"on_break": "split"}, {"on_break": "eager"}):
+    for options in ({}, {"numerics": "strict"}, {"on_break": "split"}, {"on_break": "eager"}):
         compiled = sg.compile(step, **options)
         for k in range(3):
             x = sg.ones(2) * k
