@@ -8,7 +8,9 @@ import platform
 import random
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # results don't depend on the time that compilation takes
@@ -31,6 +33,22 @@ def pytest_configure(config: pytest.Config) -> None:
     """NumPy's products, with which tests compare, warn on arm64, where OpenBLAS computes with lanes that hold nothing."""
     if platform.machine() in ARM:
         config.addinivalue_line("filterwarnings", "ignore:.* encountered in matmul:RuntimeWarning")
+
+
+LONG = (
+    "test_tensor_parity.py", "test_same_bits.py", "typing/test_programs.py", "docs/test_pages.py", "faults/test_interrupts.py",
+    "control/test_pairs.py", "tracing/test_container_gradients.py", "compiler/test_plan_store.py", "compiler/test_scaling.py",
+    "numba_ops/test_uses.py", "examples/test_side_by_side.py", "examples/test_torch_programs.py", "examples/test_notebooks.py",
+    "tracing/segments/test_tape_calls.py", "control/test_draws.py", "test_fuzz_programs.py", "ops/test_blockwise_attention.py",
+)  # fmt: skip
+"""Files that take longer than the number of their tests tells."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with long files, then those of many tests, so that no process is left alone with one at the end."""
+    files = Counter(item.path for item in items)
+    first = {Path(__file__).parent / name for name in LONG}
+    items.sort(key=lambda item: (item.path not in first, -files[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONG
+
 TESTS = Path(__file__).resolve().parent
 PACKAGE = TESTS.parent / "staticgrad"
 
@@ -42,6 +44,10 @@ def rooms() -> list[str]:
 
 
 FILES = sorted(path for path in TESTS.rglob("test_*.py"))
+
+
+def test_long_files_are_there():
+    assert [name for name in LONG if not (TESTS / name).is_file()] == []
 
 
 def test_every_folder_is_a_room_or_a_topic():

@@ -43,7 +43,7 @@ CPU = (
 )
 """Tests of what this package takes from a CPU: machine code, vectors, elementary functions, memory that threads share."""
 
-NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "scikit-learn>=1.6")
+NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.7", "hypothesis>=6.100", "scikit-learn>=1.6")
 """What these tests need."""
 
 

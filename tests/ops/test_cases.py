@@ -290,8 +290,8 @@ def test_unknown_extents_that_an_op_needs_are_refused(case: Case, sample: Any):
 
 @pytest.mark.parametrize(("case", "sample"), FIRST)
 def test_plan_agrees_with_eager(case: Case, sample: Any):
-    """In float32, and every third row in float64 too (each compiles kernels of its own)."""
-    for dtype in case.dtypes if CASES.index(case) % 3 == 0 else case.dtypes[:1]:
+    """In float32, and every sixth row in float64 too (each compiles kernels of its own)."""
+    for dtype in case.dtypes if CASES.index(case) % 6 == 0 else case.dtypes[:1]:
         check_symbolic(
             case, sample, dtype, "compiled", known_extents if case.refused or case.sized else unknown_extents, order=1
         )
