@@ -6,6 +6,7 @@ mended where it is written, in the package.
 
     operators/interface.pyi          classes that hold the signatures of functions and methods
     torch_names.pyi, special.pyi, fft.pyi    the functions that these modules export
+    compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
     docs/numerics.md                 in its table, the errors of elementary functions
 
     python -m tools.stubs            write the files
@@ -29,6 +30,7 @@ from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import SPECIAL, F, Operators, Symbol
 from staticgrad.ops import return_types
 from staticgrad.ops.linear_algebra import LINALG
+from tools import tf1_stubs
 
 PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
 TARGET = PACKAGE / "operators" / "interface.pyi"
@@ -332,6 +334,7 @@ def files() -> dict[Path, str]:
         PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         PACKAGE / "linalg.pyi": linalg_stub(),
+        **tf1_stubs.files(),
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

@@ -54,7 +54,7 @@ NAMES: dict[str, dict[str, str]] = {
         "linalg": """
             cholesky cholesky_solve cross matrix_determinant=det matrix_diag=diag matrix_diag_part=diag_part
             matrix_inverse=inv matrix_set_diag=set_diag matrix_solve=solve matrix_solve_ls=lstsq matrix_square_root=sqrtm
-            matrix_transpose matrix_triangular_solve=triangular_solve norm qr self_adjoint_eig=eigh
+            matrix_transpose matrix_triangular_solve=triangular_solve qr self_adjoint_eig=eigh
             self_adjoint_eigvals=eigvalsh svd trace""",
         "logging": "get_logger",
         "math": """

@@ -1,0 +1,45 @@
+"""Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""
+
+from ..layer import Layer as Layer
+from ..layers.convolution import AveragePooling1D as AveragePooling1D
+from ..layers.convolution import AveragePooling2D as AveragePooling2D
+from ..layers.convolution import AveragePooling3D as AveragePooling3D
+from ..layers.convolution import Conv1D as Conv1D
+from ..layers.convolution import Conv2D as Conv2D
+from ..layers.convolution import Conv2DTranspose as Conv2DTranspose
+from ..layers.convolution import Conv3D as Conv3D
+from ..layers.convolution import Conv3DTranspose as Conv3DTranspose
+from ..layers.convolution import MaxPooling1D as MaxPooling1D
+from ..layers.convolution import MaxPooling2D as MaxPooling2D
+from ..layers.convolution import MaxPooling3D as MaxPooling3D
+from ..layers.convolution import SeparableConv1D as SeparableConv1D
+from ..layers.convolution import SeparableConv2D as SeparableConv2D
+from ..layers.core import BatchNormalization as BatchNormalization
+from ..layers.core import Dense as Dense
+from ..layers.core import Dropout as Dropout
+from ..layers.core import Flatten as Flatten
+from ..layers.core import batch_normalization as batch_normalization
+from ..layers.core import dense as dense
+from ..layers.core import dropout as dropout
+from ..layers.core import flatten as flatten
+from typing import Any
+average_pooling1d: Any
+average_pooling2d: Any
+average_pooling3d: Any
+conv1d: Any
+conv2d: Any
+conv2d_transpose: Any
+conv3d: Any
+conv3d_transpose: Any
+max_pooling1d: Any
+max_pooling2d: Any
+max_pooling3d: Any
+separable_conv1d: Any
+separable_conv2d: Any
+__all__ = [
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D", "Conv2DTranspose",
+    "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Flatten", "Layer", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
+    "SeparableConv1D", "SeparableConv2D", "average_pooling1d", "average_pooling2d", "average_pooling3d",
+    "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "dense", "dropout",
+    "flatten", "max_pooling1d", "max_pooling2d", "max_pooling3d", "separable_conv1d", "separable_conv2d",
+]
