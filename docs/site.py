@@ -30,6 +30,7 @@ MENU = [
             {"How a step is compiled": "tour.md"},
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
+            {"Past one machine": "scale.md"},
             {"Extending": "extending.md"},
             {"Interchange": "interchange.md"},
             {"Examples": "examples.md"},

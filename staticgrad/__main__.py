@@ -96,6 +96,12 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
     one.add_argument("--most", type=int, default=40, metavar="N", help="rows, those with the most runs first (40)")
     one.add_argument("--json", action="store_true")
+    one = command("launch", "run a program in several processes that train together, by MPI", "launch")
+    one.add_argument("-n", "--processes", type=int, required=True, metavar="N", help="how many")
+    one.add_argument("--threads", type=int, metavar="N", help="of each process (CPUs / processes)")
+    one.add_argument("--hosts", metavar="NAME:SLOTS,...", help="where: the host option of mpirun")
+    one.add_argument("file", metavar="FILE.py")
+    one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
     command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor").add_argument(
         "--json", action="store_true", help="print data, not text"
     )

@@ -1,4 +1,4 @@
-"""`sg.profiler`: regions, steps and schedules; and the questions of `sg.compiler` and `sg.distributed`."""
+"""`sg.profiler`: regions, steps and schedules; and the questions of `sg.compiler`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,5 @@ def test_questions():
     seen = sg.compile(lambda x: x * 2 if sg.compiler.is_compiling() else x)
     assert seen(sg.ones(1)).item() == 2
     assert sg.compiler.disable()(len) is sg.compiler.disable(len) is len
-    assert not sg.distributed.is_available()
-    with pytest.raises(sg.DeviceError, match="there is one process"):
-        sg.distributed.init_process_group("gloo")
     with sg.autograd.profiler.profile(), sg.autograd.set_multithreading_enabled(False):
         pass

@@ -56,7 +56,6 @@ FAMILIES = (
 
 NN_REPLACED = {
     "Container": "it was replaced by Sequential and ModuleList in PyTorch, too",
-    "SyncBatchNorm": "there is one process: use BatchNorm1d, BatchNorm2d or BatchNorm3d",
     "factory_kwargs": "pass device= and dtype= on",
 }
 """Names of `torch.nn` that there are not, and what to write instead."""

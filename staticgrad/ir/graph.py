@@ -72,6 +72,8 @@ class Graph:
         """While the body of a loop is being built: the number of draws by earlier iterations."""
         self.around: tuple[Any, ...] = ()
         """The `step` of each body that is being built, the outermost first."""
+        self.last_exchange: Node | None = None
+        """The last node that exchanges values with other processes: the next one reads its result, to come after it."""
         self.succ: Adjacency = {}
         """Of each node its users, in the order of `nodes`. For reading, as `pred` is."""
         self.pred: Adjacency = {}

@@ -133,6 +133,7 @@ from .normalization_layers import (
     InstanceNorm3d,
     LocalResponseNorm,
     RMSNorm,
+    SyncBatchNorm,
 )
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter
@@ -226,6 +227,7 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "SyncBatchNorm",
     "DataParallel",
     "Dropout",
     "Dropout1d",

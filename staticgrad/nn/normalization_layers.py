@@ -117,6 +117,67 @@ class BatchNorm3d(_BatchNorm):
     dims = (5,)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm by the statistics of the batches of all processes of a group (of (n, c, ...)), with gradients through them.
+
+    It takes part in every exchange, so all processes have to call it equally often. Before `init_process_group`, and with one
+    process, it is batch norm.
+    """
+
+    dims = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: DTypeLike | None = None,
+    ):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def forward(self, input: AnyTensor) -> AnyTensor:
+        from ..distributed.process_groups import get_world_size, is_initialized
+
+        several = is_initialized() and get_world_size(self.process_group) > 1
+        if not several or not (self.training or self.running_mean is None):
+            return super().forward(input)
+        if len(input.shape) not in self.dims:
+            raise ShapeError(f"expected at least 2D input (got {len(input.shape)}D input)")
+        from ..distributed.nn.functional import all_reduce
+
+        axes = (0, *range(2, len(input.shape)))
+        along = (1, -1) + (1,) * (len(input.shape) - 2)
+        ones = F.ones_like(input[:, :1]).sum().reshape(1)  # in each process another number of samples, maybe
+        sums = all_reduce(F.concatenate([F.sum(input, axes), ones], 0), "sum", self.process_group)
+        count = sums[-1].detach()
+        mean = sums[:-1] / count
+        centered = input - mean.reshape(along)
+        var = all_reduce(F.sum(centered * centered, axes), "sum", self.process_group) / count
+        if self.num_batches_tracked is not None:
+            number = kept(self.num_batches_tracked, input) + 1
+            momentum: Any = 1 / number.astype(input.dtype) if self.momentum is None else self.momentum
+            for held, now in ((self.running_mean, mean), (self.running_var, var * (count / (count - 1)))):
+                renew(held, kept(held, input) * (1 - momentum) + now.detach() * momentum, input)
+            renew(self.num_batches_tracked, number, input)
+        out: AnyTensor = centered * F.rsqrt(var.reshape(along) + self.eps)
+        if self.weight is not None:
+            out = out * self.weight.reshape(along)
+        return out if self.bias is None else out + self.bias.reshape(along)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Replace each batch norm in a module by one of this class, with the same parameters and statistics."""
+        made: Module = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, (_InstanceNorm, cls)):
+            made = synced = cls(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group
+            )
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(synced, name, getattr(module, name))
+            synced.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
 class _InstanceNorm(_BatchNorm):
     """As batch norm, for each sample by itself; by default without weights and running statistics."""
 

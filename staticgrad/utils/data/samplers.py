@@ -156,7 +156,8 @@ class DistributedSampler(Sampler[int]):
     """Every num_replicas-th position from `rank` on, so that as many processes share a data set: shuffled anew for each epoch.
 
     Positions at the beginning come again at the end where the number of samples is not a multiple of num_replicas; with
-    drop_last, the rest is left out. There are no process groups here, so both numbers have to be given. Raises ArgumentError.
+    drop_last, the rest is left out. Both numbers are those of `sg.distributed` unless given. Raises ArgumentError, and
+    DistError before `init_process_group`.
     """
 
     def __init__(
@@ -164,7 +165,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ):  # fmt: skip
         if num_replicas is None or rank is None:
-            raise ArgumentError("DistributedSampler: there are no process groups here", "give num_replicas and rank")
+            from ...distributed.process_groups import get_rank, get_world_size
+
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ArgumentError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

@@ -74,7 +74,7 @@ def test_samplers_of_several_processes():
     assert len(sampler) == 3
     sampler.set_epoch(1)
     assert list(sampler) != first
-    with pytest.raises(ValueError, match="give num_replicas and rank"):
+    with pytest.raises(sg.distributed.DistError, match="has not been initialized"):
         D.DistributedSampler(range(10))
     with pytest.raises(ValueError, match="Invalid rank 4"):
         D.DistributedSampler(range(10), 4, 4)

@@ -1,0 +1,218 @@
+"""Groups of processes that exchange arrays, through MPI.
+
+A group has a number, by which ops name it: all processes make their groups in one order, so the number means the same group in
+each of them. mpi4py is imported where a launcher started several processes. One process by itself is a group of size 1, whose
+exchanges are copies, and needs no MPI.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, StaticgradError
+from .libraries import need
+
+LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
+"""What the launchers of Open MPI, MPICH, Intel's MPI and SLURM tell each process that they start: the number of processes."""
+OPS = {
+    "sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR",
+}  # fmt: skip
+"""How values are combined, and MPI's name for it."""
+
+
+class DistError(StaticgradError, RuntimeError):
+    """Processes that train together can't do what they are asked to.
+
+    Examples:
+        A call of `sg.distributed.all_reduce` before `init_process_group`.
+    """
+
+
+class Communicator:
+    """One group. ranks: those of its members among all processes, in the group's order; mpi: mpi4py's communicator, None for
+    a process by itself and for a process that is no member; rank: this process's in the group, -1 for no member."""
+
+    def __init__(self, number: int, ranks: tuple[int, ...], mpi: Any, rank: int):
+        self.number = number
+        self.ranks = ranks
+        self.mpi = mpi
+        self.rank = rank
+
+    @property
+    def size(self) -> int:
+        """The number of members."""
+        return len(self.ranks)
+
+    # each of these takes an array that is contiguous, in row-major order, and writes into it or into `out`
+
+    def all_reduce(self, values: np.ndarray, op: str) -> None:
+        """Combine the arrays of all members in place, element by element."""
+        if self.mpi is not None:
+            from mpi4py import MPI
+
+            self.mpi.Allreduce(MPI.IN_PLACE, plain(values), getattr(MPI, OPS[op]))
+        if op == "avg":
+            average(values, self.size)
+
+    def reduce(self, values: np.ndarray, op: str, root: int) -> None:
+        """As `all_reduce`, in the array of the member `root` alone."""
+        if self.mpi is not None:
+            from mpi4py import MPI
+
+            sent = MPI.IN_PLACE if self.rank == root else plain(values)
+            self.mpi.Reduce(sent, plain(values) if self.rank == root else None, getattr(MPI, OPS[op]), root)
+        if op == "avg" and self.rank == root:
+            average(values, self.size)
+
+    def broadcast(self, values: np.ndarray, root: int) -> None:
+        """Give all members the values of `root`."""
+        if self.mpi is not None:
+            self.mpi.Bcast(plain(values), root)
+
+    def all_gather(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Put the values of member i into `out[i]`, for all."""
+        if self.mpi is None:
+            out[0] = values
+        else:
+            self.mpi.Allgather(plain(values), plain(out))
+
+    def reduce_scatter(self, values: np.ndarray, out: np.ndarray, op: str) -> None:
+        """Combine the arrays `values[i]` of all members, for member i."""
+        if self.mpi is None:
+            out[...] = values[0]
+        else:
+            from mpi4py import MPI
+
+            self.mpi.Reduce_scatter_block(plain(values), plain(out), getattr(MPI, OPS[op]))
+        if op == "avg":
+            average(out, self.size)
+
+    def all_to_all(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Put the part `values[rank]` of member i into `out[i]`."""
+        if self.mpi is None:
+            out[...] = values
+        else:
+            self.mpi.Alltoall(plain(values), plain(out))
+
+    def gather(self, values: np.ndarray, out: np.ndarray | None, root: int) -> None:
+        """Put the values of member i into `out[i]` of the member `root`."""
+        if self.mpi is None:
+            assert out is not None
+            out[0] = values
+        else:
+            self.mpi.Gather(plain(values), None if out is None else plain(out), root)
+
+    def scatter(self, values: np.ndarray | None, out: np.ndarray, root: int) -> None:
+        """Give member i the part `values[i]` of the member `root`."""
+        if self.mpi is None:
+            assert values is not None
+            out[...] = values[0]
+        else:
+            self.mpi.Scatter(None if values is None else plain(values), plain(out), root)
+
+
+def average(values: np.ndarray, size: int) -> None:
+    """Divide a sum over members in place, integers with rounding down."""
+    if values.dtype.kind in "fc":
+        values /= size
+    else:
+        values //= size
+
+
+def plain(values: np.ndarray) -> np.ndarray:
+    """The array as MPI takes it: it has no booleans of NumPy's."""
+    return values.view(np.uint8) if values.dtype == np.bool_ else values
+
+
+groups: dict[int, Communicator] = {}
+"""The groups that exist, by number; 0 is all processes."""
+_count = 0
+_hook: Any = None
+
+
+def group(number: int) -> Communicator:
+    """The group of a number. Raises DistError where there is none."""
+    found = groups.get(number)
+    if found is None:
+        raise DistError(
+            "Default process group has not been initialized, please make sure to call init_process_group."
+            if not number
+            else f"process group {number} was destroyed"
+        )
+    return found
+
+
+def launched() -> int:
+    """The number of processes that a launcher of MPI started; 0 without one."""
+    return max((int(os.environ[name]) for name in LAUNCHED if os.environ.get(name, "").isdigit()), default=0)
+
+
+def start() -> Communicator:
+    """Make the group of all processes. Raises MissingExtra without mpi4py, and ArgumentError for processes of another launcher
+    than MPI's."""
+    if launched() > 1:
+        need("mpi4py", "mpi")
+        from mpi4py import MPI
+
+        world = MPI.COMM_WORLD
+        made = Communicator(0, tuple(range(world.size)), world, world.rank)
+        _end_all_after_errors(MPI)
+    else:
+        if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+            raise ArgumentError(
+                f"init_process_group: WORLD_SIZE is {os.environ['WORLD_SIZE']}, and no MPI started this process",
+                "start it with `staticgrad launch -n N train.py`, or with mpirun",
+            )
+        made = Communicator(0, (0,), None, 0)
+    groups[0] = made
+    return made
+
+
+def divide(ranks: Sequence[int]) -> Communicator:
+    """A group of some of all processes, each of which calls this. ranks: in ascending order."""
+    global _count
+    world = group(0)
+    _count += 1
+    mine = ranks.index(world.rank) if world.rank in ranks else -1
+    mpi = None
+    if world.mpi is not None:
+        from mpi4py import MPI
+
+        mpi = world.mpi.Split(0 if mine >= 0 else MPI.UNDEFINED, mine)
+        mpi = None if mine < 0 else mpi
+    made = groups[_count] = Communicator(_count, tuple(ranks), mpi, mine)
+    return made
+
+
+def end(number: int) -> None:
+    """Forget a group; 0: all groups."""
+    for found in [*groups] if number == 0 else [number]:
+        gone = groups.pop(found)
+        if found and gone.mpi is not None:
+            gone.mpi.Free()
+
+
+def _end_all_after_errors(mpi: Any) -> None:
+    """Let an exception that nobody catches end all processes: the others would wait for this one forever."""
+    global _hook
+    if _hook is not None:
+        return
+    _hook = sys.excepthook
+
+    def say_and_abort(kind: type[BaseException], error: BaseException, at: Any) -> None:
+        try:
+            _hook(kind, error, at)
+            last = traceback.extract_tb(at)[-1] if at is not None else None
+            where = "" if last is None else f", {last.filename}:{last.lineno}"
+            print(f"rank {mpi.COMM_WORLD.rank} failed ({kind.__name__}{where}): all ranks end", file=sys.stderr, flush=True)
+        finally:
+            if not mpi.Is_finalized():
+                mpi.COMM_WORLD.Abort(1)
+
+    sys.excepthook = say_and_abort

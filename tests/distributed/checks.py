@@ -1,0 +1,396 @@
+"""What two processes check together: `test_two_processes.py` starts them. Each check runs in all processes, in one order."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import staticgrad as sg
+import staticgrad.distributed as dist
+from staticgrad import nn, optim
+from staticgrad.distributed.nn import functional as D
+from staticgrad.nn.parallel import DistributedDataParallel
+
+CHECKS: list[Callable[[], None]] = []
+
+
+def check(function: Callable[[], None]) -> Callable[[], None]:
+    CHECKS.append(function)
+    return function
+
+
+def own(shape: tuple[int, ...] = (3,), rank: int | None = None) -> np.ndarray:
+    """Other values in each process."""
+    return np.random.default_rng(7 + (dist.get_rank() if rank is None else rank)).normal(size=shape)
+
+
+def all_own(shape: tuple[int, ...] = (3,)) -> np.ndarray:
+    return np.array([own(shape, r) for r in range(dist.get_world_size())])
+
+
+@check
+def questions():
+    assert dist.is_available()
+    assert dist.is_initialized()
+    assert dist.is_mpi_available()
+    assert dist.get_world_size() == 2 == dist.group.WORLD.size()
+    assert dist.get_backend() == "mpi"
+    assert dist.get_process_group_ranks() == [0, 1]
+
+
+@check
+def reductions():
+    values = all_own()
+    expected = {
+        "sum": values.sum(0), "avg": values.mean(0), "product": values.prod(0), "min": values.min(0), "max": values.max(0),
+    }  # fmt: skip
+    for op, result in expected.items():
+        for asynchronous in (False, True):
+            x = sg.tensor(own())
+            work = dist.all_reduce(x, op, async_op=asynchronous)
+            assert (work is not None) == asynchronous
+            assert work is None or work.wait()
+            assert_allclose(x.numpy(), result, rtol=1e-15)
+    bits = sg.tensor([1 + dist.get_rank(), 3])
+    dist.all_reduce(bits, dist.ReduceOp.BAND)
+    assert bits.tolist() == [0, 3]
+    flags = sg.tensor([dist.get_rank() == 0, True])
+    dist.all_reduce(flags, dist.ReduceOp.MIN)
+    assert flags.tolist() == [False, True]
+    assert flags.dtype == sg.bool
+
+
+@check
+def a_reduction_to_one():
+    x = sg.tensor(own())
+    dist.reduce(x, 1)
+    assert_allclose(x.numpy(), all_own().sum(0) if dist.get_rank() == 1 else own(), rtol=1e-15)
+
+
+@check
+def broadcasts():
+    for root in (0, 1):
+        x = sg.tensor(own((2, 3)))
+        dist.broadcast(x, root)
+        assert_array_equal(x.numpy(), own((2, 3), root))
+    scalar = sg.tensor(float(dist.get_rank()))
+    dist.broadcast(scalar, 1)
+    assert scalar.shape == ()
+    assert scalar.item() == 1
+    leaf = sg.tensor(own(), requires_grad=True)
+    dist.broadcast(leaf, 0)
+    assert leaf.is_leaf
+    assert leaf.requires_grad
+
+
+@check
+def gathers_and_scatters():
+    n, r = dist.get_world_size(), dist.get_rank()
+    parts = [sg.zeros(3, dtype=sg.float64) for _ in range(n)]
+    dist.all_gather(parts, sg.tensor(own()))
+    assert_array_equal(np.array([p.numpy() for p in parts]), all_own())
+    for shape in ((n, 3), (n * 3,)):
+        whole = sg.zeros(*shape, dtype=sg.float64)
+        dist.all_gather_into_tensor(whole, sg.tensor(own()))
+        assert_array_equal(whole.numpy().reshape(n, 3), all_own())
+    out = sg.zeros(3, dtype=sg.float64)
+    dist.reduce_scatter(out, [*sg.tensor(own((n, 3)))])
+    assert_allclose(out.numpy(), all_own((n, 3)).sum(0)[r], rtol=1e-15)
+    dist.reduce_scatter_tensor(out, sg.tensor(own((n, 3))).reshape(-1))
+    assert_allclose(out.numpy(), all_own((n, 3)).sum(0)[r], rtol=1e-15)
+    dist.all_to_all(parts, [*sg.tensor(own((n, 3)))])
+    assert_array_equal(np.array([p.numpy() for p in parts]), all_own((n, 3))[:, r])
+    single = sg.zeros(n * 2, dtype=sg.float64)
+    dist.all_to_all_single(single, sg.tensor(own((n * 2,))))
+    assert_array_equal(single.numpy().reshape(n, 2), all_own((n * 2,)).reshape(n, n, 2)[:, r])
+    dist.gather(sg.tensor(own()), parts if r == 1 else None, dst=1)
+    if r == 1:
+        assert_array_equal(np.array([p.numpy() for p in parts]), all_own())
+    dist.scatter(out, [*sg.tensor(own((n, 3)))] if r == 0 else None, src=0)
+    assert_array_equal(out.numpy(), own((n, 3), 0)[r])
+
+
+@check
+def messages():
+    x = sg.zeros(3, dtype=sg.float64)
+    if dist.get_rank() == 0:
+        dist.send(sg.tensor(own()), 1)
+        assert dist.recv(x) == 1
+        assert_array_equal(x.numpy(), own(rank=1))
+        dist.isend(sg.tensor(own()), 1, tag=3).wait()
+    else:
+        assert dist.recv(x, 0) == 0
+        assert_array_equal(x.numpy(), own(rank=0))
+        dist.send(sg.tensor(own()), 0)
+        work = dist.irecv(x, 0, tag=3)
+        work.wait()
+        assert_array_equal(x.numpy(), own(rank=0))
+
+
+@check
+def objects():
+    n, r = dist.get_world_size(), dist.get_rank()
+    found = [None] * n
+    dist.all_gather_object(found, {"rank": r})
+    assert found == [{"rank": 0}, {"rank": 1}]
+    several = [r, "text"] if r == 0 else [None, None]
+    dist.broadcast_object_list(several, 0)
+    assert several == [0, "text"]
+    gathered = [None] * n if r == 0 else None
+    dist.gather_object(r * 10, gathered, 0)
+    assert r or gathered == [0, 10]
+    mine = [None]
+    dist.scatter_object_list(mine, ["a", "b"] if r == 0 else None, 0)
+    assert mine == [["a", "b"][r]]
+
+
+@check
+def groups():
+    r = dist.get_rank()
+    alone = [dist.new_group([i]) for i in range(2)]
+    assert alone[1 - r] == dist.GroupMember.NON_GROUP_MEMBER
+    assert [dist.get_rank(group) for group in alone] == [-r, r - 1]
+    assert dist.get_world_size(alone[r]) == 1
+    x = sg.tensor(own())
+    dist.all_reduce(x, group=alone[r])
+    assert_array_equal(x.numpy(), own())
+    both = dist.new_group([0, 1])
+    dist.all_reduce(x, group=both)
+    assert_allclose(x.numpy(), all_own().sum(0), rtol=1e-15)
+    dist.destroy_process_group(both)
+    with pytest.raises(dist.DistError, match=re.escape("was destroyed")):
+        dist.all_reduce(x, group=both)
+
+
+# modes and gradients: L = sum over processes of the sum of y**3, whose derivatives NumPy knows ------------------------------
+
+
+def _cases():
+    n, r = dist.get_world_size(), dist.get_rank()
+    x, xs = own((n, 3)), all_own((n, 3))
+    total = xs.sum(0)
+    to_me = xs[:, r]
+    return [
+        ("all_reduce", lambda x: D.all_reduce(x), total, n * 3 * total**2),
+        ("average", lambda x: D.all_reduce(x, "avg"), total / n, 3 * (total / n) ** 2),
+        ("reduce", lambda x: D.reduce(x, 1), total if r == 1 else x, 3 * total**2 + (0 if r == 1 else 3 * x**2)),
+        ("broadcast", lambda x: D.broadcast(x, 1), xs[1], n * 3 * xs[1] ** 2 if r == 1 else 0 * x),
+        ("all_gather", lambda x: sg.stack(D.all_gather(x)), xs, n * 3 * x**2),
+        ("reduce_scatter", lambda x: D.reduce_scatter(x[0], [*x]), total[r], 3 * total**2),
+        ("all_to_all", lambda x: sg.stack(D.all_to_all([*x], [*x])), to_me, 3 * x**2),
+    ]  # fmt: skip
+
+
+@check
+def gradients_in_all_modes():
+    n = dist.get_world_size()
+
+    def first_and_second(exchange, x):
+        y = exchange(x)
+        (g,) = sg.grad((y**3).sum(), x, create_graph=True)
+        (h,) = sg.grad((g * g).sum(), x)
+        return y, g, h
+
+    for dtype, close in ((sg.float64, 1e-13), (sg.float32, 1e-5)):
+        for name, exchange, value, gradient in _cases():
+            x = sg.tensor(own((n, 3)), dtype=dtype, requires_grad=True)
+            eager = first_and_second(exchange, x)
+            assert_allclose(eager[0].detach().numpy(), value, rtol=close, atol=close, err_msg=name)
+            assert_allclose(eager[1].detach().numpy(), gradient, rtol=close, atol=close, err_msg=name)
+            compiled = sg.compile(lambda x, exchange=exchange: first_and_second(exchange, x))
+            for _ in range(2):
+                for one, other in zip(compiled(x), eager, strict=True):
+                    assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=close, atol=close, err_msg=name)
+            assert not compiled.segmented
+            with sg.Graph().as_default() as graph:
+                p = sg.placeholder(dtype, (n, 3))
+                y = exchange(p)
+                g = sg.gradients((y**3).sum(), [p])[0]
+                h = sg.gradients((g * g).sum(), [p])[0]
+            with sg.Session(graph) as session:
+                found = session.run([y, g, h], {p: x.detach().numpy()})
+            for one, other in zip(found, eager, strict=True):
+                assert_allclose(one, other.detach().numpy(), rtol=close, atol=close, err_msg=name)
+
+
+@check
+def a_reduction_without_a_derivative_says_so():
+    x = sg.tensor(own(), requires_grad=True)
+    y = D.all_reduce(x, "max")
+    with pytest.raises(sg.ArgumentError, match=re.escape("gradient of a max over processes")):
+        y.sum().backward()
+
+
+@check
+def exchanges_that_one_process_does_not_read():
+    """Both perform all exchanges, in the order of the program."""
+
+    @sg.compile
+    def step(x, read):
+        total = D.all_reduce(x)
+        greatest = D.all_reduce(x, "max")
+        return total + greatest if read else x * 2
+
+    x = sg.tensor(own())
+    for _ in range(2):
+        found = step(x, dist.get_rank() == 0)
+    values = all_own()
+    assert_allclose(found.numpy(), values.sum(0) + values.max(0) if dist.get_rank() == 0 else own() * 2, rtol=1e-15)
+
+
+@check
+def writes_in_a_compiled_function():
+    @sg.compile
+    def step(x, total):
+        dist.all_reduce(x)
+        total.add_(x)
+        dist.broadcast(total, 1)
+        return total.sum()
+
+    x, total = sg.tensor(own()), sg.tensor(own())
+    step(x, total)
+    expected = own(rank=1) + all_own().sum(0)
+    assert_allclose(total.numpy(), expected, rtol=1e-15)
+    assert_allclose(step(x, total).item(), (expected + 2 * all_own().sum(0)).sum(), rtol=1e-13)
+
+
+@check
+def messages_cut_a_compiled_function():
+    @sg.compile
+    def step(x):
+        y = x * 2
+        other = sg.zeros(3, dtype=sg.float64)
+        if dist.get_rank() == 0:
+            dist.send(y, 1)
+        else:
+            dist.recv(other, 0)
+        return y + other
+
+    for _ in range(3):
+        found = step(sg.tensor(own()))
+    assert_allclose(found.numpy(), 2 * own() + (2 * own(rank=0) if dist.get_rank() else 0), rtol=1e-15)
+    assert step.segmented
+
+
+# training ---------------------------------------------------------------------------------------------------------------
+
+
+def _data(dtype):
+    rng = np.random.default_rng(0)
+    return sg.tensor(rng.normal(size=(32, 6)), dtype=dtype), sg.tensor(rng.normal(size=(32, 2)), dtype=dtype)
+
+
+def _model(dtype, seed=0):
+    sg.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2)).to(dtype)
+
+
+def _step(model, compiled):
+    opt = optim.Adam(model.parameters(), lr=0.01)
+
+    def step(x, y):
+        opt.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        opt.step()
+        return loss.detach()
+
+    return sg.compile(step) if compiled else step
+
+
+@check
+def training_is_that_of_one_process():
+    r, n = dist.get_rank(), dist.get_world_size()
+    for dtype, close in ((sg.float64, 1e-12), (sg.float32, 1e-5)):
+        x, y = _data(dtype)
+        alone = _model(dtype)
+        step = _step(alone, False)
+        expected = [float(step(x, y)) for _ in range(20)]
+        for compiled in (False, True):
+            model = nn.SyncBatchNorm.convert_sync_batchnorm(_model(dtype, seed=r))  # the first process's values hold
+            step = _step(DistributedDataParallel(model, bucket_cap_mb=1e-4), compiled)
+            part = slice(r * 32 // n, (r + 1) * 32 // n)
+            losses = sg.tensor([float(step(x[part], y[part])) for _ in range(20)], dtype=sg.float64)
+            dist.all_reduce(losses, "avg")
+            assert_allclose(losses.numpy(), expected, rtol=close)
+            for p, q in zip(model.parameters(), alone.parameters(), strict=True):
+                assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=close, atol=close)
+            for b, c in zip(model.buffers(), alone.buffers(), strict=True):
+                assert_allclose(b.numpy(), c.numpy(), rtol=close, atol=close)
+
+
+@check
+def gradients_accumulate_without_an_exchange():
+    model = DistributedDataParallel(nn.Linear(3, 1, bias=False).to(sg.float64))
+    with model.no_sync():
+        model(sg.tensor(own((1, 3)))).sum().backward()
+    assert_array_equal(model.module.weight.grad.numpy(), own((1, 3)))
+    model(sg.tensor(own((1, 3)))).sum().backward()
+    assert_allclose(model.module.weight.grad.numpy(), 2 * all_own((1, 3)).mean(0), rtol=1e-15)
+
+
+class Either(nn.Module):
+    """Each process uses another layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 1), nn.Linear(2, 1)])
+
+    def forward(self, x):
+        return self.layers[dist.get_rank()](x)
+
+
+@check
+def unused_parameters():
+    model = DistributedDataParallel(Either(), find_unused_parameters=True)
+    for _ in range(2):
+        model.zero_grad()
+        model(sg.ones(1, 2)).sum().backward()
+        assert [p.grad.flatten().tolist() for p in model.parameters()] == [[0.5, 0.5], [0.5], [0.5, 0.5], [0.5]]
+    model = DistributedDataParallel(Either())
+    model(sg.ones(1, 2)).sum().backward()
+    with pytest.raises(dist.DistError, match=re.escape("find_unused_parameters=True")):
+        model(sg.ones(1, 2))
+
+
+@check
+def modules_that_differ():
+    with pytest.raises(
+        sg.ArgumentError, match=re.escape("rank 0 has ('weight', (1, 2), 'float32'), rank 1 has ('weight', (1, 3), 'float32')")
+    ):
+        DistributedDataParallel(nn.Linear(2 + dist.get_rank(), 1))
+
+
+@check
+def samplers():
+    from staticgrad.utils.data import DistributedSampler
+
+    assert list(DistributedSampler(range(5), shuffle=False)) == [[0, 2, 4], [1, 3, 0]][dist.get_rank()]
+
+
+def main(folder: str) -> None:
+    dist.init_process_group("gloo")
+    found = {}
+    for one in CHECKS:
+        try:
+            one()
+        except Exception:
+            found[one.__name__] = traceback.format_exc()
+            print(f"rank {dist.get_rank()}, {one.__name__}: {found[one.__name__]}", file=sys.stderr, flush=True)
+        else:
+            found[one.__name__] = ""
+    Path(folder, f"{dist.get_rank()}.json").write_text(json.dumps(found))
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

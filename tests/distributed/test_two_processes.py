@@ -1,0 +1,61 @@
+"""Two processes that MPI starts: `checks.py` says what they check."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mpi4py")
+HERE = Path(__file__).parent
+NAMES = [
+    node.name
+    for node in ast.parse((HERE / "checks.py").read_text()).body
+    if isinstance(node, ast.FunctionDef) and node.decorator_list
+]
+
+
+def launch(*arguments: str, processes: int = 2) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "staticgrad", "launch", "-n", str(processes), *arguments]
+    return subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    ended = launch(str(HERE / "checks.py"), str(folder))
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_of_two_processes(found, name):
+    assert [results[name] for results in found] == ["", ""]
+
+
+def test_an_error_in_one_process_ends_all(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import staticgrad as sg\n"
+        "import staticgrad.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "if dist.get_rank() == 1:\n"
+        "    raise ValueError('no data')\n"
+        "dist.all_reduce(sg.ones(1))\n"
+    )
+    ended = launch(str(program))
+    assert ended.returncode != 0
+    assert "ValueError: no data" in ended.stderr
+    assert f"rank 1 failed (ValueError, {program}:5): all ranks end" in ended.stderr
